@@ -1,0 +1,1 @@
+"""Floor 1: the geometry of a square grid - cells, sides, bitboards, floods. It knows no rules."""

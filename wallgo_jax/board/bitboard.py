@@ -1,0 +1,232 @@
+"""Sets of cells as a few 32-bit words, with steps through open sides and floods.
+
+A set of cells is a tuple of `num_words(grid)` uint32 scalars, bit `cell % 32` of word `cell // 32`.
+Words are held apart, so that under `vmap` each is one contiguous vector; `pack` and `unpack` turn
+them into the `uint32[W]` arrays that records store. JAX has no 64-bit integers unless asked.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wallgo_jax.board.geometry import DOWN, LEFT, RIGHT, UP, side_delta
+
+Cells = tuple[jax.Array, ...]
+"""A set of cells: `num_words(grid)` words of uint32[]."""
+
+_WORD = 32
+
+
+def num_words(grid: int) -> int:
+    """How many 32-bit words hold one bit per cell of the grid."""
+    return -(-grid * grid // _WORD)
+
+
+def constant(cells: Sequence[int], grid: int) -> np.ndarray:
+    """uint32[W] set of the given cells, made on the host."""
+    words = np.zeros(num_words(grid), dtype=np.uint32)
+    for cell in cells:
+        words[cell // _WORD] |= np.uint32(1 << (cell % _WORD))
+    return words
+
+
+def unpack(words: jax.Array) -> Cells:
+    """uint32[W] -> the words apart."""
+    return tuple(words[i] for i in range(words.shape[0]))
+
+
+def pack(cells: Cells) -> jax.Array:
+    """The words apart -> uint32[W]."""
+    return jnp.stack(cells)
+
+
+def empty(grid: int) -> Cells:
+    """The empty set."""
+    return (jnp.uint32(0),) * num_words(grid)
+
+
+def one_hot(cell: jax.Array, grid: int) -> Cells:
+    """The set of one cell; a cell outside 0..32 W - 1 (a stone not yet placed) gives none."""
+    word, bit = cell >> 5, (cell & 31).astype(jnp.uint32)
+    one = jnp.uint32(1) << bit
+    return tuple(jnp.where(word == i, one, jnp.uint32(0)) for i in range(num_words(grid)))
+
+
+def contains(cells: Cells, cell: jax.Array) -> jax.Array:
+    """uint32 0 or 1: whether the cell is in the set; junk for cells outside the words."""
+    word = cells[0]
+    for i in range(1, len(cells)):
+        word = jnp.where(cell >= i * _WORD, cells[i], word)
+    return (word >> (cell & 31).astype(jnp.uint32)) & jnp.uint32(1)
+
+
+def union(*sets: Cells) -> Cells:
+    """Cells in any of the sets."""
+    total = sets[0]
+    for cells in sets[1:]:
+        total = tuple(a | b for a, b in zip(total, cells, strict=True))
+    return total
+
+
+def intersection(a: Cells, b: Cells) -> Cells:
+    """Cells in both sets."""
+    return tuple(x & y for x, y in zip(a, b, strict=True))
+
+
+def difference(a: Cells, b: Cells) -> Cells:
+    """Cells of `a` that are not in `b`."""
+    return tuple(x & ~y for x, y in zip(a, b, strict=True))
+
+
+def where(condition: jax.Array, a: Cells, b: Cells) -> Cells:
+    """`a` where the condition holds, else `b`."""
+    return tuple(jnp.where(condition, x, y) for x, y in zip(a, b, strict=True))
+
+
+def any_cell(cells: Cells) -> jax.Array:
+    """bool: whether the set has a cell."""
+    total = cells[0]
+    for word in cells[1:]:
+        total = total | word
+    return total != 0
+
+
+def count(cells: Cells) -> jax.Array:
+    """int32: how many cells the set has."""
+    total = jax.lax.population_count(cells[0])
+    for word in cells[1:]:
+        total = total + jax.lax.population_count(word)
+    return total.astype(jnp.int32)
+
+
+def lowest(cells: Cells) -> Cells:
+    """The set of the lowest cell alone; empty stays empty."""
+    found = jnp.bool_(False)
+    result = []
+    for word in cells:
+        bit = word & (~word + jnp.uint32(1))
+        result.append(jnp.where(found, jnp.uint32(0), bit))
+        found = found | (word != 0)
+    return tuple(result)
+
+
+def to_mask(words: jax.Array, grid: int) -> jax.Array:
+    """uint32[..., W] set of cells -> bool[..., grid²]."""
+    return bits_to_mask(words, grid * grid)
+
+
+def bits_to_mask(words: jax.Array, length: int) -> jax.Array:
+    """uint32[..., W] -> its first `length` bits as bool[..., length]."""
+    bits = (words[..., None] >> jnp.arange(_WORD, dtype=jnp.uint32)) & jnp.uint32(1)
+    flat = bits.reshape(*words.shape[:-1], words.shape[-1] * _WORD)
+    return flat[..., :length] != 0
+
+
+def from_mask(mask: jax.Array) -> jax.Array:
+    """bool[..., N] -> uint32[..., ceil(N / 32)]."""
+    cells = mask.shape[-1]
+    words = -(-cells // _WORD)
+    padding = [(0, 0)] * (mask.ndim - 1) + [(0, words * _WORD - cells)]
+    bits = jnp.pad(mask, padding).reshape(*mask.shape[:-1], words, _WORD).astype(jnp.uint32)
+    return jnp.sum(bits << jnp.arange(_WORD, dtype=jnp.uint32), axis=-1, dtype=jnp.uint32)
+
+
+def shift(cells: Cells, delta: int) -> Cells:
+    """Add `delta` to every cell's index; bits pushed past either end of the words are lost."""
+    words = len(cells)
+    skip, bits = divmod(abs(delta), _WORD)
+    zero = jnp.uint32(0)
+    result = []
+    for i in range(words):
+        source = i - skip if delta > 0 else i + skip
+        carry = source - 1 if delta > 0 else source + 1
+        main = cells[source] if 0 <= source < words else zero
+        if bits == 0:
+            result.append(main)
+            continue
+        spill = cells[carry] if 0 <= carry < words else None
+        here = main << np.uint32(bits) if delta > 0 else main >> np.uint32(bits)
+        if spill is not None:
+            back = np.uint32(_WORD - bits)
+            here = here | (spill >> back if delta > 0 else spill << back)
+        result.append(here)
+    return tuple(result)
+
+
+def neighbours(cells: Cells, side: int, grid: int) -> Cells:
+    """Each cell's neighbour over `side`. The caller has removed cells that have none."""
+    return shift(cells, side_delta(side, grid))
+
+
+class Exits(NamedTuple):
+    """For each side, the cells that can be left over it; one set of words a side."""
+
+    up: Cells
+    right: Cells
+    down: Cells
+    left: Cells
+
+
+def make_last_column(grid: int) -> np.ndarray:
+    """uint32[W]: the cells of the last column, which have no neighbour on the right."""
+    return constant([row * grid + grid - 1 for row in range(grid)], grid)
+
+
+def open_exits(playable: Cells, horizontal: Cells, vertical: Cells, grid: int) -> Exits:
+    """Where playable neighbours are not parted by a wall.
+
+    Args:
+      playable: the cells of the board.
+      horizontal: cells with a wall on their lower side.
+      vertical: cells with a wall on their right side.
+    """
+    last_column = tuple(jnp.uint32(w) for w in make_last_column(grid))
+    below = intersection(playable, neighbours(playable, UP, grid))
+    beside = intersection(difference(playable, last_column), neighbours(playable, LEFT, grid))
+    down = difference(below, horizontal)
+    right = difference(beside, vertical)
+    return Exits(
+        up=neighbours(down, DOWN, grid), right=right, down=down, left=neighbours(right, RIGHT, grid)
+    )
+
+
+def free_exits(exits: Exits, occupied: Cells, grid: int) -> Exits:
+    """Exits that lead to an empty cell."""
+    return Exits(
+        *(
+            difference(exits[side], neighbours(occupied, opposite, grid))
+            for side, opposite in ((UP, DOWN), (RIGHT, LEFT), (DOWN, UP), (LEFT, RIGHT))
+        )
+    )
+
+
+def step(cells: Cells, exits: Exits, grid: int) -> Cells:
+    """All cells reached from the set by exactly one step through an exit."""
+    return union(
+        *(
+            neighbours(intersection(cells, exits[side]), side, grid)
+            for side in (UP, RIGHT, DOWN, LEFT)
+        )
+    )
+
+
+def flood(seeds: tuple[Cells, ...], exits: Exits, grid: int) -> tuple[Cells, ...]:
+    """Grow several sets at once through the exits until none grows: unions of whole regions."""
+
+    def grow(sets: tuple[Cells, ...]) -> tuple[Cells, ...]:
+        return tuple(union(cells, step(cells, exits, grid)) for cells in sets)
+
+    def body(carry):
+        sets, _ = carry
+        once = grow(grow(grow(sets)))
+        grown = grow(once)
+        changed = jnp.bool_(False)
+        for a, b in zip(jax.tree.leaves(once), jax.tree.leaves(grown), strict=True):
+            changed = changed | (a != b)
+        return grown, changed
+
+    flooded, _ = jax.lax.while_loop(lambda carry: carry[1], body, (seeds, jnp.bool_(True)))
+    return flooded

@@ -1,0 +1,215 @@
+"""The face that pgx users know: `init`, `step`, `observe` over one board, to be vmapped and jitted.
+
+The contract is that of pgx (Koyamada et al., "Pgx: Hardware-Accelerated Parallel Game Simulators
+for Reinforcement Learning", API): an illegal action ends the game and costs the offender 1, a step
+after the end changes nothing and pays zeros, the mask of a finished game is all true.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from wallgo_jax import observation as observation_lib
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.game import state as state_lib
+from wallgo_jax.game.rules import Rules
+
+VERSION = "1"
+"""Raised whenever a game may run or look different than before; records and checkpoints hold it."""
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=(
+        "current_player",
+        "observation",
+        "rewards",
+        "terminated",
+        "truncated",
+        "legal_action_mask",
+        "final_observation",
+        "_step_count",
+        "game",
+    ),
+    meta_fields=(),
+)
+@dataclasses.dataclass(frozen=True)
+class State:
+    """One board as its users see it. P players, grid x grid cells, C planes.
+
+    Attributes:
+      current_player: int32, the player to move; player 0 is Red.
+      observation: bool[grid, grid, C], absolute planes (see `wallgo_jax.observation`).
+      rewards: float32[P], what the last step paid each player.
+      terminated: bool. After an auto-reset step: whether that step ended a game.
+      truncated: bool, always False.
+      legal_action_mask: bool[num_actions] over public actions; all true after the end.
+      final_observation: bool[grid, grid, C], what the last step led to, before any auto-reset.
+      game: the state of the rules (`wallgo_jax.game.state.State`).
+    """
+
+    current_player: jax.Array
+    observation: jax.Array
+    rewards: jax.Array
+    terminated: jax.Array
+    truncated: jax.Array
+    legal_action_mask: jax.Array
+    final_observation: jax.Array
+    _step_count: jax.Array
+    game: state_lib.State
+
+    def replace(self, **changes: Any) -> "State":
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+class WallGo:
+    """An environment for boards that share grid size, player count and stones per player.
+
+    Rules are data: `init` starts this env's own rules, but `step` plays whatever rules the state
+    holds, so states of several envs may be stacked into one batch.
+    """
+
+    def __init__(self, rules: Rules, *, grid: int | None = None, planes: str = "BTRH") -> None:
+        observation_lib.check_planes(planes)
+        self.rules = rules
+        self.planes = planes
+        self.has_playable = grid is not None
+        self.sizes = state_lib.sizes_of(rules, grid=grid)
+        self.grid = self.sizes.grid
+        self._variant = state_lib.make_variant(rules, grid=grid)
+
+    @property
+    def id(self) -> str:
+        """The preset's name, or `custom`."""
+        return rules_lib.name_of(self.rules)
+
+    @property
+    def version(self) -> str:
+        """Raised when behaviour changes."""
+        return VERSION
+
+    @property
+    def num_players(self) -> int:
+        """P."""
+        return self.sizes.players
+
+    @property
+    def num_actions(self) -> int:
+        """Public actions: grid² * 53."""
+        return self.sizes.num_actions
+
+    @property
+    def num_slots(self) -> int:
+        """Compact actions of search and training (see `wallgo_jax.game.actions`)."""
+        return self.sizes.num_slots
+
+    @property
+    def channels(self) -> tuple[observation_lib.Channel, ...]:
+        """What each plane of an observation shows."""
+        return observation_lib.channels(
+            self.planes, self.num_players, has_playable=self.has_playable
+        )
+
+    @property
+    def observation_shape(self) -> tuple[int, int, int]:
+        """(grid, grid, C)."""
+        return self.grid, self.grid, len(self.channels)
+
+    def init(self, key: jax.Array | None = None) -> State:
+        """A new game. The key is taken for pgx's sake; nothing is drawn."""
+        del key
+        variant = jax.tree.map(jnp.asarray, self._variant)
+        game = state_lib.State(variant, state_lib.initial_position(variant))
+        return self._show(
+            game, jnp.zeros(self.num_players, jnp.float32), jnp.int32(0), jnp.bool_(False)
+        )
+
+    def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
+        """Play a public action for the player to move; the key is not used."""
+        del key
+        game, rewards, count = self._advance(state, action)
+        return self._show(game, rewards, count, game.position.terminated)
+
+    def step_auto_reset(
+        self, state: State, action: jax.Array, key: jax.Array | None = None
+    ) -> State:
+        """Like `step`, but a finished game is replaced by a new one of its own rules.
+
+        The returned state is the new game's, with the finished game's `rewards`, `terminated` true
+        and its last `final_observation`. The next step goes on from there. The new game is a select
+        of constants: nothing is computed for `init`.
+        """
+        del key
+        game, rewards, count = self._advance(
+            state.replace(terminated=state.game.position.terminated), action
+        )
+        over = game.position.terminated
+        final = self._observe(game)
+        fresh = referee.restart_if_over(game)
+        shown = self._show(fresh, rewards, jnp.where(over, 0, count), over)
+        mask = actions.legal_actions(fresh, grid=self.grid)
+        return shown.replace(final_observation=final, legal_action_mask=mask)
+
+    def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
+        """bool[grid, grid, C] of the state; the same for every player, colours being absolute."""
+        del player
+        return self._observe(state.game)
+
+    def territory(self, state: State) -> jax.Array:
+        """int32[P]: cells of regions whose stones all belong to one player."""
+        return referee.territory(state.game, grid=self.grid)
+
+    def legal_slots(self, state: State) -> jax.Array:
+        """bool[num_slots] of the compact action space."""
+        return actions.legal_slots(state.game, grid=self.grid)
+
+    def _observe(self, game: state_lib.State) -> jax.Array:
+        return observation_lib.observe(
+            game, grid=self.grid, planes=self.planes, has_playable=self.has_playable
+        )
+
+    def _advance(
+        self, state: State, action: jax.Array
+    ) -> tuple[state_lib.State, jax.Array, jax.Array]:
+        slot = actions.slot_of_action(state.game, action, grid=self.grid)
+        game, rewards = referee.step(state.game, slot, grid=self.grid)
+        return game, rewards, state._step_count + ~state.game.position.terminated
+
+    def _show(
+        self, game: state_lib.State, rewards: jax.Array, count: jax.Array, terminated: jax.Array
+    ) -> State:
+        view = self._observe(game)
+        return State(
+            current_player=game.position.player.astype(jnp.int32),
+            observation=view,
+            rewards=rewards,
+            terminated=terminated,
+            truncated=jnp.bool_(False),
+            legal_action_mask=actions.legal_actions(game, grid=self.grid),
+            final_observation=view,
+            _step_count=count.astype(jnp.int32),
+            game=game,
+        )
+
+
+def make(name_or_rules: str | Rules, *, grid: int | None = None, planes: str = "BTRH") -> WallGo:
+    """An env for a preset's name or for custom rules.
+
+    Args:
+      name_or_rules: a name of `wallgo_jax.PRESETS`, or `wallgo_jax.Rules`.
+      grid: side length of a larger grid whose top-left corner holds the board; the observation then
+        has a plane of playable cells, and ids and masks are the grid's.
+      planes: which feature planes to show: B, BT, BTR or BTRH.
+
+    Raises:
+      ValueError: for an unknown name or plane set, or a board larger than the grid.
+    """
+    rules = rules_lib.named(name_or_rules)
+    if grid is not None and not rules.size <= grid <= 9:
+        raise ValueError(f"grid: {grid!r} is not between the board's size {rules.size} and 9")
+    return WallGo(rules, grid=grid, planes=planes)

@@ -1,0 +1,214 @@
+"""The two numberings of actions, what is legal, and the way from one numbering to the other.
+
+Slots, the compact numbering of search and training (S stones a player, N cells of the grid):
+
+    play    slot = stone * 52 + move * 4 + side      stone: index among the mover's own
+    setup   slot = cell
+
+Public actions, WallZero's numbering of records and the env (2597 at size 7):
+
+    play    action = cell * 52 + move * 4 + side     cell: where the stone stands
+    setup   action = N * 52 + cell
+
+`move` and `side` are drawn in `board.geometry`; `side` is a side of the cell where the stone ends.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wallgo_jax.board import bitboard
+from wallgo_jax.board.fusion import materialize
+from wallgo_jax.board.geometry import (
+    MOVE_PATHS,
+    NUM_MOVES,
+    NUM_SIDES,
+    PLAYS_PER_STONE,
+    SIDES,
+    STAY,
+    make_move_deltas,
+    side_delta,
+)
+from wallgo_jax.game import terrain as terrain_lib
+from wallgo_jax.game.state import NOT_PLACED, Position, State, Variant
+from wallgo_jax.game.terrain import Terrain
+
+NO_SLOT = -1
+"""Slot of a public action that the mover has no stone for, or that belongs to the other phase."""
+
+
+def num_slots(stones: int, *, grid: int) -> int:
+    """A: size of the compact action space."""
+    return max(stones * PLAYS_PER_STONE, grid * grid)
+
+
+def num_actions(grid: int) -> int:
+    """Size of the public action space."""
+    return grid * grid * (PLAYS_PER_STONE + 1)
+
+
+def in_setup(variant: Variant, position: Position) -> jax.Array:
+    """bool: whether stones are still being placed."""
+    return position.ply < variant.num_placements
+
+
+def own_cells(position: Position) -> jax.Array:
+    """int32[S]: cells of the stones of the player to move."""
+    cells = position.stones[0]
+    for player in range(1, position.stones.shape[0]):
+        cells = jnp.where(position.player == player, position.stones[player], cells)
+    return cells.astype(jnp.int32)
+
+
+def legal_words(state: State, *, grid: int) -> jax.Array:
+    """uint32[ceil(A / 32)]: the legal slots of the player to move as bits, slot `32 w + b` in bit b
+    of word w. After the end it is slot 0 alone, so that a masked softmax stays finite; a player
+    with no legal turn does not get to move (see `game.referee`)."""
+    ground = terrain_lib.survey(state.variant, state.position, grid=grid)
+    return _legal_words(state, ground, grid=grid)
+
+
+def legal_slots(state: State, *, grid: int) -> jax.Array:
+    """bool[A]: `legal_words` as a mask."""
+    slots = num_slots(state.position.stones.shape[1], grid=grid)
+    words = materialize(legal_words(state, grid=grid), never=state.position.ply < 0)
+    return bitboard.bits_to_mask(words, slots)
+
+
+def _legal_words(state: State, ground: Terrain, *, grid: int) -> jax.Array:
+    variant, position = state
+    stones = position.stones.shape[1]
+    low, high = play_bits(state, ground, grid=grid)
+    empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
+    setup = in_setup(variant, position)
+    plays = _concatenate_bits(low, high, -(-num_slots(stones, grid=grid) // 32))
+    words = []
+    for index, play in enumerate(plays):
+        place = empty[index] if index < len(empty) else jnp.uint32(0)
+        word = jnp.where(setup, place, play)
+        words.append(jnp.where(position.terminated, jnp.uint32(index == 0), word))
+    return jnp.stack(words)
+
+
+def _concatenate_bits(low: jax.Array, high: jax.Array, words: int) -> list[jax.Array]:
+    """Lay the 52 bits of each stone end to end."""
+    result = [jnp.uint32(0)] * words
+    for stone in range(low.shape[0]):
+        for start, bits in ((0, low[stone]), (32, high[stone])):
+            word, offset = divmod(stone * PLAYS_PER_STONE + start, 32)
+            result[word] = result[word] | (bits << np.uint32(offset))
+            if offset and word + 1 < words:
+                result[word + 1] = result[word + 1] | (bits >> np.uint32(32 - offset))
+    return result
+
+
+def play_bits(state: State, ground: Terrain, *, grid: int) -> tuple[jax.Array, jax.Array]:
+    """Legal plays of the player to move as 52 bits a stone: (low 32 bits, high 20 bits).
+
+    Returns:
+      Two uint32[S]; bit `move * 4 + side`. Placement and the end are not looked at.
+    """
+    cells = own_cells(state.position)
+    moves = _legal_moves(cells, ground, state.variant, grid=grid)
+    deltas = make_move_deltas(grid)
+    low = high = jnp.zeros_like(moves[0])
+    for move in range(NUM_MOVES):
+        target = cells + int(deltas[move])
+        sides = jnp.zeros_like(low)
+        for side in SIDES:
+            is_open = bitboard.contains(ground.exits[side], target)
+            sides = sides | (is_open << np.uint32(side))
+        sides = sides * moves[move]
+        shift = move * NUM_SIDES
+        if shift < 32:
+            low = low | (sides << np.uint32(shift))
+        else:
+            high = high | (sides << np.uint32(shift - 32))
+    keep = (cells != NOT_PLACED) & (_walls_left(state.position) > 0)
+    bits = (jnp.where(keep, low, 0), jnp.where(keep, high, 0))
+    return materialize(bits, never=state.position.ply < 0)
+
+
+def _walls_left(position: Position) -> jax.Array:
+    left = position.walls_left[0]
+    for player in range(1, position.walls_left.shape[0]):
+        left = jnp.where(position.player == player, position.walls_left[player], left)
+    return left
+
+
+def _legal_moves(
+    cells: jax.Array, ground: Terrain, variant: Variant, *, grid: int
+) -> list[jax.Array]:
+    """For each move, uint32[S] 0 or 1: whether each stone can make it, walls to build aside."""
+    first = [bitboard.contains(ground.free_exits[side], cells) for side in SIDES]
+    can_step = first[0] | first[1] | first[2] | first[3]
+    moves = []
+    for move, paths in enumerate(MOVE_PATHS):
+        if move == STAY:
+            moves.append(jnp.where(variant.stay_needs_room, can_step, jnp.ones_like(can_step)))
+            continue
+        legal = jnp.zeros_like(can_step)
+        for path in paths:
+            way = first[path[0]]
+            if len(path) == 2:
+                middle = cells + side_delta(path[0], grid)
+                way = way & bitboard.contains(ground.free_exits[path[1]], middle)
+            legal = legal | way
+        moves.append(legal)
+    return moves
+
+
+def is_legal(state: State, slot: jax.Array, *, grid: int) -> jax.Array:
+    """bool: whether one slot is legal; False out of range and after the end."""
+    words = legal_words(state, grid=grid)
+    slot = jnp.asarray(slot).astype(jnp.int32)
+    bit = bitboard.contains(bitboard.unpack(words), slot) != 0
+    stones = state.position.stones.shape[1]
+    in_range = (slot >= 0) & (slot < num_slots(stones, grid=grid))
+    return bit & in_range & ~state.position.terminated
+
+
+def _pick(values: jax.Array, index: jax.Array) -> jax.Array:
+    """values[index] by comparison, which fuses where a gather does not; 0 out of range."""
+    hit = jnp.arange(values.shape[0]) == index
+    return jnp.sum(jnp.where(hit, values, 0), dtype=values.dtype)
+
+
+def legal_actions(state: State, *, grid: int) -> jax.Array:
+    """bool[grid² * 53] over public actions; all true after the end (pgx's contract)."""
+    variant, position = state
+    cells = grid * grid
+    stones = position.stones.shape[1]
+    slots = legal_slots(state, grid=grid)
+    play = slots[: stones * PLAYS_PER_STONE].reshape(stones, PLAYS_PER_STONE)
+    at_cell = own_cells(position)[:, None] == jnp.arange(cells)  # [S, N]
+    public = (at_cell[:, :, None] & play[:, None, :]).any(axis=0).reshape(-1)
+    setup = in_setup(variant, position)
+    mask = jnp.concatenate([public & ~setup, slots[:cells] & setup])
+    return mask | position.terminated
+
+
+def slot_of_action(state: State, action: jax.Array, *, grid: int) -> jax.Array:
+    """int32 slot of a public action; NO_SLOT where it is out of range, belongs to the other phase
+    or names a cell without an own stone. Whether the slot is legal is another question."""
+    variant, position = state
+    action = jnp.asarray(action).astype(jnp.int32)
+    first_placement = grid * grid * PLAYS_PER_STONE
+    own = own_cells(position)
+    cell, play = action // PLAYS_PER_STONE, action % PLAYS_PER_STONE
+    stone = jnp.sum(jnp.where(own == cell, jnp.arange(1, own.shape[0] + 1), 0)) - 1
+    is_play = (action >= 0) & (action < first_placement) & (stone >= 0)
+    is_placement = (action >= first_placement) & (action < num_actions(grid))
+    slot = jnp.where(is_play, stone * PLAYS_PER_STONE + play, action - first_placement)
+    fits_phase = jnp.where(in_setup(variant, position), is_placement, is_play)
+    return jnp.where(fits_phase, slot, NO_SLOT).astype(jnp.int32)
+
+
+def action_of_slot(state: State, slot: jax.Array, *, grid: int) -> jax.Array:
+    """int32 public action of a legal slot."""
+    variant, position = state
+    slot = jnp.asarray(slot).astype(jnp.int32)
+    own = own_cells(position)
+    cell = _pick(own, slot // PLAYS_PER_STONE)
+    play = cell * PLAYS_PER_STONE + slot % PLAYS_PER_STONE
+    return jnp.where(in_setup(variant, position), grid * grid * PLAYS_PER_STONE + slot, play)

@@ -1,0 +1,140 @@
+"""What a board holds: its variant (rules as arrays) beside its position (what plies change).
+
+P players, S stones a player, W words of 32 cells. A search tree keeps positions only: the variant
+is the same at every node. History is not kept as boards but as a trail of the last plies, from
+which earlier positions are taken back.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wallgo_jax.board import bitboard
+from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
+
+NOT_PLACED = -1
+"""Cell of a stone that is not on the board yet."""
+NO_PLAYER = -1
+NO_STONE = -1
+NO_SIDE = -1
+NO_LIMIT = 10_000
+"""Walls left where the rules set no limit; more than any board has edges."""
+TIE_NONE, TIE_REGION, TIE_MOVER_LOSES = 0, 1, 2
+TRAIL_LENGTH = 4
+"""Plies that can be taken back: the four past positions of WallZero's history planes."""
+
+
+class Variant(NamedTuple):
+    """The rules of one board, as arrays: boards of one batch may differ in all of them."""
+
+    playable: jax.Array  # uint32[W] cells of the board within the grid
+    size: jax.Array  # int8 the board's own side length
+    start: jax.Array  # int8[P, S] cells of the stones at the beginning, or NOT_PLACED
+    order: jax.Array  # int8[P * S] player of each placement, padded with NO_PLAYER
+    num_placements: jax.Array  # int16
+    walls: jax.Array  # int16 walls each player may build, or NO_LIMIT
+    stay_needs_room: jax.Array  # bool
+    tie: jax.Array  # int8[2] TIE_* codes in order, padded with TIE_NONE
+
+
+class Position(NamedTuple):
+    """Everything that a ply changes."""
+
+    stones: jax.Array  # int8[P, S] cell of each stone, or NOT_PLACED
+    walls: (
+        jax.Array
+    )  # uint32[P, 2, W] by builder: cells above a horizontal, left of a vertical wall
+    walls_left: jax.Array  # int16[P]
+    trail: jax.Array  # int8[4, 3] newest first: stone (p * S + s), cell it left, side walled
+    player: jax.Array  # int8 player to move
+    ply: jax.Array  # int16 plies played
+    terminated: jax.Array  # bool
+
+
+class State(NamedTuple):
+    """One board."""
+
+    variant: Variant
+    position: Position
+
+
+def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
+    """The rules as NumPy arrays for a board in the top-left corner of a `grid` x `grid` grid.
+
+    Raises:
+      ValueError: if the board is larger than the grid.
+    """
+    grid = rules.size if grid is None else grid
+    if rules.size > grid:
+        raise ValueError(f"rules: a board of size {rules.size} does not fit in a grid of {grid}")
+    cells = [row * grid + column for row in range(rules.size) for column in range(rules.size)]
+    start = np.full((rules.players, rules.stones), NOT_PLACED, dtype=np.int8)
+    for player in range(rules.players):
+        own = [row * grid + column for row, column, owner in rules.start if owner == player]
+        start[player, : len(own)] = own
+    order = np.full(rules.players * rules.stones, NO_PLAYER, dtype=np.int8)
+    order[: len(rules.order)] = rules.order
+    codes = {REGION: TIE_REGION, MOVER_LOSES: TIE_MOVER_LOSES}
+    tie = np.full(2, TIE_NONE, dtype=np.int8)
+    tie[: len(rules.tie)] = [codes[rule] for rule in rules.tie]
+    return Variant(
+        playable=bitboard.constant(cells, grid),  # pyright: ignore[reportArgumentType]
+        size=np.int8(rules.size),  # pyright: ignore[reportArgumentType]
+        start=start,  # pyright: ignore[reportArgumentType]
+        order=order,  # pyright: ignore[reportArgumentType]
+        num_placements=np.int16(len(rules.order)),  # pyright: ignore[reportArgumentType]
+        walls=np.int16(NO_LIMIT if rules.walls is None else rules.walls),  # pyright: ignore[reportArgumentType]
+        stay_needs_room=np.bool_(rules.stay_needs_room),  # pyright: ignore[reportArgumentType]
+        tie=tie,  # pyright: ignore[reportArgumentType]
+    )
+
+
+def initial_position(variant: Variant) -> Position:
+    """The position before the first ply: `start` on the board, nothing built."""
+    players, _ = variant.start.shape
+    (words,) = variant.playable.shape
+    return Position(
+        stones=jnp.asarray(variant.start),
+        walls=jnp.zeros((players, 2, words), jnp.uint32),
+        walls_left=jnp.full((players,), variant.walls, jnp.int16),
+        trail=empty_trail(),
+        player=jnp.maximum(variant.order[0], 0).astype(jnp.int8),
+        ply=jnp.zeros((), jnp.int16),
+        terminated=jnp.zeros((), jnp.bool_),
+    )
+
+
+def initial_state(rules: Rules, *, grid: int | None = None) -> State:
+    """A new game (see `make_variant`)."""
+    variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=grid))
+    return State(variant, initial_position(variant))
+
+
+def empty_trail() -> jax.Array:
+    """int8[4, 3]: a history with nothing to take back."""
+    return jnp.broadcast_to(jnp.array([NO_STONE, NOT_PLACED, NO_SIDE], jnp.int8), (TRAIL_LENGTH, 3))
+
+
+class Sizes(NamedTuple):
+    """What fixes array shapes, and so stays static."""
+
+    grid: int
+    players: int
+    stones: int
+
+    @property
+    def num_slots(self) -> int:
+        """Compact actions: 52 plays of each own stone, or a cell in setup."""
+        return max(self.stones * 52, self.grid**2)
+
+    @property
+    def num_actions(self) -> int:
+        """Public actions: 52 plays from each cell, then a placement on each cell."""
+        return self.grid**2 * 53
+
+
+def sizes_of(rules: Rules, *, grid: int | None = None) -> Sizes:
+    """The static sizes of a game on a grid."""
+    return Sizes(rules.size if grid is None else grid, rules.players, rules.stones)

@@ -1,0 +1,158 @@
+"""The eight symmetries of the square, on positions, slots, policies and public actions.
+
+Symmetry `g` is `g % 4` quarter turns to the left, then a mirroring of the columns for `g >= 4`; 0
+is the identity. A board smaller than its grid turns within its own square. A stone keeps its index, so
+in play only the move and side axes of a slot change; in setup slots are cells.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wallgo_jax.board import bitboard
+from wallgo_jax.board.geometry import (
+    DOWN,
+    HORIZONTAL,
+    INVERSE_SYMMETRIES,
+    LEFT,
+    MOVE_TURNS,
+    NUM_MOVES,
+    NUM_SIDES,
+    NUM_SYMMETRIES,
+    PLAYS_PER_STONE,
+    RIGHT,
+    SIDE_TURNS,
+    UP,
+    VERTICAL,
+    make_cell_turns,
+)
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import Position, State
+
+
+def inverse(symmetry: jax.Array) -> jax.Array:
+    """The symmetry that undoes this one."""
+    return jnp.asarray(INVERSE_SYMMETRIES, dtype=jnp.int32)[symmetry]
+
+
+def turn_cells(cells: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
+    """New cells of int cells; negative sentinels and cells outside the board stay."""
+    table = jnp.asarray(make_cell_turns(grid))
+    turned = table[symmetry, size.astype(jnp.int32), jnp.maximum(cells, 0).astype(jnp.int32)]
+    return jnp.where(cells < 0, cells, turned.astype(cells.dtype))
+
+
+def turn_state(state: State, symmetry: jax.Array, *, grid: int) -> State:
+    """The turned board. Its variant's own start is turned as well, so that it restarts alike."""
+    variant, position = state
+    start = turn_cells(variant.start, symmetry, variant.size, grid=grid)
+    return State(
+        variant._replace(start=start), turn_position(position, symmetry, variant.size, grid=grid)
+    )
+
+
+def turn_position(
+    position: Position, symmetry: jax.Array, size: jax.Array, *, grid: int
+) -> Position:
+    """The turned position: stones, walls and trail."""
+    horizontal, vertical = HORIZONTAL, VERTICAL
+    walls = bitboard.to_mask(position.walls, grid)  # [P, 2, N]
+    turned = turn_walls(walls[:, horizontal], walls[:, vertical], symmetry, size, grid=grid)
+    stone, origin, side = (position.trail[:, i] for i in range(3))
+    sides = jnp.asarray(SIDE_TURNS)[symmetry, jnp.maximum(side, 0)]
+    return position._replace(
+        stones=turn_cells(position.stones, symmetry, size, grid=grid),
+        walls=bitboard.from_mask(jnp.stack(turned, axis=1)),
+        trail=jnp.stack(
+            [
+                stone,
+                turn_cells(origin, symmetry, size, grid=grid),
+                jnp.where(side < 0, side, sides),
+            ],
+            axis=1,
+        ),
+    )
+
+
+def turn_masks(masks: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
+    """[..., N] maps over cells, moved to the turned cells."""
+    back = make_cell_turns(grid)[np.asarray(INVERSE_SYMMETRIES)]
+    return masks[..., jnp.asarray(back)[symmetry, size.astype(jnp.int32)]]
+
+
+def turn_walls(
+    horizontal: jax.Array, vertical: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int
+) -> tuple[jax.Array, jax.Array]:
+    """Turned wall maps: walls below and right of cells, each [..., N].
+
+    Each cell's four sides are read off, turned with the cell, and written back.
+    """
+    above = _shift_rows(horizontal, grid)
+    before = _shift_columns(vertical, grid)
+    by_side = {UP: above, RIGHT: vertical, DOWN: horizontal, LEFT: before}
+    sides = jnp.stack([by_side[side] for side in range(NUM_SIDES)], axis=-2)  # [..., 4, N]
+    moved = turn_masks(sides, symmetry, size, grid=grid)
+    back = SIDE_TURNS[np.asarray(INVERSE_SYMMETRIES)]  # old side of each new side
+    moved = jnp.take(moved, jnp.asarray(back)[symmetry].astype(jnp.int32), axis=-2)
+    return moved[..., DOWN, :], moved[..., RIGHT, :]
+
+
+def _shift_rows(mask: jax.Array, grid: int) -> jax.Array:
+    return jnp.pad(mask[..., :-grid], [(0, 0)] * (mask.ndim - 1) + [(grid, 0)])
+
+
+def _shift_columns(mask: jax.Array, grid: int) -> jax.Array:
+    square = mask.reshape(*mask.shape[:-1], grid, grid)
+    padded = jnp.pad(square[..., :-1], [(0, 0)] * mask.ndim + [(1, 0)])
+    return padded.reshape(mask.shape)
+
+
+def _make_play_turns() -> np.ndarray:
+    """int16[8, 52]: new `move * 4 + side` of each."""
+    table = np.zeros((NUM_SYMMETRIES, PLAYS_PER_STONE), dtype=np.int16)
+    for g in range(NUM_SYMMETRIES):
+        for move in range(NUM_MOVES):
+            for side in range(NUM_SIDES):
+                table[g, move * NUM_SIDES + side] = (
+                    MOVE_TURNS[g, move] * NUM_SIDES + SIDE_TURNS[g, side]
+                )
+    return table
+
+
+PLAY_TURNS = _make_play_turns()
+
+
+def turn_slot(
+    slot: jax.Array, symmetry: jax.Array, in_setup: jax.Array, size: jax.Array, *, grid: int
+) -> jax.Array:
+    """int32: the slot of the turned action, in the given phase."""
+    play = slot % PLAYS_PER_STONE
+    turned = slot - play + jnp.asarray(PLAY_TURNS)[symmetry, play].astype(jnp.int32)
+    cell = jnp.minimum(slot, grid * grid - 1)
+    return jnp.where(in_setup, turn_cells(cell, symmetry, size, grid=grid), turned)
+
+
+def turn_policy(
+    policy: jax.Array, symmetry: jax.Array, in_setup: jax.Array, size: jax.Array, *, grid: int
+) -> jax.Array:
+    """[A] values over slots, moved to the turned slots, in the given phase."""
+    (slots,) = policy.shape
+    source = turn_slot(jnp.arange(slots), inverse(symmetry), in_setup, size, grid=grid)
+    beyond = in_setup & (jnp.arange(slots) >= grid * grid)
+    return policy[jnp.where(beyond, jnp.arange(slots), jnp.minimum(source, slots - 1))]
+
+
+def turn_action(action: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
+    """int32: the turned public action."""
+    first_placement = grid * grid * PLAYS_PER_STONE
+    action = jnp.asarray(action).astype(jnp.int32)
+    is_placement = action >= first_placement
+    cell = jnp.where(is_placement, action - first_placement, action // PLAYS_PER_STONE)
+    cell = turn_cells(cell, symmetry, size, grid=grid)
+    play = jnp.asarray(PLAY_TURNS)[symmetry, action % PLAYS_PER_STONE].astype(jnp.int32)
+    return jnp.where(is_placement, first_placement + cell, cell * PLAYS_PER_STONE + play)
+
+
+def phase_of(state: State) -> jax.Array:
+    """bool: whether slots are cells now (a sample's phase decides how its policy turns)."""
+    return actions.in_setup(*state)

@@ -1,0 +1,108 @@
+"""What the board looks like to the rules: occupied cells, exits, regions, territory."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from wallgo_jax.board import bitboard
+from wallgo_jax.board.bitboard import Cells, Exits
+from wallgo_jax.game.state import Position, Variant
+
+
+class Terrain(NamedTuple):
+    """A position as sets of cells."""
+
+    stones: tuple[Cells, ...]  # by player
+    occupied: Cells
+    exits: Exits  # sides that are neither border nor wall
+    free_exits: Exits  # exits into an empty cell
+
+
+def survey(variant: Variant, position: Position, *, grid: int) -> Terrain:
+    """Read the sets of cells off a position."""
+    players, _ = position.stones.shape
+    stones = tuple(stone_cells(position.stones[player], grid=grid) for player in range(players))
+    occupied = bitboard.union(*stones)
+    horizontal, vertical = (
+        bitboard.union(*(bitboard.unpack(position.walls[p, o]) for p in range(players)))
+        for o in range(2)
+    )
+    exits = bitboard.open_exits(bitboard.unpack(variant.playable), horizontal, vertical, grid)
+    return Terrain(stones, occupied, exits, bitboard.free_exits(exits, occupied, grid))
+
+
+def stone_cells(cells: jax.Array, *, grid: int) -> Cells:
+    """int8[S] cells of stones -> the set of those on the board."""
+    cells = cells.astype(jnp.int32)
+    return bitboard.union(*(bitboard.one_hot(cells[s], grid) for s in range(cells.shape[0])))
+
+
+def regions(terrain: Terrain, *, grid: int) -> tuple[Cells, ...]:
+    """For each player, the cells connected to one of its stones."""
+    return bitboard.flood(terrain.stones, terrain.exits, grid)
+
+
+def is_separated(terrain: Terrain, reached: tuple[Cells, ...]) -> jax.Array:
+    """bool: whether no connected region holds stones of two players."""
+    contact = jnp.bool_(False)
+    for player, cells in enumerate(reached):
+        for other in range(player + 1, len(reached)):
+            meeting = bitboard.intersection(cells, terrain.stones[other])
+            contact = contact | bitboard.any_cell(meeting)
+    return ~contact
+
+
+def owned(reached: tuple[Cells, ...]) -> tuple[Cells, ...]:
+    """For each player, the cells of the regions whose stones are all its own."""
+    result = []
+    for player, cells in enumerate(reached):
+        others = [reached[other] for other in range(len(reached)) if other != player]
+        result.append(bitboard.difference(cells, bitboard.union(*others)))
+    return tuple(result)
+
+
+def areas(sets: tuple[Cells, ...]) -> jax.Array:
+    """int32[P]: how many cells each set has."""
+    return jnp.stack([bitboard.count(cells) for cells in sets])
+
+
+def largest_regions(sets: tuple[Cells, ...], exits: Exits, *, grid: int) -> jax.Array:
+    """int32[P]: cells of the largest connected part of each set of whole regions.
+
+    One loop over the whole batch: it grows the part around the lowest cell left, then takes it
+    away. Empty sets cost no turn, so a caller may blank the boards whose answer it does not need.
+    """
+
+    def body(carry):
+        left, part, best = carry
+        grown = tuple(bitboard.union(cells, bitboard.step(cells, exits, grid)) for cells in part)
+        left_after, part_after, best_after = [], [], []
+        for rest, before, after, record in zip(left, part, grown, best, strict=True):
+            still = bitboard.any_cell(bitboard.difference(after, before))
+            rest = bitboard.difference(rest, after)
+            left_after.append(rest)
+            part_after.append(bitboard.where(still, after, bitboard.lowest(rest)))
+            best_after.append(jnp.maximum(record, bitboard.count(after)))
+        return tuple(left_after), tuple(part_after), tuple(best_after)
+
+    def unfinished(carry):
+        _, part, _ = carry
+        return jnp.stack([bitboard.any_cell(cells) for cells in part]).any()
+
+    best = (jnp.int32(0),) * len(sets)
+    start = tuple(bitboard.lowest(cells) for cells in sets)
+    _, _, best = jax.lax.while_loop(unfinished, body, (sets, start, best))
+    return jnp.stack(best)
+
+
+def movement(own: Cells, variant: Variant, terrain: Terrain, *, grid: int) -> Cells:
+    """Cells where a move of a stone of `own` can end: 0 to 2 steps over free exits.
+
+    Movement alone: whether a wall can be built there does not count. Where staying needs room, a
+    stone without a free neighbour does not reach its own cell.
+    """
+    roomy = bitboard.intersection(own, bitboard.union(*terrain.free_exits))
+    staying = bitboard.where(variant.stay_needs_room, roomy, own)
+    once = bitboard.step(own, terrain.free_exits, grid)
+    return bitboard.union(staying, once, bitboard.step(once, terrain.free_exits, grid))
