@@ -33,7 +33,7 @@ def _hash(x: jax.Array) -> jax.Array:
 
 
 def choose_bit(bits: jax.Array, words: jax.Array) -> jax.Array:
-    """int32 index of a set bit of the words, each as likely as the others up to one in 2^16 / count.
+    """int32 index of a set bit, each as likely as the others within one in 2^16 / count.
 
     The random number picks a rank, the words' counts the word, halving the bit: no key per slot.
     No set bit gives 31, the last place that halving can end at.

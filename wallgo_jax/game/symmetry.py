@@ -1,8 +1,8 @@
 """The eight symmetries of the square, on positions, slots, policies and public actions.
 
 Symmetry `g` is `g % 4` quarter turns to the left, then a mirroring of the columns for `g >= 4`; 0
-is the identity. A board smaller than its grid turns within its own square. A stone keeps its index, so
-in play only the move and side axes of a slot change; in setup slots are cells.
+is the identity. A board smaller than its grid turns within its own square. A stone keeps its index,
+so in play only the move and side axes of a slot change; in setup slots are cells.
 """
 
 import jax

@@ -1,0 +1,60 @@
+"""Block strings: `R` and `T` with counts and brackets, such as `RRTRRT`, `2R1T` or `R3(RRT)`."""
+
+RESIDUAL, TRANSFORMER = "R", "T"
+MAX_BLOCKS = 200
+
+
+def parse_blocks(text: str) -> str:
+    """The blocks one by one, e.g. `RRT` for `2R1T`.
+
+    A count stands before what it repeats: a block or a bracket.
+
+    Raises:
+      ValueError: in one line, with the character that is wrong and its place (from 1).
+    """
+    blocks, end = _parse_sequence(text, 0, depth=0)
+    if end < len(text):
+        raise ValueError(_complaint(text, end, "closes no bracket"))
+    if not blocks:
+        raise ValueError(f"blocks: {text!r} names no block; use R and T, as in 'RRT' or '2R1T'")
+    if len(blocks) > MAX_BLOCKS:
+        raise ValueError(f"blocks: {text!r} has {len(blocks)} blocks, more than {MAX_BLOCKS}")
+    return blocks
+
+
+def _parse_sequence(text: str, place: int, *, depth: int) -> tuple[str, int]:
+    blocks = ""
+    while place < len(text) and text[place] != ")":
+        count, place = _parse_count(text, place)
+        if place == len(text):
+            raise ValueError(f"blocks: {text!r} ends after a count; R, T or ( must follow")
+        if text[place] == "(":
+            inner, end = _parse_sequence(text, place + 1, depth=depth + 1)
+            if end == len(text):
+                raise ValueError(_complaint(text, place, "is never closed"))
+            if not inner:
+                raise ValueError(_complaint(text, place, "holds no block"))
+            blocks, place = blocks + count * inner, end + 1
+        elif text[place] in (RESIDUAL, TRANSFORMER):
+            blocks, place = blocks + count * text[place], place + 1
+        else:
+            raise ValueError(_complaint(text, place, "is not R, T, a count or a bracket"))
+        if len(blocks) > MAX_BLOCKS:
+            raise ValueError(f"blocks: {text!r} has more than {MAX_BLOCKS} blocks")
+    return blocks, place
+
+
+def _parse_count(text: str, place: int) -> tuple[int, int]:
+    start = place
+    while place < len(text) and text[place] in "0123456789":
+        place += 1
+    if start == place:
+        return 1, place
+    count = int(text[start:place][:6])
+    if count == 0:
+        raise ValueError(_complaint(text, start, "repeats nothing"))
+    return count, place
+
+
+def _complaint(text: str, place: int, what: str) -> str:
+    return f"blocks: {text!r}: {text[place]!r} at place {place + 1} {what}"

@@ -1,0 +1,221 @@
+"""What a run is: frozen dataclasses, read from TOML, changed from the command line."""
+
+import dataclasses
+import difflib
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from train.errors import UsageError
+from train.learner import LearnerConfig
+from train.network import NetworkConfig
+from train.search import SearchConfig
+from train.selfplay import SelfPlayConfig
+from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.observation import check_planes
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayConfig:
+    """How much is remembered.
+
+    Attributes:
+      positions: plies kept, rounded up to whole iterations.
+    """
+
+    positions: int = 200_000
+
+    def __post_init__(self) -> None:
+        if self.positions < 1:
+            raise ValueError("positions must be at least 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationConfig:
+    """Matches of the newest weights against fixed opponents.
+
+    Attributes:
+      every: iterations between the short matches of a run; 0 for none.
+      opponents: names of players (see `train.roster`); the short match is against the last.
+      games: games of a short match.
+      final_games: games against each opponent at the end of the run.
+      batch: games played at once.
+      simulations: simulations a move, without exploration noise.
+      opening_plies: random plies at the start of a pair of games.
+    """
+
+    every: int = 10
+    opponents: tuple[str, ...] = ("random", "greedy")
+    games: int = 100
+    final_games: int = 400
+    batch: int = 100
+    simulations: int = 16
+    opening_plies: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.games, self.final_games, self.batch) < 2 or (
+            self.games % 2 or self.final_games % 2 or self.batch % 2
+        ):
+            raise ValueError("games, final_games and batch must be even, at least 2")
+        if self.every < 0 or self.opening_plies < 0 or self.simulations < 1:
+            raise ValueError("every and opening_plies must not be negative, simulations at least 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointConfig:
+    """What is saved.
+
+    Attributes:
+      every: iterations between checkpoints.
+      keep: checkpoints of the weights that are kept; what resuming needs is kept once.
+    """
+
+    every: int = 10
+    keep: int = 5
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.keep < 1:
+            raise ValueError("every and keep must be at least 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """A training run.
+
+    Attributes:
+      name: directory of the run below the directory of all runs.
+      seed: of everything random.
+      iterations: the budget: self-play, then learning, this many times.
+      rules: name of a preset, or a table of rules.
+    """
+
+    name: str = "unnamed"
+    seed: int = 0
+    iterations: int = 100
+    rules: str | Rules = "wallzero-4stone"
+    network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
+    search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
+    selfplay: SelfPlayConfig = dataclasses.field(default_factory=SelfPlayConfig)
+    replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
+    learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
+    evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
+    checkpoint: CheckpointConfig = dataclasses.field(default_factory=CheckpointConfig)
+
+    def __post_init__(self) -> None:
+        if not self.name or Path(self.name).name != self.name or self.name.startswith("."):
+            raise ValueError(f"name {self.name!r} must be a plain directory name")
+        if self.iterations < 1:
+            raise ValueError("iterations must be at least 1")
+        if not 0 <= self.seed < 2**31:
+            raise ValueError("seed must be from 0 to 2147483647")
+        check_planes(self.network.planes)
+        if rules_lib.named(self.rules).players != 2:
+            raise ValueError("rules: training is for two players so far; choose two-player rules")
+
+    @property
+    def game(self) -> Rules:
+        """The rules themselves."""
+        return rules_lib.named(self.rules)
+
+
+_ADAPTER = pydantic.TypeAdapter(RunConfig)
+
+
+def read_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
+    """The config of a TOML file, changed by `--some.key value` words.
+
+    Raises:
+      UsageError: file or key missing, wrong type or value: which, where, what is allowed.
+    """
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"config {path}: no such file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"config {path}: {_one_line(str(error))}") from None
+    for key, value in _pair_up(overrides):
+        _assign(fields, key, value)
+    return config_from_dict(fields, where=f"config {path}")
+
+
+def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
+    """A config from nested tables; `where` opens the complaint of a `UsageError`."""
+    _refuse_unknown_keys(RunConfig, fields, where=where, path="")
+    try:
+        return _ADAPTER.validate_python(fields)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part not in ("str", "Rules"))
+        message = first["msg"].removeprefix("Value error, ")
+        given = f" (got {first['input']!r})" if not isinstance(first["input"], dict) else ""
+        subject = f"{place}: " if place else ""
+        raise UsageError(_one_line(f"{where}: {subject}{message}{given}")) from None
+
+
+def config_to_dict(config: RunConfig) -> dict[str, Any]:
+    """JSON-ready tables that `config_from_dict` reads back."""
+    return _ADAPTER.dump_python(config, mode="json")
+
+
+def _refuse_unknown_keys(kind: type, fields: Mapping[str, Any], *, where: str, path: str) -> None:
+    types_of = typing.get_type_hints(kind)
+    for key, value in fields.items():
+        if key not in types_of:
+            near = difflib.get_close_matches(key, types_of, n=1)
+            hint = f"; did you mean {path}{near[0]}?" if near else ""
+            known = ", ".join(types_of)
+            raise UsageError(f"{where}: unknown key {path}{key}{hint} Known keys: {known}")
+        table = _table_type(types_of[key])
+        if table is not None and isinstance(value, Mapping):
+            _refuse_unknown_keys(table, value, where=where, path=f"{path}{key}.")
+
+
+def _table_type(hint: Any) -> type | None:
+    """The dataclass that a table of this type fills, if any."""
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    tables = [option for option in options if isinstance(option, type)]
+    return next((option for option in tables if dataclasses.is_dataclass(option)), None)
+
+
+def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
+    """`--a.b value` and `--a.b=value` as pairs."""
+    pairs, rest = [], list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--") or len(word) == 2:
+            raise UsageError(f"command line: {word!r} is not an option; write --some.key value")
+        key, equals, value = word[2:].partition("=")
+        if not equals:
+            if not rest:
+                raise UsageError(f"command line: --{key} has no value")
+            value = rest.pop(0)
+        pairs.append((key, value))
+    return pairs
+
+
+def _assign(fields: dict[str, Any], key: str, text: str) -> None:
+    *tables, last = key.replace("-", "_").split(".")
+    for name in tables:
+        inner = fields.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise UsageError(f"command line: --{key}: {name} is not a table")
+        fields = inner
+    fields[last] = _read_value(text)
+
+
+def _read_value(text: str) -> Any:
+    """A TOML value where the text is one, else the text itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

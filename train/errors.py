@@ -1,0 +1,5 @@
+"""The one error that the command line shows as a line instead of a traceback."""
+
+
+class UsageError(Exception):
+    """Something the user can mend: says in one line what is wrong, where and what is allowed."""

@@ -1,0 +1,171 @@
+"""Curves and progress of a run: JSON lines, TensorBoard and the console; host side only."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorboardX
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from train.arena import MatchResult
+from wallgo_jax.game.rules import name_of
+
+METRICS_FILE = "metrics.jsonl"
+
+
+class MetricsWriter:
+    """Appends a row an iteration to `metrics.jsonl` and to TensorBoard's event file."""
+
+    def __init__(self, directory: Path, *, from_iteration: int) -> None:
+        self._path = directory / METRICS_FILE
+        keep_rows_before(self._path, from_iteration)
+        self._file = self._path.open("a", encoding="utf-8")
+        self._board = tensorboardX.SummaryWriter(
+            str(directory / "tensorboard"), purge_step=from_iteration or None
+        )
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """One row; `iteration` is its place."""
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+        for name, value in row.items():
+            if name != "iteration" and isinstance(value, int | float):
+                self._board.add_scalar(name, value, row["iteration"])
+
+    def close(self) -> None:
+        """Write out what is buffered."""
+        self._file.close()
+        self._board.close()
+
+
+def keep_rows_before(path: Path, iteration: int) -> None:
+    """Drop rows that a resumed run will write again, and a half-written last line."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if row["iteration"] < iteration:
+            kept.append(line)
+    path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+
+class Display:
+    """The run on the console: a live bar on a terminal, a line an iteration elsewhere."""
+
+    def __init__(self, *, total: int, done: int) -> None:
+        self.console = Console(file=sys.stdout)
+        self._win_rate = ""
+        self._bar = Progress(
+            TextColumn("[bold]iteration"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[figures]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self._task = self._bar.add_task("run", total=total, completed=done, figures="compiling")
+
+    def __enter__(self) -> "Display":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    @contextlib.contextmanager
+    def match(self, title: str, games: int) -> Iterator[Callable[[int], None]]:
+        """A bar for a match; yields what is to be called with the games done."""
+        task = self._bar.add_task(title, total=games, figures=title)
+        try:
+            yield lambda done: self._bar.update(task, completed=done)
+        finally:
+            self._bar.remove_task(task)
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def show(self, row: Mapping[str, Any]) -> None:
+        """The newest row of metrics."""
+        if "win_rate" in row:
+            self._win_rate = f" · {row['win_rate']:.0%} against {row['opponent']}"
+        figures = describe(row) + self._win_rate
+        self._bar.update(self._task, completed=row["iteration"] + 1, figures=figures)
+        if not self.console.is_terminal:
+            self.say(f"iteration {row['iteration'] + 1}: {figures}")
+
+
+def describe(row: Mapping[str, Any]) -> str:
+    """The figures of a row in short."""
+    parts = [f"{row['games_per_second']:.1f} games/s", f"{row['positions_per_second']:.0f} pos/s"]
+    if row.get("policy_loss") is not None:
+        parts.append(f"policy {row['policy_loss']:.3f}")
+        parts.append(f"value {row['value_loss']:.3f}")
+    parts.append(f"entropy {row['policy_entropy']:.2f}")
+    if row.get("mean_length") is not None:
+        parts.append(f"{row['mean_length']:.1f} plies")
+    return " · ".join(parts)
+
+
+def match_table(results: list[MatchResult], *, caption: str) -> Table:
+    """Matches as a table, from the side of their first players."""
+    table = Table(title=_title(results), caption=caption, caption_justify="left")
+    table.add_column("player")
+    table.add_column("against")
+    for name in ("games", "W", "D", "L", "win rate", "95 % interval"):
+        table.add_column(name, justify="right")
+    for name in ("territory", "ratio", "plies", "Red wins", "distinct"):
+        table.add_column(name, justify="right")
+    for result in results:
+        low, high = result.interval
+        own, other = result.territory.mean(axis=0)
+        table.add_row(
+            result.first,
+            result.second,
+            str(len(result.outcome)),
+            str(result.wins),
+            str(result.draws),
+            str(result.losses),
+            f"{result.win_rate:.1%}",
+            f"{low:.1%} to {high:.1%}",
+            f"{own:.1f} : {other:.1f}",
+            f"{result.territory_ratio:.2f}",
+            f"{result.mean_length:.1f}",
+            f"{result.red_win_rate:.1%}",
+            str(result.distinct_games),
+        )
+    return table
+
+
+def _title(results: list[MatchResult]) -> str:
+    return name_of(results[0].rules) if results else "no matches"
+
+
+def match_record(result: MatchResult) -> dict[str, Any]:
+    """A match as JSON-ready figures."""
+    return {
+        "first": result.first,
+        "second": result.second,
+        "rules": name_of(result.rules),
+        "games": len(result.outcome),
+        "wins": result.wins,
+        "draws": result.draws,
+        "losses": result.losses,
+        "win_rate": result.win_rate,
+        "interval_95": list(result.interval),
+        "territory": [float(x) for x in result.territory.mean(axis=0)],
+        "territory_ratio": result.territory_ratio if result.territory[:, 1].any() else None,
+        "mean_length": result.mean_length,
+        "red_win_rate": result.red_win_rate,
+        "distinct_games": result.distinct_games,
+    }

@@ -1,0 +1,131 @@
+"""A ring of plies on the device: row by row of all boards, in the order they were played.
+
+A sample is stored as a position and a policy over slots, never as planes. Games that run on when an
+iteration ends simply go on in the next rows, so nothing is thrown away. A row is drawn from only
+once every game that touches it has ended: each row is then one cross-section of all boards, and
+long games are learned from as often as they are played.
+
+R rows, B boards, T plies of an iteration, A slots, P players.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.host import fetch
+from train.targets import mover_outcome, outcomes
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import Position, State, Variant
+
+
+class Plies(NamedTuple):
+    """Rows as self-play makes them: leading axes [T, B] (or [R, B] in the ring)."""
+
+    position: Position  # before the ply
+    slot: jax.Array  # int16[...], what was played
+    policy: jax.Array  # float16[..., A], the search's improved policy
+    rewards: jax.Array  # float32[..., P], paid by the ply
+    terminated: jax.Array  # bool[...], whether the ply ended its game
+
+
+class Ring(NamedTuple):
+    """The newest R rows."""
+
+    plies: Plies  # [R, B]
+    outcome: jax.Array  # float32[R, B], final reward of the player to move
+    written: jax.Array  # int32, rows ever written
+    first: jax.Array  # int32, age order: first row to draw from
+    ready: jax.Array  # int32, how many rows to draw from
+
+
+class Sample(NamedTuple):
+    """A batch to learn from: leading axis [N]."""
+
+    variant: Variant
+    position: Position
+    policy: jax.Array  # float16[N, A]
+    outcome: jax.Array  # float32[N]
+
+
+def make_ring(rows: int, like: Plies) -> Ring:
+    """An empty ring whose rows look like those of `like` ([T, B] arrays or their shapes)."""
+    plies = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[1:]), x.dtype), like)
+    zero = jnp.zeros((), jnp.int32)
+    return Ring(plies, jnp.zeros(plies.terminated.shape, jnp.float32), zero, zero, zero)
+
+
+def append(ring: Ring, plies: Plies) -> Ring:
+    """Write T rows over the oldest ones and look again which games have ended.
+
+    R must be a multiple of T.
+    """
+    rows = ring.outcome.shape[0]
+    length = plies.terminated.shape[0]
+    place = ring.written % rows
+    stored = jax.tree.map(
+        lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new, place, axis=0),
+        ring.plies,
+        plies,
+    )
+    written = ring.written + length
+    oldest = written % rows
+    outcome, known = outcomes(
+        jnp.roll(stored.rewards, -oldest, axis=0), jnp.roll(stored.terminated, -oldest, axis=0)
+    )
+    player = jnp.roll(stored.position.player, -oldest, axis=0)
+    whole = known.all(axis=1)
+    filled = jnp.minimum(written, rows)
+    return Ring(
+        plies=stored,
+        outcome=jnp.roll(mover_outcome(outcome, player), oldest, axis=0),
+        written=written,
+        first=rows - filled,
+        ready=jnp.maximum(whole.sum() - (rows - filled), 0).astype(jnp.int32),
+    )
+
+
+def draw(ring: Ring, variant: Variant, key: jax.Array, *, size: int) -> Sample:
+    """`size` plies with replacement, uniform over the rows to draw from and the boards.
+
+    Args:
+      variant: [B], the rules that each board plays.
+    """
+    row_key, board_key = jax.random.split(key)
+    rows, boards = ring.outcome.shape
+    age = ring.first + jax.random.randint(row_key, (size,), 0, jnp.maximum(ring.ready, 1))
+    row = (ring.written + age) % rows
+    board = jax.random.randint(board_key, (size,), 0, boards)
+    return Sample(
+        variant=jax.tree.map(lambda x: x[board], variant),
+        position=jax.tree.map(lambda x: x[row, board], ring.plies.position),
+        policy=ring.plies.policy[row, board],
+        outcome=ring.outcome[row, board],
+    )
+
+
+def newest_game(ring: Ring, variant: Variant, *, grid: int) -> list[int]:
+    """Public actions of a finished game whose last ply is the newest there is, read on the host;
+    empty when the ring holds no whole game."""
+    written, ended, ply = fetch((ring.written, ring.plies.terminated, ring.plies.position.ply))
+    rows = ended.shape[0]
+    ages = (int(written) + np.arange(rows)) % rows  # oldest first
+    for age in range(rows - 1, max(rows - int(written), 0) - 1, -1):
+        for board in np.flatnonzero(ended[ages[age]]):
+            length = int(ply[ages[age], board]) + 1
+            if length <= age + 1 - max(rows - int(written), 0):
+                places = ages[age - length + 1 : age + 1]
+                return _actions_of(ring, variant, places, int(board), grid=grid)
+    return []
+
+
+def _actions_of(
+    ring: Ring, variant: Variant, rows: np.ndarray, board: int, *, grid: int
+) -> list[int]:
+    position = jax.tree.map(lambda x: x[rows, board], ring.plies.position)
+    rules = jax.tree.map(lambda x: x[board], variant)
+    public = jax.vmap(lambda p, slot: actions.action_of_slot(State(rules, p), slot, grid=grid))(
+        position, ring.plies.slot[rows, board]
+    )
+    return [int(action) for action in fetch(public)]
