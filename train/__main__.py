@@ -26,8 +26,8 @@ class Run:
     """Train from a config, evaluate, print the table. Any key of the config can be changed:
     --some.key value."""
 
-    config: tyro.conf.Positional[Path]
-    """TOML file of the run."""
+    config: tyro.conf.Positional[Path | None] = None
+    """TOML file of the run; without one, the quickstart that the program holds."""
     resume: bool = False
     """Go on from the newest checkpoint of the run."""
     runs: Path = Path("runs")
@@ -57,8 +57,8 @@ class Match:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     try:
-        command, rest = _parse(list(sys.argv[1:] if arguments is None else arguments))
-        return _run(command, rest) if isinstance(command, Run) else _match(command, rest)
+        command, overrides = _parse(list(sys.argv[1:] if arguments is None else arguments))
+        return _run(command, overrides) if isinstance(command, Run) else _match(command)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -68,6 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: list[str]) -> tuple[Run | Match, list[str]]:
+    """The command, and the words that change keys of the config."""
+    overrides: list[str] = []
+    if arguments[:1] == ["run"]:
+        arguments, overrides = _set_overrides_apart(arguments)
     commands = (
         Annotated[Run, tyro.conf.subcommand("run")]
         | Annotated[Match, tyro.conf.subcommand("match")]
@@ -75,16 +79,31 @@ def _parse(arguments: list[str]) -> tuple[Run | Match, list[str]]:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(
+            command = tyro.cli(
                 commands,  # pyright: ignore[reportArgumentType]
                 prog="python -m train",
                 args=arguments,
-                return_unknown_args=True,
             )
     except SystemExit as error:
         if error.code in (0, None):
             raise
         raise UsageError(_in_one_line(complaint.getvalue())) from None
+    return command, overrides
+
+
+def _set_overrides_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Options of `run` itself, and every other option with its value."""
+    own = ("--resume", "--no-resume", "--runs", "--help")
+    kept, overrides, rest = [], [], list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--") or word.partition("=")[0] in own:
+            kept.append(word)
+            continue
+        overrides.append(word)
+        if "=" not in word and rest:
+            overrides.append(rest.pop(0))
+    return kept, overrides
 
 
 def _in_one_line(box: str) -> str:
@@ -104,9 +123,7 @@ def _run(command: Run, overrides: list[str]) -> int:
     return 0 if finished else EXIT_INTERRUPTED
 
 
-def _match(command: Match, rest: list[str]) -> int:
-    if rest:
-        raise UsageError(f"command line: unknown option {rest[0]!r} of match; see match --help")
+def _match(command: Match) -> int:
     rules = _read_rules(command.rules)
     first, second = (roster.make_player(name, rules) for name in (command.first, command.second))
     display = metrics.Display(total=command.games, done=0)

@@ -88,11 +88,9 @@ class MatchResult:
         own, other = self.territory.sum(axis=0)
         return float(own) / float(other) if other else math.inf
 
-    @property
-    def red_win_rate(self) -> float:
-        """Win rate of whoever played Red."""
-        red = np.where(self.first_is_red, self.outcome, -self.outcome)
-        return float((red + 1).mean() / 2)
+    def win_rate_as(self, *, red: bool) -> float:
+        """The first player's win rate in the games where it has this colour."""
+        return float((self.outcome[self.first_is_red == red] + 1).mean() / 2)
 
     @property
     def mean_length(self) -> float:
@@ -141,12 +139,14 @@ def play_match(
       on_progress: called with the number of games done so far.
 
     Raises:
-      ValueError: for odd numbers or rules that are not for two players.
+      ValueError: for odd or negative numbers, or rules that are not for two players.
     """
     if rules.players != 2:
         raise ValueError(f"match: the rules are for {rules.players} players, a match is for 2")
     if games < 2 or games % 2 or batch < 2 or batch % 2:
         raise ValueError(f"match: games ({games}) and batch ({batch}) must be even, at least 2")
+    if opening_plies < 0:
+        raise ValueError(f"match: opening_plies ({opening_plies}) must not be negative")
     batch = min(batch, games)
     parts: list[MatchResult] = []
     for index in range(-(-games // batch)):
@@ -212,24 +212,29 @@ def max_plies(rules: Rules) -> int:
 def _open(table: Table, key: jax.Array, *, grid: int, plies: int) -> Table:
     """Random plies; boards `i` and `i + N / 2`, the two games of a pair, draw the same ones."""
     pairs = table.first_is_red.shape[0] // 2
-    for ply_key in jax.random.split(key, plies):
+
+    def ply(table: Table, ply_key: jax.Array) -> tuple[Table, None]:
         bits = jnp.tile(jax.random.bits(ply_key, (pairs,), jnp.uint32), 2)
         words = jax.vmap(lambda state: actions.legal_words(state, grid=grid))(table.states)
         slots = jax.vmap(chance.choose_bit)(bits, words)
         everywhere = jnp.arange(2 * pairs)
-        table = _apply(table, everywhere, slots, jnp.ones(2 * pairs, jnp.bool_), grid=grid)
+        is_valid = jnp.ones(2 * pairs, jnp.bool_)
+        return _apply(table, everywhere, slots, is_valid, grid=grid), None
+
+    table, _ = jax.lax.scan(ply, table, jax.random.split(key, plies))
     return table
 
 
 @functools.partial(jax.jit, static_argnames=("is_first",))
 def _seat(table: Table, *, is_first: bool) -> tuple[jax.Array, State, jax.Array]:
     """Up to K boards where a player is to move: int32[K] places, their states, bool[K] whether
-    the board is really that player's."""
+    the board is really that player's. Boards that are behind come first."""
     position = table.states.position
     boards = position.player.shape[0]
     wants = ((position.player == 0) == table.first_is_red) == is_first
     wants &= ~position.terminated
-    place = jnp.argsort(~wants, stable=True)[: boards // 2]
+    behind = jnp.where(wants, position.ply, jnp.iinfo(position.ply.dtype).max)
+    place = jnp.argsort(behind, stable=True)[: boards // 2]
     return place, jax.tree.map(lambda x: x[place], table.states), wants[place]
 
 

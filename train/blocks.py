@@ -29,6 +29,8 @@ def _parse_sequence(text: str, place: int, *, depth: int) -> tuple[str, int]:
         if place == len(text):
             raise ValueError(f"blocks: {text!r} ends after a count; R, T or ( must follow")
         if text[place] == "(":
+            if depth == MAX_BLOCKS:
+                raise ValueError(_complaint(text, place, "is one bracket too many"))
             inner, end = _parse_sequence(text, place + 1, depth=depth + 1)
             if end == len(text):
                 raise ValueError(_complaint(text, place, "is never closed"))
@@ -38,7 +40,7 @@ def _parse_sequence(text: str, place: int, *, depth: int) -> tuple[str, int]:
         elif text[place] in (RESIDUAL, TRANSFORMER):
             blocks, place = blocks + count * text[place], place + 1
         else:
-            raise ValueError(_complaint(text, place, "is not R, T, a count or a bracket"))
+            raise ValueError(_complaint(text, place, "is not R, T, a count or ("))
         if len(blocks) > MAX_BLOCKS:
             raise ValueError(f"blocks: {text!r} has more than {MAX_BLOCKS} blocks")
     return blocks, place

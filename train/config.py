@@ -65,6 +65,8 @@ class EvaluationConfig:
             raise ValueError("games, final_games and batch must be even, at least 2")
         if self.every < 0 or self.opening_plies < 0 or self.simulations < 1:
             raise ValueError("every and opening_plies must not be negative, simulations at least 1")
+        if not self.opponents:
+            raise ValueError("opponents must name at least one player")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +88,7 @@ class CheckpointConfig:
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-    """A training run.
+    """A training run; the defaults are those of `configs/quickstart.toml`.
 
     Attributes:
       name: directory of the run below the directory of all runs.
@@ -95,9 +97,9 @@ class RunConfig:
       rules: name of a preset, or a table of rules.
     """
 
-    name: str = "unnamed"
+    name: str = "quickstart"
     seed: int = 0
-    iterations: int = 100
+    iterations: int = 24
     rules: str | Rules = "wallzero-4stone"
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
@@ -108,7 +110,8 @@ class RunConfig:
     checkpoint: CheckpointConfig = dataclasses.field(default_factory=CheckpointConfig)
 
     def __post_init__(self) -> None:
-        if not self.name or Path(self.name).name != self.name or self.name.startswith("."):
+        is_plain = self.name.isprintable() and Path(self.name).name == self.name
+        if not self.name or not is_plain or self.name.startswith("."):
             raise ValueError(f"name {self.name!r} must be a plain directory name")
         if self.iterations < 1:
             raise ValueError("iterations must be at least 1")
@@ -127,21 +130,27 @@ class RunConfig:
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
 
 
-def read_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
+def read_config(path: Path | None, overrides: Sequence[str] = ()) -> RunConfig:
     """The config of a TOML file, changed by `--some.key value` words.
+
+    Without a file it is `RunConfig()`, the quickstart.
 
     Raises:
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
+    fields = {} if path is None else _read_toml(path)
+    for key, value in _pair_up(overrides):
+        _assign(fields, key, value)
+    return config_from_dict(fields, where="config" if path is None else f"config {path}")
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"config {path}: no such file") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"config {path}: {_one_line(str(error))}") from None
-    for key, value in _pair_up(overrides):
-        _assign(fields, key, value)
-    return config_from_dict(fields, where=f"config {path}")
 
 
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
@@ -150,12 +159,17 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     try:
         return _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
+        first = next(each for each in error.errors() if not _is_table_for_text(each))
         place = ".".join(str(part) for part in first["loc"] if part not in ("str", "Rules"))
-        message = first["msg"].removeprefix("Value error, ")
         given = f" (got {first['input']!r})" if not isinstance(first["input"], dict) else ""
         subject = f"{place}: " if place else ""
+        message = first["msg"].removeprefix("Value error, ").removeprefix(subject)
         raise UsageError(_one_line(f"{where}: {subject}{message}{given}")) from None
+
+
+def _is_table_for_text(error: Any) -> bool:
+    """Whether a table was refused only because it is no text, where either is allowed."""
+    return error["loc"][-1:] == ("str",) and isinstance(error["input"], dict)
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:
@@ -168,9 +182,9 @@ def _refuse_unknown_keys(kind: type, fields: Mapping[str, Any], *, where: str, p
     for key, value in fields.items():
         if key not in types_of:
             near = difflib.get_close_matches(key, types_of, n=1)
-            hint = f"; did you mean {path}{near[0]}?" if near else ""
+            hint = f"; did you mean {path}{near[0]}? Known" if near else "; known"
             known = ", ".join(types_of)
-            raise UsageError(f"{where}: unknown key {path}{key}{hint} Known keys: {known}")
+            raise UsageError(_one_line(f"{where}: unknown key {path}{key}{hint} keys: {known}"))
         table = _table_type(types_of[key])
         if table is not None and isinstance(value, Mapping):
             _refuse_unknown_keys(table, value, where=where, path=f"{path}{key}.")

@@ -59,17 +59,20 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       Whether the run came to its end; False when it was interrupted and saved.
 
     Raises:
-      UsageError: the run exists already, or cannot be resumed with this config.
+      UsageError: the run exists already, or cannot be resumed with this config; an opponent does
+        not exist.
     """
     directory = runs / config.name
     _check_directory(directory, config, resume=resume)
+    for opponent in config.evaluation.opponents:
+        roster.make_player(opponent, config.game)
     programs = make_programs(config)
     state = programs.init()
     if resume:
         state = checkpoint.read_run(directory, state)
     done = int(fetch(state.iterations))
     display = Display(total=config.iterations, done=done)
-    directory.mkdir(parents=True, exist_ok=True)
+    _make_directory(directory)
     _write_json(directory / CONFIG_FILE, config_to_dict(config))
     writer = MetricsWriter(directory, from_iteration=done)
     store = checkpoint.Store(directory, keep=config.checkpoint.keep)
@@ -82,10 +85,10 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
                     row |= _short_match(config, state, done, display)
                 writer.write(row)
                 display.show(row)
-                last = done == config.iterations or interrupted()
-                if last or _is_due(done, config.checkpoint.every):
+                stops = interrupted()
+                if stops or done == config.iterations or _is_due(done, config.checkpoint.every):
                     store.save(done, state.learner.variables, state, config_to_dict(config))
-                if interrupted():
+                if stops:
                     break
             store.wait()
             if interrupted():
@@ -258,6 +261,13 @@ def _write_game(config: RunConfig, programs: Programs, state: RunState, director
     if game:
         text = render.game_text(config.game, game)
         (directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
 
 
 def _check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None:

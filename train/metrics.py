@@ -118,37 +118,41 @@ def describe(row: Mapping[str, Any]) -> str:
 
 
 def match_table(results: list[MatchResult], *, caption: str) -> Table:
-    """Matches as a table, from the side of their first players."""
-    table = Table(title=_title(results), caption=caption, caption_justify="left")
-    table.add_column("player")
-    table.add_column("against")
-    for name in ("games", "W", "D", "L", "win rate", "95 % interval"):
-        table.add_column(name, justify="right")
-    for name in ("territory", "ratio", "plies", "Red wins", "distinct"):
-        table.add_column(name, justify="right")
+    """Matches of one player, a column an opponent, figures from that player's side."""
+    first = results[0]
+    table = Table(
+        title=f"{first.first} on {name_of(first.rules)}", caption=caption, caption_justify="left"
+    )
+    table.add_column("")
     for result in results:
-        low, high = result.interval
-        own, other = result.territory.mean(axis=0)
-        table.add_row(
-            result.first,
-            result.second,
-            str(len(result.outcome)),
-            str(result.wins),
-            str(result.draws),
-            str(result.losses),
-            f"{result.win_rate:.1%}",
-            f"{low:.1%} to {high:.1%}",
-            f"{own:.1f} : {other:.1f}",
-            f"{result.territory_ratio:.2f}",
-            f"{result.mean_length:.1f}",
-            f"{result.red_win_rate:.1%}",
-            str(result.distinct_games),
-        )
+        table.add_column(f"against {result.second}", justify="right")
+    for name, figure in _FIGURES:
+        table.add_row(name, *(figure(result) for result in results))
     return table
 
 
-def _title(results: list[MatchResult]) -> str:
-    return name_of(results[0].rules) if results else "no matches"
+def _interval(result: MatchResult) -> str:
+    low, high = result.interval
+    return f"{low:.1%} to {high:.1%}"
+
+
+def _territory(result: MatchResult) -> str:
+    own, other = result.territory.mean(axis=0)
+    return f"{own:.1f} : {other:.1f}"
+
+
+_FIGURES: tuple[tuple[str, Callable[[MatchResult], str]], ...] = (
+    ("games", lambda result: str(len(result.outcome))),
+    ("won, drawn, lost", lambda result: f"{result.wins}, {result.draws}, {result.losses}"),
+    ("win rate", lambda result: f"{result.win_rate:.2%}"),
+    ("95 % interval", _interval),
+    ("win rate as Red", lambda result: f"{result.win_rate_as(red=True):.2%}"),
+    ("win rate as Blue", lambda result: f"{result.win_rate_as(red=False):.2%}"),
+    ("territory, cells", _territory),
+    ("territory ratio", lambda result: f"{result.territory_ratio:.2f}"),
+    ("plies a game", lambda result: f"{result.mean_length:.1f}"),
+    ("distinct games", lambda result: str(result.distinct_games)),
+)
 
 
 def match_record(result: MatchResult) -> dict[str, Any]:
@@ -166,6 +170,7 @@ def match_record(result: MatchResult) -> dict[str, Any]:
         "territory": [float(x) for x in result.territory.mean(axis=0)],
         "territory_ratio": result.territory_ratio if result.territory[:, 1].any() else None,
         "mean_length": result.mean_length,
-        "red_win_rate": result.red_win_rate,
+        "win_rate_as_red": result.win_rate_as(red=True),
+        "win_rate_as_blue": result.win_rate_as(red=False),
         "distinct_games": result.distinct_games,
     }

@@ -236,7 +236,7 @@ class TransformerBlock(nnx.Module):
         split = self.query_key_value(tokens).reshape(batch, cells, 3, self.heads, -1)
         query, key, value = split[:, :, 0], split[:, :, 1], split[:, :, 2]
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / np.sqrt(features // self.heads)
-        scores = scores.astype(jnp.float32) + self._bias(shape)
+        scores = scores.astype(jnp.float32) + self._bias(shape)[None]
         weights = jax.nn.softmax(jnp.where(seen > 0, scores, MASKED), axis=-1)
         mixed = jnp.einsum("bhqk,bkhd->bqhd", weights.astype(tokens.dtype), value)
         return self.merge_heads(mixed.reshape(batch, cells, features))

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.host import fetch
-from train.targets import mover_outcome, outcomes
-from wallgo_jax.game import actions
+from train.targets import outcomes
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import Position, State, Variant
 
 
@@ -79,7 +79,7 @@ def append(ring: Ring, plies: Plies) -> Ring:
     filled = jnp.minimum(written, rows)
     return Ring(
         plies=stored,
-        outcome=jnp.roll(mover_outcome(outcome, player), oldest, axis=0),
+        outcome=jnp.roll(referee.reward_of(outcome, player), oldest, axis=0),
         written=written,
         first=rows - filled,
         ready=jnp.maximum(whole.sum() - (rows - filled), 0).astype(jnp.int32),

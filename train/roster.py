@@ -44,8 +44,7 @@ def make_player(name: str, rules: Rules) -> Player:
     if kind in ("random", "greedy"):
         if colon or "@" in kind:
             raise UsageError(f"player {name!r}: {kind} takes no target; known players: {_KINDS}")
-        make = make_random_player if kind == "random" else make_greedy_player
-        return make(grid=rules.size)
+        return _simple_player(kind, rules.size)
     if kind not in ("net", "search"):
         raise UsageError(f"player {name!r}: unknown; known players: {_KINDS}")
     if not target:
@@ -54,10 +53,15 @@ def make_player(name: str, rules: Rules) -> Player:
         raise UsageError(f"player {name!r}: a raw policy takes no simulations; use search:PATH@n")
     config, variables = load_weights(Path(target))
     if kind == "net":
-        evaluate = evaluator_for(config.network, rules)
-        return make_network_player(name, variables, evaluate)
+        return Player(name, variables, _network_act(config.network, rules.size, rules.players))
     simulations = _read_simulations(name, count) if at else DEFAULT_SIMULATIONS
     return search_player(name, variables, config.network, rules, simulations=simulations)
+
+
+@functools.cache
+def _simple_player(kind: str, grid: int) -> Player:
+    make = make_random_player if kind == "random" else make_greedy_player
+    return make(grid=grid)
 
 
 def search_player(
@@ -65,6 +69,11 @@ def search_player(
 ) -> Player:
     """A network's search without exploration noise; players of one shape share one program."""
     return Player(name, variables, _search_act(config, rules.size, rules.players, simulations))
+
+
+@functools.cache
+def _network_act(config: NetworkConfig, grid: int, players: int) -> Callable[..., Any]:
+    return make_network_player("net", (), _evaluator(config, grid, players)).act
 
 
 @functools.cache

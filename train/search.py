@@ -131,7 +131,7 @@ def make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
         )
         judgement = evaluate(variables, states)
         output = mctx.RecurrentFnOutput(
-            reward=reward_of(rewards, position.player),  # pyright: ignore[reportCallIssue]
+            reward=referee.reward_of(rewards, position.player),  # pyright: ignore[reportCallIssue]
             discount=discount_of(position.player, states.position),  # pyright: ignore[reportCallIssue]
             prior_logits=judgement.logits,  # pyright: ignore[reportCallIssue]
             value=jnp.where(states.position.terminated, 0.0, judgement.value),  # pyright: ignore[reportCallIssue]
@@ -139,12 +139,6 @@ def make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
         return output, states.position
 
     return recurrent
-
-
-def reward_of(rewards: jax.Array, player: jax.Array) -> jax.Array:
-    """float32[B]: each board's own player's share of float32[B, P] rewards."""
-    is_player = jnp.arange(rewards.shape[1]) == player[:, None]
-    return jnp.where(is_player, rewards, 0.0).sum(axis=1)
 
 
 def discount_of(mover: jax.Array, after: Position) -> jax.Array:

@@ -26,9 +26,3 @@ def outcomes(rewards: jax.Array, terminated: jax.Array) -> tuple[jax.Array, jax.
     nothing = (jnp.zeros_like(rewards[0]), jnp.zeros_like(terminated[0]))
     _, found = jax.lax.scan(back, nothing, (rewards, terminated), reverse=True)
     return found
-
-
-def mover_outcome(outcome: jax.Array, player: jax.Array) -> jax.Array:
-    """float32[...]: the share of the player to move in float32[..., P] outcomes."""
-    is_player = jnp.arange(outcome.shape[-1]) == player[..., None]
-    return jnp.where(is_player, outcome, 0.0).sum(axis=-1)

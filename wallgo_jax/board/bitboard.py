@@ -120,7 +120,7 @@ def to_mask(words: jax.Array, grid: int) -> jax.Array:
 
 def bits_to_mask(words: jax.Array, length: int) -> jax.Array:
     """uint32[..., W] -> its first `length` bits as bool[..., length]."""
-    bits = (words[..., None] >> jnp.arange(_WORD, dtype=jnp.uint32)) & jnp.uint32(1)
+    bits = (words[..., None] >> _places(words.ndim + 1)) & jnp.uint32(1)
     flat = bits.reshape(*words.shape[:-1], words.shape[-1] * _WORD)
     return flat[..., :length] != 0
 
@@ -131,7 +131,12 @@ def from_mask(mask: jax.Array) -> jax.Array:
     words = -(-cells // _WORD)
     padding = [(0, 0)] * (mask.ndim - 1) + [(0, words * _WORD - cells)]
     bits = jnp.pad(mask, padding).reshape(*mask.shape[:-1], words, _WORD).astype(jnp.uint32)
-    return jnp.sum(bits << jnp.arange(_WORD, dtype=jnp.uint32), axis=-1, dtype=jnp.uint32)
+    return jnp.sum(bits << _places(bits.ndim), axis=-1, dtype=jnp.uint32)
+
+
+def _places(rank: int) -> jax.Array:
+    """The 32 bit places along the last of `rank` axes."""
+    return jnp.arange(_WORD, dtype=jnp.uint32).reshape([1] * (rank - 1) + [_WORD])
 
 
 def shift(cells: Cells, delta: int) -> Cells:

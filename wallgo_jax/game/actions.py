@@ -181,7 +181,7 @@ def legal_actions(state: State, *, grid: int) -> jax.Array:
     stones = position.stones.shape[1]
     slots = legal_slots(state, grid=grid)
     play = slots[: stones * PLAYS_PER_STONE].reshape(stones, PLAYS_PER_STONE)
-    at_cell = own_cells(position)[:, None] == jnp.arange(cells)  # [S, N]
+    at_cell = own_cells(position)[:, None] == jnp.arange(cells)[None, :]  # [S, N]
     public = (at_cell[:, :, None] & play[:, None, :]).any(axis=0).reshape(-1)
     setup = in_setup(variant, position)
     mask = jnp.concatenate([public & ~setup, slots[:cells] & setup])

@@ -91,13 +91,13 @@ def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
     delta = _lookup(make_move_deltas(grid), play // NUM_SIDES)
     target = jnp.where(setup, slot, origin + delta)
     is_mover = jnp.arange(players) == position.player
-    moved = is_mover[:, None] & is_stone
+    moved = is_mover[:, None] & is_stone[None, :]
     entry = jnp.stack([position.player * stones + stone, origin, side]).astype(jnp.int8)
     builds = is_mover & ~setup
     return position._replace(
         stones=jnp.where(moved, target, position.stones).astype(jnp.int8),
         walls=position.walls
-        | jnp.where(builds[:, None, None], wall_bits(target, side, grid=grid), 0),
+        | jnp.where(builds[:, None, None], wall_bits(target, side, grid=grid)[None], 0),
         walls_left=position.walls_left - builds,
         trail=jnp.concatenate([entry[None], position.trail[: TRAIL_LENGTH - 1]]),
         ply=position.ply + jnp.int16(1),
@@ -213,6 +213,12 @@ def _shares(who: jax.Array, *, winner: bool) -> jax.Array:
     return rewards if winner else -rewards
 
 
+def reward_of(rewards: jax.Array, player: jax.Array) -> jax.Array:
+    """float32[...]: one player's share of float32[..., P] rewards."""
+    who = jnp.arange(rewards.shape[-1]).reshape([1] * player.ndim + [-1])
+    return jnp.where(who == player[..., None], rewards, 0.0).sum(axis=-1)
+
+
 def territory(state: State, *, grid: int) -> jax.Array:
     """int32[P]: cells of the regions whose stones all belong to one player."""
     ground = terrain.survey(*state, grid=grid)
@@ -242,7 +248,7 @@ def take_back(position: Position, *, grid: int) -> tuple[jax.Array, Position]:
     rest = jnp.concatenate([position.trail[1:], empty_trail()[:1]])
     return stone != NO_STONE, position._replace(
         stones=jnp.where(is_stone, origin, position.stones).astype(jnp.int8),
-        walls=jnp.where(is_builder[:, None, None], position.walls & ~built, position.walls),
+        walls=jnp.where(is_builder[:, None, None], position.walls & ~built[None], position.walls),
         trail=rest,
     )
 

@@ -1,0 +1,145 @@
+"""One step of learning: symmetric samples, the right loss, what decays."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from train.learner import LearnerConfig, make_learner, make_optimizer, turn_sample
+from train.loop import make_programs
+from train.network import MASKED, NetworkConfig, make_network, slot_logits
+from train.replay import Sample, draw
+from train.roster import network_for
+from train.selfplay import first_boards
+from wallgo_jax import observation
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import State, make_variant
+
+from .test_selfplay import CONFIG, RULES
+
+VIEW = {"grid": 4, "planes": "BTR", "has_playable": False}
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """A ring filled by real self-play, and the boards' variant."""
+    programs = make_programs(CONFIG)
+    state = programs.init()
+    variables, boards, filled = state.learner.variables, first_boards(programs.variant), state.ring
+    for key in jax.random.split(jax.random.key(2), 4):
+        boards, plies, _ = programs.selfplay(variables, programs.variant, boards, key)
+        filled = programs.append(filled, plies)
+    return filled, programs.variant
+
+
+@pytest.fixture(scope="module")
+def samples(ring):
+    filled, variant = ring
+    return draw(filled, variant, jax.random.key(3), size=64)
+
+
+def test_turned_samples_stay_samples(samples: Sample):
+    """Under every symmetry the policy's mass stays on legal slots, and moves with them."""
+    for symmetry in range(8):
+        turn = jnp.full(64, symmetry)
+        states, policy = jax.jit(jax.vmap(lambda s, g: turn_sample(s, g, grid=4)))(samples, turn)
+        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(states)
+        assert bool((jnp.where(legal, 0.0, policy) == 0).all())
+        np.testing.assert_allclose(
+            np.sort(policy, axis=1), np.sort(samples.policy.astype(jnp.float32), axis=1)
+        )
+        if symmetry == 0:
+            np.testing.assert_array_equal(policy, samples.policy.astype(jnp.float32))
+
+
+def test_the_loss_is_the_stated_one(ring):
+    """Against NumPy, on the untrained network: every slot even, every value 0."""
+    filled, variant = ring
+    network = make_network(NetworkConfig(width=8), observation.channels("BTR", 2))
+    config = LearnerConfig(batch=256, steps=1, warmup=0, value_weight=0.5)
+    learner = make_learner(network, config, total_steps=10, **VIEW)
+    state = learner.init(network.init(jax.random.key(0)))
+    _, metrics = jax.jit(learner.step)(state, filled, variant, jax.random.key(4))
+    draw_key, _ = jax.random.split(jax.random.key(4))
+    sample = draw(filled, variant, draw_key, size=256)
+    legal = np.asarray(
+        jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=4))(
+            sample.variant, sample.position
+        )
+    )
+    mass = np.asarray(sample.policy, np.float32).sum(axis=1)
+    policy_loss = (mass * np.log(legal.sum(axis=1))).mean()
+    value_loss = (np.asarray(sample.outcome) ** 2).mean()
+    np.testing.assert_allclose(metrics.policy_loss, policy_loss, rtol=1e-4)
+    np.testing.assert_allclose(metrics.value_loss, value_loss, rtol=1e-5)
+    np.testing.assert_allclose(metrics.loss, policy_loss + 0.5 * value_loss, rtol=1e-4)
+
+
+def test_steps_learn_the_ring(ring):
+    """Fifty steps on one small ring: both losses fall well below where they began."""
+    filled, variant = ring
+    network = network_for(NetworkConfig(width=16), 2)
+    config = LearnerConfig(batch=128, steps=1, learning_rate=1e-2, warmup=0, weight_decay=0.0)
+    learner = make_learner(network, config, total_steps=1000, **VIEW)
+    step = jax.jit(learner.step, donate_argnums=0)
+    state = learner.init(network.init(jax.random.key(0)))
+    seen = []
+    for key in jax.random.split(jax.random.key(5), 50):
+        state, metrics = step(state, filled, variant, key)
+        seen.append((float(metrics.policy_loss), float(metrics.value_loss)))
+    first, last = np.mean(seen[:3], axis=0), np.mean(seen[-5:], axis=0)
+    assert last[0] < first[0] - 0.1
+    assert last[1] < 0.8 * first[1]
+    assert int(state.step) == 50
+
+
+def test_outcomes_belong_to_the_mover(ring):
+    """Every stored outcome, turned to Red's side, is what Red was paid at its game's end."""
+    filled, _ = ring
+    played = np.asarray(filled.plies.position.player)[:48]
+    outcome = np.asarray(filled.outcome)[:48]
+    red_reward = np.where(played == 0, outcome, -outcome)
+    ended = np.asarray(filled.plies.terminated)[:48]
+    rewards = np.asarray(filled.plies.rewards)[:48]
+    for board in range(ended.shape[1]):
+        start = 0
+        for row in np.flatnonzero(ended[:, board]):
+            assert (red_reward[start : row + 1, board] == rewards[row, board, 0]).all()
+            start = row + 1
+    assert (np.abs(outcome[: int(filled.ready)]) == 1).any()
+
+
+def test_decay_spares_norms_and_biases():
+    params = {"kernel": jnp.ones((2, 2)), "bias": jnp.ones(2), "scale": jnp.ones(2)}
+    optimizer = make_optimizer(
+        LearnerConfig(learning_rate=0.1, weight_decay=0.5, warmup=0), total_steps=10
+    )
+    still = jax.tree.map(jnp.zeros_like, params)
+    updates, _ = optimizer.update(still, optimizer.init(params), params)
+    after = optax.apply_updates(params, updates)
+    np.testing.assert_allclose(after["kernel"], 1 - 0.1 * 0.5, rtol=1e-6)
+    np.testing.assert_array_equal(after["bias"], params["bias"])
+    np.testing.assert_array_equal(after["scale"], params["scale"])
+
+
+def test_gradients_are_clipped():
+    params = {"kernel": jnp.zeros((1, 1))}
+    config = LearnerConfig(learning_rate=1.0, weight_decay=0.0, warmup=0, clip=0.5)
+    optimizer = make_optimizer(config, total_steps=10)
+    state = optimizer.init(params)
+    _, state = optimizer.update({"kernel": jnp.full((1, 1), 1e6)}, state, params)
+    moments = [x for x in jax.tree.leaves(state) if x.shape == (1, 1)]
+    assert max(float(jnp.abs(x).max()) for x in moments) <= 0.5 * 0.1 + 1e-6
+
+
+def test_masked_logits_give_finite_losses():
+    policy = jnp.zeros((4, 4, 53))
+    state = jax.tree.map(lambda x: x[0], first_boards(make_programs(CONFIG).variant))
+    variant = jax.tree.map(jnp.asarray, make_variant(RULES))
+    over = State(variant, state._replace(terminated=jnp.bool_(True)))
+    logits = slot_logits(policy, over)
+    assert float(logits[0]) == 0.0
+    assert bool((logits[1:] == MASKED).all())
+    target = jnp.zeros(52).at[0].set(1.0)
+    assert float(optax.safe_softmax_cross_entropy(logits, target)) == pytest.approx(0.0)

@@ -1,0 +1,300 @@
+"""Who a value belongs to, what a search finds, and what its tree holds."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+import pytest
+
+from train.network import MASKED, NetworkConfig
+from train.roster import evaluator_for, network_for
+from train.search import (
+    Judgement,
+    SearchConfig,
+    discount_of,
+    make_recurrent_fn,
+    make_search,
+)
+from wallgo_jax import PRESETS, Rules
+from wallgo_jax.board.geometry import DOWN, LEFT
+from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game.state import Position, State, initial_state
+
+DUEL = Rules(size=3, players=2, stones=1, start=(), order=(0, 1))
+GRID = 3
+RED, BLUE = 0, 1
+
+
+def _batch(tree, count: int):
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), tree)
+
+
+def _even_judge(grid: int):
+    """Every legal slot is as good as the others, and nobody is ahead."""
+
+    def judge(variables, states: State) -> Judgement:
+        del variables
+        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states)
+        return Judgement(jnp.where(legal, 0.0, MASKED), jnp.zeros(legal.shape[0]))
+
+    return judge
+
+
+def _partial_judge(grid: int, red_value: float):
+    """The same, but always sure that Red is ahead."""
+
+    def judge(variables, states: State) -> Judgement:
+        even = _even_judge(grid)(variables, states)
+        return even._replace(value=jnp.where(states.position.player == RED, red_value, -red_value))
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("preset", "signs"),
+    [
+        # R B B R, then Red moves: who places, who is next, and so the sign.
+        ("wallzero-4stone", [-1, +1, -1, +1, -1, -1]),
+        ("wallzero-empty", [-1, +1, -1, +1, -1, +1, -1, +1, -1, -1]),
+        ("playwallgo-2p", [-1, -1, -1, -1, -1, -1, -1, -1, -1, -1]),
+    ],
+)
+def test_discount_follows_who_moves_next(preset, signs):
+    state = initial_state(PRESETS[preset])
+    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=7))
+    for ply, sign in enumerate(signs):
+        mover = state.position.player
+        state = play(state, jnp.uint32(0x9E3779B9 * (ply + 1) % 2**32))
+        after = jax.tree.map(lambda x: x[None], state.position)
+        assert float(discount_of(mover[None], after)[0]) == sign, f"ply {ply}"
+
+
+def _random_ply(state: State, bits: jax.Array, *, grid: int) -> State:
+    slot = chance.choose_bit(bits, actions.legal_words(state, grid=grid))
+    return referee.play(state, slot, grid=grid)[0]
+
+
+def test_discount_is_zero_at_the_end_and_reward_is_the_movers():
+    state = _duel(mover=RED)
+    after, rewards = referee.play(state, jnp.int32(_WIN), grid=GRID)
+    position = jax.tree.map(lambda x: x[None], after.position)
+    assert bool(after.position.terminated)
+    assert float(discount_of(jnp.array([RED]), position)[0]) == 0.0
+    assert rewards.tolist() == [1.0, -1.0]
+    assert referee.reward_of(rewards[None], jnp.array([RED])).tolist() == [1.0]
+    assert referee.reward_of(rewards[None], jnp.array([BLUE])).tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("preset", ["wallzero-4stone", "wallzero-empty"])
+def test_a_constant_advantage_comes_back_unchanged(preset):
+    """A judge that is always sure that Red is 0.5 ahead: after any search, at every ply, setup and
+    its double moves included, the root is worth +0.5 to Red and -0.5 to Blue. One wrong sign on the
+    way up would mix the two."""
+    search = make_search(
+        _partial_judge(7, 0.5), SearchConfig(simulations=24), grid=7, gumbel_scale=1.0
+    )
+    states, movers = [], []
+    state = initial_state(PRESETS[preset])
+    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=7))
+    for ply in range(11):
+        states.append(state)
+        movers.append(int(state.position.player))
+        state = play(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32))
+    batch = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    found = jax.jit(search)((), batch, jax.random.key(0))
+    expected = [0.5 if mover == RED else -0.5 for mover in movers]
+    np.testing.assert_allclose(found.value, expected, atol=1e-5)
+    assert {RED, BLUE} <= set(movers)
+
+
+# The mover stands on B1, the other on A1. A wall left of B1 shuts the other into one cell: 8 to 1
+# at once. To step to C1 and wall its left side shuts the mover into one cell: 1 to 8 at once.
+#
+#     o X .        o the other   X the mover
+#     ---   ---    walls below A1 and below C1
+#     . . .
+#     . . .
+_WIN = 0 * 4 + LEFT
+_LOSS = 4 * 4 + LEFT
+
+
+def _duel(*, mover: int) -> State:
+    state = initial_state(DUEL)
+    cells = {mover: 1, 1 - mover: 0}
+    walls = referee.wall_bits(jnp.int32(0), jnp.int32(DOWN), grid=GRID)
+    walls |= referee.wall_bits(jnp.int32(2), jnp.int32(DOWN), grid=GRID)
+    position = state.position._replace(
+        stones=jnp.array([[cells[RED]], [cells[BLUE]]], jnp.int8),
+        walls=state.position.walls.at[1 - mover].set(walls),
+        player=jnp.int8(mover),
+        ply=jnp.int16(4),
+    )
+    return state._replace(position=position)
+
+
+@pytest.mark.parametrize("mover", [RED, BLUE])
+def test_the_drawn_position_is_as_drawn(mover):
+    for slot, own in ((_WIN, 1.0), (_LOSS, -1.0)):
+        state, rewards = referee.step(_duel(mover=mover), jnp.int32(slot), grid=GRID)
+        assert bool(state.position.terminated)
+        assert float(rewards[mover]) == own
+
+
+@pytest.mark.parametrize("mover", [RED, BLUE])
+def test_search_wins_at_once_and_shuns_the_immediate_loss(mover):
+    """A wrong sign of the reward would turn the two around; with an even judge nothing else tells
+    the moves apart."""
+    config = SearchConfig(simulations=64, considered=32)
+    search = make_search(_even_judge(GRID), config, grid=GRID, gumbel_scale=0.0)
+    found = jax.jit(search)((), _batch(_duel(mover=mover), 1), jax.random.key(3))
+    assert found.slot.tolist() == [_WIN]
+    legal = np.asarray(actions.legal_slots(_duel(mover=mover), grid=GRID))
+    policy = np.asarray(found.policy[0])
+    assert policy[_LOSS] < 0.2 / legal.sum()
+    assert policy[_WIN] > 3 / legal.sum()
+    assert (policy[~legal] == 0).all()
+    assert float(found.value[0]) > 0.2
+
+
+@jax.jit
+def _children(state: State):
+    """All slots of a 3x3 position: (legal, next states, Red's reward, over)."""
+    slots = jnp.arange(actions.num_slots(1, grid=GRID))
+    after, rewards = jax.vmap(lambda slot: referee.play(state, slot, grid=GRID))(slots)
+    legal = actions.legal_slots(state, grid=GRID)
+    return legal, after, rewards[:, RED], after.position.terminated
+
+
+def _red_value(state: State) -> float:
+    """Exact result for Red, by looking at every line of play."""
+    legal, after, reward, over = jax.device_get(_children(state))
+    best = max if int(state.position.player) == RED else min
+    values = []
+    for slot in np.flatnonzero(legal):
+        child = jax.tree.map(lambda x, slot=slot: x[slot], after)
+        values.append(float(reward[slot]) if over[slot] else _red_value(child))
+    return best(values)
+
+
+def _exchange_colours(state: State) -> State:
+    position = state.position
+    return state._replace(
+        position=position._replace(
+            stones=position.stones[::-1],
+            walls=position.walls[::-1],
+            player=jnp.int8(1) - position.player,
+        )
+    )
+
+
+def test_search_keeps_the_exact_value_near_the_end():
+    """Positions with five sides left to wall, from random games, and the same with the colours
+    exchanged: the chosen move must keep the value that looking at every line of play finds."""
+    search = jax.jit(
+        make_search(_even_judge(GRID), SearchConfig(2000, 52), grid=GRID, gumbel_scale=0.0)
+    )
+    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
+    decisive = {RED: 0, BLUE: 0}
+    for game in range(40):
+        state = initial_state(DUEL)
+        for ply in range(9):
+            state = play(state, jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32))
+        if bool(state.position.terminated):
+            continue
+        for twin in (state, _exchange_colours(state)):
+            mover = int(twin.position.player)
+            legal, after, reward, over = jax.device_get(_children(twin))
+            values = {}
+            for slot in np.flatnonzero(legal):
+                child = jax.tree.map(lambda x, slot=slot: x[slot], after)
+                values[slot] = float(reward[slot]) if over[slot] else _red_value(child)
+            decisive[mover] += min(values.values()) < max(values.values())
+            found = search((), _batch(twin, 1), jax.random.key(game))
+            best = max if mover == RED else min
+            assert values[int(found.slot[0])] == best(values.values()), f"game {game}"
+    assert min(decisive.values()) >= 3, decisive
+
+
+@pytest.fixture(scope="module")
+def tree():
+    """A real tree on 3x3, deep enough to hold finished games."""
+    judge = _even_judge(GRID)
+    states = jax.tree.map(
+        lambda *x: jnp.stack(x), _duel(mover=RED), _duel(mover=BLUE), initial_state(DUEL)
+    )
+    root = judge((), states)
+    output = mctx.gumbel_muzero_policy(
+        params=((), states.variant),
+        rng_key=jax.random.key(5),
+        root=mctx.RootFnOutput(
+            prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
+            value=root.value,  # pyright: ignore[reportCallIssue]
+            embedding=states.position,  # pyright: ignore[reportCallIssue]
+        ),
+        recurrent_fn=make_recurrent_fn(judge, grid=GRID),
+        num_simulations=200,
+        invalid_actions=root.logits == MASKED,
+    )
+    return states.variant, output.search_tree
+
+
+def test_tree_visits_legal_slots_only(tree):
+    variant, found = tree
+    legal = jax.vmap(
+        jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=GRID), in_axes=(None, 0))
+    )(variant, found.embeddings)
+    visits = np.asarray(found.children_visits)
+    assert (visits[~np.asarray(legal)] == 0).all()
+    assert (visits[np.asarray(legal)] > 0).sum() > 100
+
+
+def test_finished_games_are_exact_leaves(tree):
+    _, found = tree
+    over = np.asarray(found.embeddings.terminated)
+    children = np.asarray(found.children_index)
+    boards, nodes, slots = np.nonzero(children >= 0)
+    child = children[boards, nodes, slots]
+    ended = over[boards, child]
+    assert ended.sum() > 20
+    discounts = np.asarray(found.children_discounts)[boards, nodes, slots]
+    rewards = np.asarray(found.children_rewards)[boards, nodes, slots]
+    values = np.asarray(found.node_values)[boards, child]
+    assert (discounts[ended] == 0).all()
+    assert (np.abs(discounts[~ended]) == 1).all()
+    assert set(np.unique(rewards[ended])) <= {-1.0, 0.0, 1.0}
+    assert (rewards[~ended] == 0).all()
+    assert (values[ended] == 0).all()
+
+
+def test_tree_holds_positions_only():
+    """No observation, no public mask: neither at a node nor anywhere in the search's program."""
+    rules = PRESETS["wallzero-4stone"]
+    config = NetworkConfig(width=8)
+    evaluate = evaluator_for(config, rules)
+    states = _batch(initial_state(rules), 2)
+    root_shapes = jax.eval_shape(lambda s: s.position, states)
+    assert isinstance(root_shapes, Position)
+    node_bytes = sum(
+        int(np.prod(leaf.shape[1:])) * leaf.dtype.itemsize for leaf in jax.tree.leaves(root_shapes)
+    )
+    assert node_bytes == 60
+    search = make_search(evaluate, SearchConfig(simulations=4), grid=7, gumbel_scale=1.0)
+    program = jax.make_jaxpr(search)(
+        network_for(config, 2).init(jax.random.key(0)), states, jax.random.key(0)
+    )
+    assert "2597" not in str(program)
+    nodes = 5
+    stored = [f"[2,{nodes},7,7", f"[2,{nodes},49"]
+    assert not any(shape in str(program) for shape in stored)
+    assert f"[2,{nodes},208]" in str(program)
+
+
+def test_search_is_traced_once():
+    rules = PRESETS["wallzero-4stone"]
+    search = make_search(_even_judge(7), SearchConfig(simulations=2), grid=7, gumbel_scale=1.0)
+    chex.clear_trace_counter()
+    traced = jax.jit(chex.assert_max_traces(search, n=1))
+    for seed in range(3):
+        found = traced((), _batch(initial_state(rules), 2), jax.random.key(seed))
+    assert found.policy.shape == (2, 208)
