@@ -10,6 +10,7 @@ Floors, each importing only from those above it in this list ([B] means boards i
     arena                    matches with intervals
     checkpoint               what is saved and how
     metrics                  JSON lines, TensorBoard, console
-    config roster loop       the run: self-play, replay, learn, evaluate, save
+    config roster rundir iteration loop
+                             the run: self-play, replay, learn, evaluate, save
     __main__                 the command line
 """

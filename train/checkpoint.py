@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import orbax.checkpoint as ocp
+import tensorstore
 
 from train.errors import UsageError
 from train.network import Variables
@@ -103,8 +104,33 @@ def _read(directory: Path, kind: str, item: str, like: Any) -> Any:
         raise UsageError(f"{directory}: no checkpoint here (looked for {kind}/ITERATION)")
     target = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), like)
     with _reading(directory / kind, step) as manager:
+        _check_arrays((directory / kind / str(step) / item).resolve(), target)
         args = ocp.args.Composite(**{item: ocp.args.StandardRestore(target)})
         return manager.restore(step, args=args)[item]
+
+
+def _check_arrays(folder: Path, target: Any) -> None:
+    """Refuse arrays that are not those wanted or cannot be read, one after the other: a restore
+    reads them all at once, and where it fails the others go on and complain on their own."""
+    saved = _arrays(ocp.StandardCheckpointHandler().metadata(folder).tree)  # pyright: ignore[reportArgumentType]
+    wanted = _arrays(target)
+    for name in sorted(saved.keys() | wanted.keys()):
+        found, expected = saved.get(name, "nothing"), wanted.get(name, "nothing")
+        if found != expected:
+            raise ValueError(f"it has {found} for {name}, where {expected} is wanted")
+    values = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{folder}/"}).result()
+    keys = values.list().result()
+    if not keys or not all(values.read(key).result().value for key in keys):
+        raise ValueError("some of its arrays are not there")
+
+
+def _arrays(tree: Any) -> dict[str, str]:
+    """Types and shapes by name."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="."): f"{x.dtype}{list(x.shape)}"
+        for path, x in leaves
+    }
 
 
 @contextlib.contextmanager

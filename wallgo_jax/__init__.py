@@ -6,7 +6,23 @@ Floors, each importing only from those above it in this list:
     game         the referee: rules as data, state, actions, territory, symmetry
     observation  state -> feature planes
     env          the pgx-shaped face: init / step / observe
-    render       state -> text
+
+and on the host, one game at a time:
+
+    notation     public actions <-> human text
+    scene        a position as plain data
+    objection    why an action is not allowed, in words
+    playback     a written-down game played again
+    hkoi_code    games <-> the HKOI contest's replay code
+    records      games <-> JSON lines
+    lattice      a board <-> lines of characters
+    diagram      positions <-> text that holds all the rules read
+    captions     what is said under a board
+    drawing      positions and games as SVG, and pixels and pages made of it
+    render       the one door to text and pictures
+    sources      what a command names, read
+    commands     show, replay, convert
+    adapters     faces that other libraries know
 
 `RULES.md` beside this file holds every rule and every table.
 """

@@ -66,6 +66,14 @@ class State:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
+    def _repr_html_(self) -> str:
+        """The board, or the first boards of a batch, as a notebook shows them."""
+        from wallgo_jax import (
+            render,
+        )  # A floor above: drawing is loaded only where it is looked at.
+
+        return render.html(self)
+
 
 class WallGo:
     """An environment for boards that share grid size, player count and stones per player.
@@ -82,6 +90,15 @@ class WallGo:
         self.sizes = state_lib.sizes_of(rules, grid=grid)
         self.grid = self.sizes.grid
         self._variant = state_lib.make_variant(rules, grid=grid)
+
+    def __repr__(self) -> str:
+        rules = repr(self.id) if self.id in rules_lib.PRESETS else repr(self.rules)
+        grid = f", grid={self.grid}" if self.has_playable else ""
+        return f"WallGo({rules}{grid}, planes={self.planes!r})"
+
+    def _repr_html_(self) -> str:
+        """The board at the start, as a notebook shows it."""
+        return self.init()._repr_html_()
 
     @property
     def id(self) -> str:

@@ -1,0 +1,192 @@
+"""Sets of cells as words, against whole numbers of Python and a plain flood; grids 3 to 9."""
+
+import random
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.reference.referee import DOWN, RIGHT, SIDES, Board, edge, neighbour
+from wallgo_jax.board import bitboard, geometry
+
+GRIDS = range(3, 10)
+NUM_SETS = 64
+
+
+def random_sets(seed: int, grid: int) -> list[int]:
+    """Sets as whole numbers, bit `cell`: empty, full, every single cell, and random ones."""
+    rng = random.Random(seed)
+    cells = grid * grid
+    singles = [1 << cell for cell in range(cells)]
+    drawn = [rng.getrandbits(cells) & rng.getrandbits(cells) for _ in range(NUM_SETS)]
+    return [0, (1 << cells) - 1, *singles, *drawn]
+
+
+def to_words(sets: list[int], grid: int) -> bitboard.Cells:
+    """Whole numbers -> words, each uint32[len(sets)]."""
+    words = -(-grid * grid // 32)
+    return tuple(
+        jnp.array([number >> (32 * i) & 0xFFFFFFFF for number in sets], jnp.uint32)
+        for i in range(words)
+    )
+
+
+def to_numbers(cells: bitboard.Cells) -> list[int]:
+    """Words, each uint32[n] -> whole numbers."""
+    columns = [np.asarray(word).tolist() for word in cells]
+    return [
+        sum(word << (32 * i) for i, word in enumerate(row)) for row in zip(*columns, strict=True)
+    ]
+
+
+def full_words(grid: int) -> int:
+    """Every bit of the grid's words."""
+    return (1 << 32 * bitboard.num_words(grid)) - 1
+
+
+def cells_of(number: int) -> list[int]:
+    """The bits of a whole number, ascending."""
+    return [cell for cell in range(number.bit_length()) if number >> cell & 1]
+
+
+def test_words_hold_every_cell():
+    assert [bitboard.num_words(grid) for grid in GRIDS] == [1, 1, 1, 2, 2, 2, 3]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_shift_carries_over_word_borders(grid):
+    sets = random_sets(1, grid)
+    words = to_words(sets, grid)
+    for delta in {1, grid, grid + 1, 2 * grid, 31, 32, 33}:
+        up, down = jax.vmap(lambda x, d=delta: (bitboard.shift(x, d), bitboard.shift(x, -d)))(words)
+        assert to_numbers(up) == [number << delta & full_words(grid) for number in sets]
+        assert to_numbers(down) == [number >> delta for number in sets]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_neighbours_lie_over_the_side(grid):
+    for side, (row, column) in enumerate(geometry.SIDE_OFFSETS):
+        inside = [
+            (r, c)
+            for r in range(grid)
+            for c in range(grid)
+            if 0 <= r + row < grid and 0 <= c + column < grid
+        ]
+        words = to_words([1 << (r * grid + c) for r, c in inside], grid)
+        expected = [1 << ((r + row) * grid + c + column) for r, c in inside]
+        assert to_numbers(bitboard.neighbours(words, side, grid)) == expected
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_set_algebra(grid):
+    a, b = random_sets(2, grid), random_sets(3, grid)
+    x, y = to_words(a, grid), to_words(b, grid)
+    pairs = list(zip(a, b, strict=True))
+    assert to_numbers(bitboard.union(x, y)) == [p | q for p, q in pairs]
+    assert to_numbers(bitboard.union(x, y, x)) == [p | q for p, q in pairs]
+    assert to_numbers(bitboard.intersection(x, y)) == [p & q for p, q in pairs]
+    assert to_numbers(bitboard.difference(x, y)) == [p & ~q for p, q in pairs]
+    flags = jnp.array([p % 3 == 0 for p in a])
+    expected = [p if p % 3 == 0 else q for p, q in pairs]
+    assert to_numbers(bitboard.where(flags, x, y)) == expected
+    assert np.asarray(bitboard.any_cell(x)).tolist() == [p != 0 for p in a]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_count_and_lowest(grid):
+    sets = random_sets(4, grid)
+    words = to_words(sets, grid)
+    counts = bitboard.count(words)
+    assert counts.dtype == jnp.int32
+    assert counts.tolist() == [number.bit_count() for number in sets]
+    assert to_numbers(bitboard.lowest(words)) == [number & -number for number in sets]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_one_hot_and_contains(grid):
+    cells = jnp.arange(grid * grid)
+    assert to_numbers(bitboard.one_hot(cells, grid)) == [1 << cell for cell in range(grid * grid)]
+    outside = jnp.array([-1, 32 * bitboard.num_words(grid)])
+    assert to_numbers(bitboard.one_hot(outside, grid)) == [0, 0]
+    drawn = random_sets(5, grid)[-1]
+    words = tuple(jnp.broadcast_to(word, cells.shape) for word in to_words([drawn], grid))
+    held = bitboard.contains(words, cells)
+    assert held.dtype == jnp.uint32
+    assert np.flatnonzero(held).tolist() == cells_of(drawn)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_masks_and_constants(grid):
+    sets = random_sets(6, grid)
+    words = jnp.stack(to_words(sets, grid), axis=-1)
+    mask = np.array([[number >> cell & 1 == 1 for cell in range(grid * grid)] for number in sets])
+    np.testing.assert_array_equal(bitboard.to_mask(words, grid), mask)
+    np.testing.assert_array_equal(bitboard.from_mask(jnp.asarray(mask)), words)
+    np.testing.assert_array_equal(bitboard.constant(cells_of(sets[-1]), grid), words[-1])
+    np.testing.assert_array_equal(bitboard.pack(bitboard.unpack(words[-1])), words[-1])
+    assert [int(word) for word in bitboard.empty(grid)] == [0] * bitboard.num_words(grid)
+    last = bitboard.make_last_column(grid)
+    assert cells_of(to_numbers(tuple(last[:, None]))[0]) == list(range(grid - 1, grid**2, grid))
+
+
+def random_boards(seed: int, grid: int) -> list[Board]:
+    """Boards of all sizes up to the grid, one stone of each of two players, random walls."""
+    rng = random.Random(seed)
+    boards = []
+    for _ in range(NUM_SETS):
+        board = Board(rng.randint(2, grid), [], {})
+        stones = rng.sample(board.cells(), 2)
+        board.stones = [stones[:1], stones[1:]]
+        density = rng.random()
+        for cell in board.cells():
+            for side in (RIGHT, DOWN):
+                if board.has(neighbour(cell, side)) and rng.random() < density:
+                    board.walls[edge(cell, side)] = 0
+        boards.append(board)
+    return boards
+
+
+def number_of(cells, grid: int) -> int:
+    """A set of (row, column) cells as a whole number."""
+    return sum(1 << (row * grid + column) for row, column in cells)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_exits_steps_and_floods_follow_the_walls(grid):
+    boards = random_boards(7, grid)
+    playable = [number_of(board.cells(), grid) for board in boards]
+    flat, upright = (
+        [
+            number_of([cell for cell in board.cells() if edge(cell, side) in board.walls], grid)
+            for board in boards
+        ]
+        for side in (DOWN, RIGHT)
+    )
+    seeds = tuple(
+        to_words([number_of(board.stones[player], grid) for board in boards], grid)
+        for player in range(2)
+    )
+
+    def look(playable, horizontal, vertical, seeds):
+        exits = bitboard.open_exits(playable, horizontal, vertical, grid)
+        free = bitboard.free_exits(exits, bitboard.union(*seeds), grid)
+        return exits, free, bitboard.step(seeds[0], exits, grid), bitboard.flood(seeds, exits, grid)
+
+    words = (to_words(numbers, grid) for numbers in (playable, flat, upright))
+    exits, free, stepped, flooded = jax.jit(jax.vmap(look))(*words, seeds)
+    for index, side in enumerate(SIDES):
+        expected = [[cell for cell in b.cells() if b.is_open(cell, side)] for b in boards]
+        assert to_numbers(exits[index]) == [number_of(cells, grid) for cells in expected]
+        into_empty = [
+            [cell for cell in cells if neighbour(cell, side) not in b.occupied()]
+            for cells, b in zip(expected, boards, strict=True)
+        ]
+        assert to_numbers(free[index]) == [number_of(cells, grid) for cells in into_empty]
+    assert to_numbers(stepped) == [number_of(b.steps(b.stones[0][0], set()), grid) for b in boards]
+    for player in range(2):
+        regions = [
+            next(region for region in board.regions() if board.stones[player][0] in region)
+            for board in boards
+        ]
+        assert to_numbers(flooded[player]) == [number_of(region, grid) for region in regions]

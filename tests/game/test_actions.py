@@ -1,0 +1,171 @@
+"""The two numberings of actions and the way between them, on positions of random games."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import harness
+from tests.drawing import to_engine
+from tests.reference.games import random_games
+from wallgo_jax.game import actions
+from wallgo_jax.game import state as state_lib
+from wallgo_jax.game.actions import NO_SLOT
+
+# Grid, players, stones; on the second grid there are more cells than plays of one stone.
+SHAPES = ((5, 2, 2), (9, 2, 1))
+
+
+class Seen(NamedTuple):
+    """What the engine says of one position."""
+
+    words: np.ndarray  # uint32[ceil(A / 32)]
+    slots: np.ndarray  # bool[A]
+    actions: np.ndarray  # bool[|A|]
+    is_legal: np.ndarray  # bool, of each slot asked
+    action_of_slot: np.ndarray  # int[A]
+    slot_of_action: np.ndarray  # int, of each action asked
+
+
+class Sample(NamedTuple):
+    """Positions of random games, what the slow referee knows and what the engine says."""
+
+    grid: int
+    stones: int
+    plies: list  # of the slow referee
+    setup: np.ndarray  # bool[n]
+    asked_slots: np.ndarray
+    asked_actions: np.ndarray
+    seen: Seen  # [n, ...]
+
+
+def outside(count: int) -> list[int]:
+    """Numbers that lie outside 0 .. count - 1."""
+    return [-53, -1, count, count + 1, 10**9]
+
+
+@pytest.fixture(scope="module", params=SHAPES, ids=str)
+def sample(request) -> Sample:
+    grid, players, stones = request.param
+    games = random_games(7, 12, grid=grid, sizes=(3, 4, 5, grid), players=players, stones=stones)
+    plies, states, setup = [], [], []
+    for game in games:
+        placements = len(game.rules["order"])
+        for t, ply in enumerate(game.plies):
+            plies.append(ply)
+            setup.append(t < placements)
+            states.append(
+                to_engine(
+                    ply.board,
+                    game.rules,
+                    player=ply.player,
+                    ply=t,
+                    grid=grid,
+                    terminated=ply.over,
+                )
+            )
+    num_slots, num_actions = max(stones * 52, grid**2), grid**2 * 53
+    asked_slots = np.array([*range(num_slots), *outside(num_slots)])
+    asked_actions = np.array([*range(num_actions), *outside(num_actions)])
+
+    def look(state):
+        def over(function, numbers):
+            return jax.vmap(lambda number: function(state, number, grid=grid))(numbers)
+
+        return Seen(
+            words=actions.legal_words(state, grid=grid),
+            slots=actions.legal_slots(state, grid=grid),
+            actions=actions.legal_actions(state, grid=grid),
+            is_legal=over(actions.is_legal, asked_slots),
+            action_of_slot=over(actions.action_of_slot, jnp.arange(num_slots)),
+            slot_of_action=over(actions.slot_of_action, asked_actions),
+        )
+
+    seen = jax.device_get(jax.jit(jax.vmap(look))(harness.stack(states)))
+    return Sample(grid, stones, plies, np.array(setup), asked_slots, asked_actions, seen)
+
+
+def running(sample: Sample) -> np.ndarray:
+    """The indices of positions where the game is not over."""
+    return np.flatnonzero([not ply.over for ply in sample.plies])
+
+
+def test_counts():
+    assert actions.num_actions(7) == 2597
+    assert actions.num_slots(4, grid=7) == 208
+    assert actions.num_slots(1, grid=9) == 81
+    for grid, stones in ((3, 1), (7, 4), (9, 1), (9, 4)):
+        sizes = state_lib.Sizes(grid, 2, stones)
+        assert sizes.num_slots == actions.num_slots(stones, grid=grid)
+        assert sizes.num_actions == actions.num_actions(grid)
+
+
+def test_public_mask_is_the_slow_referees_list(sample):
+    for i in running(sample):
+        assert np.flatnonzero(sample.seen.actions[i]).tolist() == sample.plies[i].legal
+
+
+def test_slots_and_public_actions_biject_on_legal_sets(sample):
+    num_slots = sample.seen.slots.shape[1]
+    for i in running(sample):
+        slots = np.flatnonzero(sample.seen.slots[i])
+        public = sample.seen.action_of_slot[i, slots]
+        assert sorted(public.tolist()) == sample.plies[i].legal
+        np.testing.assert_array_equal(sample.seen.slot_of_action[i, public], slots)
+        assert slots.max() < num_slots
+
+
+def test_slot_of_every_action(sample):
+    # Drawn anew: a placement is its cell, a play is its stone's index among the mover's own.
+    first_placement = sample.grid**2 * 52
+    asked = sample.asked_actions
+    cell, play = asked // 52, asked % 52
+    for i in running(sample):
+        ply = sample.plies[i]
+        expected = np.full(asked.shape, NO_SLOT)
+        if sample.setup[i]:
+            is_cell = (asked >= first_placement) & (asked < first_placement + sample.grid**2)
+            expected[is_cell] = asked[is_cell] - first_placement
+        else:
+            for stone, (row, column) in enumerate(ply.board.stones[ply.player]):
+                is_here = cell == row * sample.grid + column
+                expected[is_here] = stone * 52 + play[is_here]
+        np.testing.assert_array_equal(sample.seen.slot_of_action[i], expected)
+
+
+def test_samples_hold_both_phases_and_the_end(sample):
+    assert 10 < sample.setup.sum() < len(sample.plies) - 100
+    assert len(running(sample)) < len(sample.plies)
+
+
+def test_legal_words_are_the_bits_of_the_mask(sample):
+    num_slots = sample.seen.slots.shape[1]
+    place = np.arange(num_slots)
+    bits = sample.seen.words[:, place // 32] >> (place % 32).astype(np.uint32) & 1
+    np.testing.assert_array_equal(bits == 1, sample.seen.slots)
+    counted = np.bitwise_count(sample.seen.words).sum(axis=1)
+    np.testing.assert_array_equal(counted, sample.seen.slots.sum(axis=1))
+    assert sample.seen.words.dtype == np.uint32
+
+
+def test_is_legal_is_the_mask_and_false_outside_and_after_the_end(sample):
+    num_slots = sample.seen.slots.shape[1]
+    over = np.array([ply.over for ply in sample.plies])
+    np.testing.assert_array_equal(
+        sample.seen.is_legal[:, :num_slots], sample.seen.slots & ~over[:, None]
+    )
+    assert not sample.seen.is_legal[:, num_slots:].any()
+
+
+def test_masks_after_the_end(sample):
+    over = np.array([ply.over for ply in sample.plies])
+    assert sample.seen.actions[over].all()
+    assert not sample.seen.slots[over, 1:].any()
+    assert sample.seen.slots[over, 0].all()
+
+
+def test_dtypes(sample):
+    dtypes = jax.tree.map(lambda leaf: leaf.dtype, sample.seen)
+    assert dtypes == Seen(np.uint32, np.bool_, np.bool_, np.bool_, np.int32, np.int32)

@@ -1,0 +1,331 @@
+"""The env's contract: fields, masks, illegal actions, auto-reset, batches of mixed rules."""
+
+import dataclasses
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import wallgo_jax
+from tests.drawing import go, place
+from wallgo_jax.game import state as state_lib
+
+SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
+NUM_ACTIONS = 9 * 53
+
+# A whole game on 3x3 cells: Red shuts itself into its corner and loses by 1 to 8.
+GAME = (
+    place("A1", grid=3),
+    place("C3", grid=3),
+    go("A1", "A1", "down", grid=3),
+    go("C3", "C3", "up", grid=3),
+    go("A1", "A1", "right", grid=3),
+)
+
+
+@pytest.fixture(scope="module")
+def env() -> wallgo_jax.WallGo:
+    """Without history, which compiles slowly; `test_observation` has it."""
+    return wallgo_jax.make(SMALL, planes="BTR")
+
+
+@pytest.fixture(scope="module")
+def step(env):
+    return jax.jit(env.step)
+
+
+@pytest.fixture(scope="module")
+def step_auto_reset(env):
+    """One board, through a batch of one: `vmap` is part of the contract."""
+    batched = jax.jit(jax.vmap(env.step_auto_reset))
+
+    def one(state, action):
+        wide = jax.tree.map(lambda leaf: leaf[None], state)
+        return jax.tree.map(lambda leaf: leaf[0], batched(wide, jnp.array([action])))
+
+    return one
+
+
+@pytest.fixture(scope="module")
+def game_states(env, step) -> list[wallgo_jax.State]:
+    """The states of `GAME`, the first one before any ply."""
+    states = [env.init()]
+    for action in GAME:
+        states.append(step(states[-1], action))
+    return states
+
+
+def assert_trees_equal(a, b):
+    """Same structure, dtypes and values."""
+    chex.assert_trees_all_equal_shapes_and_dtypes(a, b)
+    chex.assert_trees_all_equal(a, b)
+
+
+# What a state is.
+
+
+def test_fields_dtypes_and_shapes(game_states):
+    for state in game_states:
+        fields = {
+            "current_player": (jnp.int32, ()),
+            "observation": (jnp.bool_, (3, 3, 13)),
+            "rewards": (jnp.float32, (2,)),
+            "terminated": (jnp.bool_, ()),
+            "truncated": (jnp.bool_, ()),
+            "legal_action_mask": (jnp.bool_, (NUM_ACTIONS,)),
+            "final_observation": (jnp.bool_, (3, 3, 13)),
+            "_step_count": (jnp.int32, ()),
+        }
+        for name, (dtype, shape) in fields.items():
+            leaf = getattr(state, name)
+            assert (name, leaf.dtype, leaf.shape) == (name, dtype, shape)
+        assert isinstance(state.game, state_lib.State)
+        assert {field.name for field in dataclasses.fields(state)} == {*fields, "game"}
+
+
+def test_state_is_a_frozen_pytree_with_replace(game_states):
+    state = game_states[0]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        state.terminated = True
+    changed = state.replace(rewards=jnp.ones(2))
+    assert changed.rewards.tolist() == [1.0, 1.0]
+    assert state.rewards.tolist() == [0.0, 0.0]
+    leaves, treedef = jax.tree.flatten(state)
+    assert_trees_equal(jax.tree.unflatten(treedef, leaves), state)
+    paths = [path[0].name for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
+    assert paths[:2] == ["current_player", "observation"]
+
+
+def test_env_says_what_it_is(env):
+    assert (env.id, env.num_players, env.num_actions, env.num_slots) == ("custom", 2, 477, 52)
+    assert env.observation_shape == (3, 3, 13)
+    assert len(env.channels) == 13
+    assert isinstance(env.version, str)
+    assert env.rules == SMALL
+    hkoi = wallgo_jax.make("hkoi")
+    assert (hkoi.id, hkoi.num_actions, hkoi.num_slots) == ("hkoi", 2597, 208)
+    assert hkoi.observation_shape == (7, 7, 49) == jax.eval_shape(hkoi.init).observation.shape
+    padded = wallgo_jax.make("playwallgo-3p", grid=9, planes="B")
+    assert (padded.num_players, padded.num_actions, padded.num_slots) == (3, 4293, 104)
+    assert padded.observation_shape == (9, 9, 13)
+    assert padded.channels[-1].kind == "playable"
+    assert wallgo_jax.make("hkoi", grid=7, planes="B").observation_shape == (7, 7, 9)
+
+
+def test_init_is_the_empty_board_and_the_key_changes_nothing(env):
+    states = [env.init(), env.init(jax.random.key(1)), env.init(jax.random.PRNGKey(2))]
+    for state in states:
+        assert_trees_equal(state, states[0])
+        assert (int(state.current_player), int(state._step_count)) == (0, 0)
+        assert not state.terminated
+        assert np.flatnonzero(state.legal_action_mask).tolist() == list(range(9 * 52, 9 * 53))
+        assert_trees_equal(state.final_observation, state.observation)
+
+
+# A game.
+
+
+def test_game_runs_to_its_end(env, game_states):
+    observe = jax.jit(env.observe)
+    assert [int(state.current_player) for state in game_states[:-1]] == [0, 1, 0, 1, 0]
+    assert [bool(state.terminated) for state in game_states] == [False] * 5 + [True]
+    assert [int(state._step_count) for state in game_states] == [0, 1, 2, 3, 4, 5]
+    assert not any(state.truncated for state in game_states)
+    assert [state.rewards.tolist() for state in game_states] == [[0.0, 0.0]] * 5 + [[-1.0, 1.0]]
+    assert env.territory(game_states[-1]).tolist() == [1, 8]
+    assert not np.array_equal(game_states[3].observation, game_states[4].observation)
+    for state in game_states:
+        assert_trees_equal(observe(state), state.observation)
+        assert_trees_equal(observe(state, jnp.int32(1)), state.observation)
+
+
+def test_mask_of_a_finished_game_is_all_true(env, game_states):
+    assert game_states[-1].legal_action_mask.all()
+    assert not any(state.legal_action_mask.all() for state in game_states[:-1])
+    legal_slots = jax.jit(env.legal_slots)
+    counts = [int(state.legal_action_mask.sum()) for state in game_states[:-1]]
+    assert counts == [int(legal_slots(state).sum()) for state in game_states[:-1]]
+
+
+def test_step_after_the_end_changes_nothing_and_pays_zeros(step, game_states):
+    end = game_states[-1]
+    for action in (0, GAME[0], GAME[-1], -1, NUM_ACTIONS):
+        assert_trees_equal(step(end, action), end.replace(rewards=jnp.zeros(2)))
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        place("A1", grid=3),
+        go("C3", "C3", "left", grid=3),
+        go("A1", "A1", "up", grid=3),
+        go("A1", "A3", "left", grid=3),
+        -1,
+        NUM_ACTIONS,
+        2**31 - 1,
+        -(2**31),
+    ],
+    ids=[
+        *("placement in play", "stone of the other", "border", "wall outside"),
+        *("minus one", "count", "largest", "smallest"),
+    ],
+)
+def test_illegal_action_ends_the_game_against_the_offender(step, game_states, action):
+    before = game_states[2]  # Red to move from A1
+    after = step(before, action)
+    assert after.rewards.tolist() == [-1.0, 1.0]
+    assert after.terminated
+    assert after.legal_action_mask.all()
+    assert int(after._step_count) == 3
+    position, old = after.game.position, before.game.position
+    assert_trees_equal(position, old._replace(terminated=jnp.bool_(True)))
+    assert_trees_equal(after.observation, before.observation)
+    assert_trees_equal(step(after, GAME[2]), after.replace(rewards=jnp.zeros(2)))
+
+
+def test_occupied_cell_is_illegal_in_setup(step, game_states):
+    after = step(game_states[1], GAME[0])
+    assert after.terminated
+    assert after.rewards.tolist() == [1.0, -1.0]
+
+
+# Auto-reset.
+
+
+def test_auto_reset_keeps_what_the_finished_game_paid(env, step, step_auto_reset, game_states):
+    state = env.init()
+    for action, expected in zip(GAME[:-1], game_states[1:-1], strict=True):
+        state = step_auto_reset(state, action)
+        assert_trees_equal(state, expected)
+    state = step_auto_reset(state, GAME[-1])
+    end = game_states[-1]
+    assert state.rewards.tolist() == [-1.0, 1.0]
+    assert state.terminated
+    assert_trees_equal(state.final_observation, end.observation)
+    assert not np.array_equal(state.final_observation, state.observation)
+    fresh = env.init().replace(
+        rewards=end.rewards, terminated=jnp.bool_(True), final_observation=end.observation
+    )
+    assert_trees_equal(state, fresh)
+
+
+def test_auto_reset_goes_on_with_the_new_game(env, step, step_auto_reset, game_states):
+    state = step_auto_reset(game_states[-2], GAME[-1])
+    state = step_auto_reset(state, GAME[0])
+    assert_trees_equal(state, step(env.init(), GAME[0]))
+
+
+def test_auto_reset_after_an_illegal_action(env, step_auto_reset, game_states):
+    state = step_auto_reset(game_states[3], -1)
+    assert state.rewards.tolist() == [1.0, -1.0]
+    assert state.terminated
+    assert_trees_equal(state.final_observation, game_states[3].observation)
+    assert_trees_equal(state.game, env.init().game)
+
+
+# Transformations.
+
+
+def test_whole_games_in_one_trace_under_jit_vmap_and_scan():
+    env, boards = wallgo_jax.make(SMALL, planes="B"), 4
+
+    def ply(states, key):
+        logits = jnp.where(states.legal_action_mask, 0.0, -jnp.inf)
+        action = jax.random.categorical(key, logits)
+        keys = jax.random.split(key, boards)
+        after = jax.vmap(env.step_auto_reset)(states, action, keys)
+        return after, (after.terminated, after.rewards)
+
+    @jax.jit
+    @functools.partial(chex.assert_max_traces, n=1)
+    def run(key):
+        init_key, play_key = jax.random.split(key)
+        states = jax.vmap(env.init)(jax.random.split(init_key, boards))
+        return jax.lax.scan(ply, states, jax.random.split(play_key, 60))[1]
+
+    chex.clear_trace_counter()
+    for seed in range(3):
+        terminated, rewards = run(jax.random.key(seed))
+        assert terminated.any(axis=0).all()
+        assert not rewards[~terminated].any()
+        assert rewards.sum(axis=-1) == pytest.approx(0)
+
+
+def test_typed_and_legacy_keys_both_work(env):
+    def play(key):
+        init_key, step_key = jax.random.split(key)
+        state = env.step(env.init(init_key), GAME[0], step_key)
+        return env.step_auto_reset(state, GAME[1], step_key)
+
+    shapes = [
+        jax.eval_shape(play, make_key(0)) for make_key in (jax.random.key, jax.random.PRNGKey)
+    ]
+    chex.assert_trees_all_equal_shapes_and_dtypes(*shapes, jax.eval_shape(env.init))
+
+
+def test_step_is_traced_once_for_states_of_init_and_of_step():
+    env = wallgo_jax.make(SMALL, planes="B")
+    step = jax.jit(chex.assert_max_traces(env.step, n=1))
+    chex.clear_trace_counter()
+    state = env.init()
+    for action in GAME:
+        state = step(state, jnp.int32(action))
+    assert state.terminated
+
+
+def test_states_of_several_rule_sets_play_in_one_batch(conformance):
+    """One compiled step serves every two-player rule set of the field at once."""
+    names = ("wallzero-4stone", "wallzero-empty", "hkoi", "playwallgo-2p")
+    envs = [wallgo_jax.make(name, planes="B") for name in names]
+    games = [conformance[name][3] for name in names]
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(env.init() for env in envs))
+    step = jax.jit(jax.vmap(envs[0].step))
+    ended = [False] * len(names)
+    for t in range(max(len(game["actions"]) for game in games)):
+        for b, game in enumerate(games):
+            if t < len(game["actions"]):
+                assert int(states.current_player[b]) == game["turns"][t]
+                assert int(states.legal_action_mask[b].sum()) == game["legal_counts"][t]
+        states = step(
+            states, jnp.array([(game["actions"] + [0] * 99)[t] for game in games], jnp.int32)
+        )
+        for b, game in enumerate(games):
+            if t == len(game["actions"]) - 1:
+                ended[b] = True
+                assert states.rewards[b].tolist() == game["rewards"]
+        assert states.terminated.tolist() == ended
+    assert all(ended)
+
+
+def test_state_restarts_by_its_own_rules(env, step_auto_reset):
+    other = wallgo_jax.make(dataclasses.replace(SMALL, walls=1), planes="BTR")
+    state = other.init()
+    for action in GAME[:4]:
+        assert not state.terminated
+        state = step_auto_reset(state, action)  # of `env`, whose rules set no limit
+    assert state.terminated
+    assert state.rewards.tolist() == [0.0, 0.0]
+    assert_trees_equal(state.game, other.init().game)
+
+
+# What make refuses.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"name_or_rules": "chess"}, "rules: unknown preset 'chess'; known presets: wallzero-4s"),
+        ({"name_or_rules": "hkoi", "planes": "BH"}, "planes: 'BH' is not one of B, BT, BTR, BTRH"),
+        ({"name_or_rules": "hkoi", "grid": 6}, "grid: 6 is not between the board's size 7 and 9"),
+        ({"name_or_rules": "hkoi", "grid": 10}, "grid: 10 is not between the board's size 7 and"),
+    ],
+    ids=["name", "planes", "grid too small", "grid too large"],
+)
+def test_make_refuses_in_one_line(arguments, said):
+    with pytest.raises(ValueError) as error:
+        wallgo_jax.make(**arguments)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,178 @@
+"""Human notation against ids worked out by hand, and the reasons given for what is not allowed."""
+
+import pytest
+
+from wallgo_jax import notation
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.notation import Spoken
+from wallgo_jax.objection import has_turn, objection
+from wallgo_jax.playback import play, play_spoken
+from wallgo_jax.scene import read
+
+FIRST_PLACEMENT = 49 * 52
+B6 = 5 * 7 + 1
+
+# Moves 0 to 12 from D4, by where the numbering in RULES.md draws them.
+ENDS_FROM_D4 = "D4 D3 D5 C4 E4 D2 D6 B4 F4 C3 E3 C5 E5".split()
+
+
+def test_placement():
+    assert notation.parse_action("C3", grid=7) == Spoken(FIRST_PLACEMENT + 2 * 7 + 2, None)
+    assert notation.format_action(FIRST_PLACEMENT + 2 * 7 + 2, grid=7) == "C3"
+
+
+def test_play():
+    up_then_wall_above = B6 * 52 + 1 * 4 + 0
+    assert notation.parse_action("R B6->B5:W0", grid=7) == Spoken(up_then_wall_above, 0)
+    assert notation.parse_action("b6->b5:w0", grid=7) == Spoken(up_then_wall_above, None)
+    assert notation.format_action(up_then_wall_above, grid=7, player=1) == "B B6->B5:W0"
+
+
+@pytest.mark.parametrize(("move", "end"), list(enumerate(ENDS_FROM_D4)))
+def test_every_move_ends_where_it_is_drawn(move, end):
+    for side in range(4):
+        action = (3 * 7 + 3) * 52 + move * 4 + side
+        assert notation.format_action(action, grid=7) == f"D4->{end}:W{side}"
+
+
+@pytest.mark.parametrize("grid", [3, 7, 9])
+def test_every_action_on_the_grid_comes_back(grid):
+    on_the_grid = 0
+    for action in range(grid * grid * 53):
+        try:
+            text = notation.format_action(action, grid=grid)
+        except ValueError as error:
+            assert "moves off the grid" in str(error)
+            continue
+        on_the_grid += 1
+        assert notation.parse_action(text, grid=grid) == Spoken(action, None)
+    stays, single, double, diagonal = (
+        grid**2,
+        4 * grid * (grid - 1),
+        4 * grid * (grid - 2),
+        4 * (grid - 1) ** 2,
+    )
+    assert on_the_grid == grid**2 + 4 * (stays + single + double + diagonal)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "'' is no move"),
+        ("H1", "'H1' is no cell; cells are A1 to G7"),
+        ("A8", "'A8' is no cell; cells are A1 to G7"),
+        ("A0", "'A0' is no cell"),
+        ("A¹", "'A¹' is no cell"),
+        ("B6->B5", "'B6->B5' is no play; write it like B6->B5:W0"),
+        ("B6->B5:W4", "wall digit '4' is no side; 0 up, 1 right, 2 down, 3 left"),
+        ("B6->B5:W", "wall digit '' is no side"),
+        ("B6->B3:W0", "B6->B3 is more than two steps"),
+        ("B6->D5:W0", "B6->D5 is more than two steps"),
+        ("Q B6->B5:W0", "'Q' is no colour; colours are R, B, G, Y"),
+        ("R B6 B5", "'R B6 B5' is no move"),
+    ],
+)
+def test_what_is_wrong_in_a_move(text, reason):
+    with pytest.raises(ValueError, match=reason.replace("(", r"\(")):
+        notation.parse_action(text, grid=7)
+
+
+@pytest.mark.parametrize("action", [-1, 49 * 53])
+def test_an_id_out_of_range_is_refused(action):
+    with pytest.raises(ValueError, match=f"action {action} is not between 0 and 2596"):
+        notation.format_action(action, grid=7)
+
+
+def test_a_game_written_down():
+    text = """
+    # a comment
+    1. R C3   2. B D4,
+    E5 R   A1  # another
+    """
+    cells = [(2 * 7 + 2, 0), (3 * 7 + 3, 1), (4 * 7 + 4, None), (0, 0)]
+    wanted = [Spoken(FIRST_PLACEMENT + cell, player) for cell, player in cells]
+    assert notation.parse_moves(text, grid=7) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("C3 D4 E9", "ply 3: 'E9' is no cell; cells are A1 to G7"),
+        ("C3 R", "ply 2: the move after 'R' is missing"),
+        ("C3 Z D4", "ply 2: 'Z' is no colour"),
+    ],
+)
+def test_a_fault_in_a_game_is_named_by_its_ply(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        notation.parse_moves(text, grid=7)
+
+
+SMALL = Rules(size=3, stones=1, order=(0, 1))
+
+
+def moves(text, rules=SMALL):
+    return play_spoken(rules, notation.parse_moves(text, grid=rules.size))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("R A1 R B2", "ply 2: Blue is to move, not Red"),
+        ("A1 A1", "ply 2: A1: Red already stands on A1"),
+        ("A1 A1->A2:W1", "ply 2: A1->A2:W1: a stone has to be placed; write C3"),
+        ("A1 C3 B2", "ply 3: B2: every stone is placed; write B6->B5:W0"),
+        ("A1 C3 C3->C2:W0", "ply 3: C3->C2:W0: Red has no stone on C3; its stones: A1"),
+        ("A1 A2 A1->A2:W1", "ply 3: A1->A2:W1: Blue already stands on A2"),
+        ("A1 A2 A1->A3:W1", "ply 3: A1->A3:W1: walls or stones block the way to A3"),
+        (
+            "A1 C3 A1->A1:W0",
+            "ply 3: A1->A1:W0: the upper side of A1 is the border; free there: W1, W2",
+        ),
+        (
+            "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W1",
+            "ply 5: A1->A1:W1: the right side of A1 is a wall; free there: W2",
+        ),
+        (
+            "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2 C3->C3:W3",
+            "ply 6: C3->C3:W3: the game is over",
+        ),
+    ],
+)
+def test_why_a_ply_is_not_allowed(text, reason):
+    with pytest.raises(ValueError) as error:
+        moves(text)
+    assert str(error.value) == reason
+
+
+def test_a_move_outside_a_small_board_is_named():
+    with pytest.raises(ValueError, match="ply 1: D1: D1 lies outside the 3x3 board"):
+        play_spoken(SMALL, notation.parse_moves("D1", grid=7), grid=7)
+
+
+def test_no_room_to_stay():
+    rules = Rules(size=3, stones=2, order=(0, 1, 0, 1), stay_needs_room=True)
+    text = "A1 A2 C3 C1 A1->A1:W1 C1->C1:W3 A1->A1:W2"
+    with pytest.raises(ValueError, match="ply 7: A1->A1:W2: the stone on A1 has no room to step"):
+        moves(text, rules)
+
+
+@pytest.mark.parametrize("grid", [2, 10])
+def test_a_grid_that_does_not_hold_the_board(grid):
+    with pytest.raises(ValueError, match=f"grid: {grid} is not between the board's size 3 and 9"):
+        play(SMALL, [], grid=grid)
+
+
+@pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
+def test_objections_are_to_just_what_is_illegal(conformance, variant):
+    record = conformance[variant][0]
+    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    for ply in range(0, len(game.actions), 5):
+        scene = read(game.states[ply])
+        allowed = [a for a in range(scene.grid**2 * 53) if objection(scene, a) is None]
+        assert allowed == record["legal"][ply]
+        assert has_turn(scene)
+
+
+def test_presets_start_with_a_placement():
+    for name, rules in PRESETS.items():
+        assert play(rules, []).movers == (), name

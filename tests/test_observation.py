@@ -1,0 +1,198 @@
+"""Every feature plane against the slow referee, on boards alone and in the corner of a grid."""
+
+import functools
+import random
+
+import jax
+import numpy as np
+import pytest
+
+from tests import harness
+from tests.comparison import cell_mask, wall_table
+from tests.reference.games import Record, random_game
+from tests.reference.referee import Board, random_rules
+from wallgo_jax import observation
+
+# Players and stones, on boards of 4x4 to 7x7 in a grid of 7.
+SHAPES = ((2, 4), (3, 2), (4, 2))
+GRID = 7
+
+# The table of WallZero's 49 planes.
+PAST = ("stone 0", "stone 1", "horizontal 0", "horizontal 1", "vertical 0", "vertical 1")
+PAST_TERRITORY = ("territory 0", "territory 1", "neutral")
+TABLE = (
+    *("stone 0", "stone 1"),
+    *("horizontal 0", "horizontal 1"),
+    *("vertical 0", "vertical 1"),
+    *("turn 0", "turn 1"),
+    *("territory 0", "territory 1", "neutral"),
+    *("reach 0", "reach 1"),
+    *(f"{name} -{age}" for age in (1, 2, 3, 4) for name in (*PAST, *PAST_TERRITORY)),
+)
+
+
+@functools.cache
+def played(players: int, stones: int) -> tuple[list[Record], harness.Shown]:
+    """Some random games, and `Shown` [T, B] of them."""
+    rng = random.Random(23)
+    rules = [
+        random_rules(rng, sizes=(4, 5, 6, 7, 7), players=players, stones=stones) for _ in range(10)
+    ]
+    games = [random_game(rng, each, grid=GRID, illegal=0.005) for each in rules]
+    shown = harness.replay(
+        harness.rules_of([game._asdict() for game in games]),
+        [game.actions for game in games],
+        grid=GRID,
+    )
+    return games, shown
+
+
+@functools.cache
+def observed(players: int, stones: int, planes: str, has_playable: bool) -> np.ndarray:
+    """bool[T, B, GRID, GRID, C]: what the engine shows of the games."""
+    observe = functools.partial(
+        observation.observe, grid=GRID, planes=planes, has_playable=has_playable
+    )
+    _, shown = played(players, stones)
+    return np.asarray(jax.jit(jax.vmap(jax.vmap(observe)))(shown.state))
+
+
+def flat_cells(cells) -> np.ndarray:
+    """bool[N] of (row, column) cells."""
+    return cell_mask([row * GRID + column for row, column in cells], GRID)
+
+
+def board_planes(board: Board) -> list[np.ndarray]:
+    """Stones by player, horizontal walls by player, vertical walls by player."""
+    walls = wall_table(board, GRID)
+    return [*map(flat_cells, board.stones), *walls[:, 0], *walls[:, 1]]
+
+
+def territory_planes(board: Board) -> list[np.ndarray]:
+    """Territory by player, then every other cell."""
+    owned = board.territory_cells()
+    return [*map(flat_cells, owned), flat_cells(set(board.cells()).difference(*owned))]
+
+
+def expected_planes(game: Record, ply: int) -> np.ndarray:
+    """bool[GRID, GRID, C] with every group of planes and the playable cells."""
+    shown = game.plies[ply]
+    players = game.rules["players"]
+    everywhere, nowhere = flat_cells(shown.board.cells()), flat_cells(())
+    planes = board_planes(shown.board)
+    planes += [everywhere if shown.player == player else nowhere for player in range(players)]
+    planes += territory_planes(shown.board)
+    planes += [cell_mask(cells, GRID) for cells in shown.reach]
+    boards = [earlier.board for earlier in game.plies[:ply]]
+    if boards and boards[-1] is shown.board:
+        boards.pop()  # an illegal action is no ply: the board before it is the board after it
+    for age in range(1, 5):
+        if age <= len(boards):
+            planes += board_planes(boards[-age]) + territory_planes(boards[-age])
+        else:
+            planes += [nowhere] * (4 * players + 1)
+    planes.append(everywhere)
+    return np.stack(planes, axis=-1).reshape(GRID, GRID, -1)
+
+
+@pytest.mark.parametrize(("players", "stones"), SHAPES)
+def test_every_plane_is_the_slow_referees(players, stones):
+    games, shown = played(players, stones)
+    seen = observed(players, stones, "BTRH", True)
+    names = list(map(str, observation.channels("BTRH", players, has_playable=True)))
+    assert seen.shape[-1] == len(names)
+    assert seen.dtype == np.bool_
+    for b, game in enumerate(games):
+        for t, ply in enumerate(game.plies):
+            expected = expected_planes(game, t)
+            if ply.over:
+                # Nobody is to move; the planes of the turn say what the state says.
+                turn = names.index("turn 0")
+                for player in range(players):
+                    is_next = shown.player[t, b] == player
+                    expected[..., turn + player] = expected[..., -1] & is_next
+            wrong = {names[c] for c in np.argwhere(seen[t, b] != expected)[:, -1]}
+            assert not wrong, f"game {b} ply {t}"
+
+
+def test_games_reach_the_interesting_positions():
+    for players, stones in SHAPES:
+        games, _ = played(players, stones)
+        assert {game.rules["size"] for game in games} >= {4, 7}
+        owned = [any(map(any, (ply.territory for ply in game.plies))) for game in games]
+        assert sum(owned) > len(games) // 2
+
+
+def test_table_of_two_players():
+    table = tuple(map(str, observation.channels("BTRH", 2)))
+    assert table == TABLE
+    assert len(table) == 49
+    assert (table[8], table[11], table[13], table[48]) == (
+        *("territory 0", "reach 0", "stone 0 -1", "neutral -4"),
+    )
+    assert observation.channels("BTRH", 2, has_playable=True)[49:] == (
+        observation.Channel("playable"),
+    )
+
+
+@pytest.mark.parametrize(("planes", "count"), [("B", 8), ("BT", 11), ("BTR", 13)])
+def test_plane_sets_are_prefixes(planes, count):
+    table = observation.channels(planes, 2)
+    assert table == observation.channels("BTRH", 2)[:count]
+    seen = observed(2, 4, planes, False)
+    np.testing.assert_array_equal(seen, observed(2, 4, "BTRH", True)[..., :count])
+
+
+def test_more_players_have_the_same_groups():
+    for players in (2, 3, 4):
+        table = observation.channels("BTRH", players)
+        # Stones, walls of both orientations, turn, territory, reach: one plane a player.
+        now, past = 6 * players + 1, 4 * players + 1
+        assert len(table) == now + 4 * past
+        kinds = [channel.kind for channel in table if channel.age == 0]
+        groups = list(dict.fromkeys(kinds))
+        assert groups == [
+            "stone",
+            "horizontal",
+            "vertical",
+            "turn",
+            "territory",
+            "neutral",
+            "reach",
+        ]
+        assert all(kinds.count(kind) == players for kind in groups if kind != "neutral")
+        assert [channel.age for channel in table] == [0] * now + [
+            age for age in range(1, 5) for _ in range(past)
+        ]
+
+
+@pytest.mark.parametrize(("players", "stones"), SHAPES)
+def test_history_is_the_earlier_observations(players, stones):
+    games, _ = played(players, stones)
+    seen = observed(players, stones, "BTRH", True)
+    table = observation.channels("BTRH", players, has_playable=True)
+    for index, channel in enumerate(table):
+        if channel.age:
+            now = table.index(channel._replace(age=0))
+            for b, game in enumerate(games):
+                # The last ply may have been an illegal action, after which nothing moves on.
+                plies = len(game.plies) - 1
+                past = seen[channel.age : plies, b, ..., index]
+                np.testing.assert_array_equal(past, seen[: len(past), b, ..., now])
+                assert not seen[: min(channel.age, plies), b, ..., index].any()
+
+
+def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
+    games, _ = played(2, 4)
+    seen = observed(2, 4, "BTRH", True)
+    for b, game in enumerate(games):
+        size = game.rules["size"]
+        assert not seen[:, b, size:].any()
+        assert not seen[:, b, :, size:].any()
+        assert seen[:, b, :size, :size, -1].all()
+
+
+def test_unknown_plane_set_is_refused():
+    for planes in ("", "R", "BR", "TB", "btrh"):
+        with pytest.raises(ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH$"):
+            observation.channels(planes, 2)

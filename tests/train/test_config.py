@@ -1,0 +1,307 @@
+"""Configs: what is read from files and command lines, and what is said of wrong ones."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.train import tiny
+from train.config import (
+    CheckpointConfig,
+    EvaluationConfig,
+    ReplayConfig,
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    read_config,
+)
+from train.errors import UsageError
+from train.learner import LearnerConfig
+from train.network import NetworkConfig
+from train.search import SearchConfig
+from train.selfplay import SelfPlayConfig
+from wallgo_jax.game.rules import PRESETS, Rules
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+FULL = """
+name = "every key"
+seed = 11
+iterations = 12
+rules = "hkoi"
+
+[network]
+blocks = "2R1T"
+width = 16
+heads = 2
+mlp_ratio = 1.5
+value_width = 24
+planes = "BTRH"
+mover_first = false
+dtype = "bfloat16"
+
+[search]
+simulations = 5
+considered = 4
+
+[selfplay]
+boards = 6
+plies = 7
+
+[replay]
+positions = 8
+
+[learner]
+batch = 9
+steps = 10
+learning_rate = 0.5
+final_rate = 0.25
+warmup = 3
+weight_decay = 0.125
+clip = 2
+value_weight = 0.75
+
+[evaluation]
+every = 0
+opponents = ["greedy", "net:runs/old"]
+games = 14
+final_games = 16
+batch = 18
+simulations = 19
+opening_plies = 20
+
+[checkpoint]
+every = 21
+keep = 22
+"""
+
+FULL_CONFIG = RunConfig(
+    name="every key",
+    seed=11,
+    iterations=12,
+    rules="hkoi",
+    network=NetworkConfig("2R1T", 16, 2, 1.5, 24, "BTRH", False, "bfloat16"),
+    search=SearchConfig(5, 4),
+    selfplay=SelfPlayConfig(6, 7),
+    replay=ReplayConfig(8),
+    learner=LearnerConfig(9, 10, 0.5, 0.25, 3, 0.125, 2.0, 0.75),
+    evaluation=EvaluationConfig(0, ("greedy", "net:runs/old"), 14, 16, 18, 19, 20),
+    checkpoint=CheckpointConfig(21, 22),
+)
+
+
+def write(folder: Path, text: str) -> Path:
+    """A config file."""
+    path = folder / "run.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def complaint(path: Path, *overrides: str) -> str:
+    """What is said of a wrong config, in one line."""
+    with pytest.raises(UsageError) as caught:
+        read_config(path, overrides)
+    message = str(caught.value)
+    assert message
+    assert "\n" not in message
+    return message
+
+
+def test_every_key_is_read(tmp_path):
+    config = read_config(write(tmp_path, FULL))
+    assert config == FULL_CONFIG
+    assert config.game == PRESETS["hkoi"]
+    # The text above leaves no key at its default.
+    for field in dataclasses.fields(config):
+        value, default = getattr(config, field.name), getattr(RunConfig(), field.name)
+        if not dataclasses.is_dataclass(value):
+            assert value != default
+            continue
+        for inner in dataclasses.fields(value):
+            assert getattr(value, inner.name) != getattr(default, inner.name)
+
+
+def test_empty_file_means_the_defaults(tmp_path):
+    assert read_config(write(tmp_path, "")) == RunConfig()
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_shipped_configs_are_read(path):
+    assert read_config(path).name == path.stem
+
+
+def test_rules_as_a_table():
+    config = tiny.config()
+    assert config.rules == config.game == Rules(size=3, stones=1, order=(0, 1))
+    table = (
+        "{size = 4, stones = 1, start = [[0, 0, 0], [3, 3, 1]], order = [], walls = 5, tie = []}"
+    )
+    changed = tiny.config("--rules", table)
+    start = ((0, 0, 0), (3, 3, 1))
+    assert changed.game == Rules(size=4, stones=1, start=start, order=(), walls=5, tie=())
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "value"),
+    [
+        (["--iterations", "9"], "iterations", 9),
+        (["--iterations=9"], "iterations", 9),
+        (["--learner.steps", "9"], "learner.steps", 9),
+        (["--learner.steps=9"], "learner.steps", 9),
+        (["--learner.learning-rate", "1e-4"], "learner.learning_rate", 1e-4),
+        (["--learner.learning_rate=2"], "learner.learning_rate", 2.0),
+        (["--network.blocks", "2R1T"], "network.blocks", "2R1T"),
+        (["--network.blocks", '"RT"'], "network.blocks", "RT"),
+        (["--network.mover-first=false"], "network.mover_first", False),
+        (["--name", "a-b_c"], "name", "a-b_c"),
+        (["--name=x=y"], "name", "x=y"),
+        (["--evaluation.opponents", '["greedy", "random"]'], None, ("greedy", "random")),
+        (["--evaluation.final-games", "50"], "evaluation.final_games", 50),
+        (["--rules", "wallzero-empty"], "rules", "wallzero-empty"),
+        (["--rules.size", "5"], "rules", Rules(size=5, stones=1, order=(0, 1))),
+        (["--rules.stay-needs-room", "true"], "rules.stay_needs_room", True),
+        (["--seed", "1", "--iterations=2", "--seed", "3"], "seed", 3),
+        (["--checkpoint.keep", "7", "--checkpoint.every=8"], "checkpoint", CheckpointConfig(8, 7)),
+    ],
+)
+def test_overrides(words, path, value):
+    found = tiny.config(*words)
+    for name in (path or "evaluation.opponents").split("."):
+        found = getattr(found, name)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_override_of_a_table_that_the_file_leaves_out(tmp_path):
+    config = read_config(write(tmp_path, 'name = "a"'), ["--search.simulations", "3"])
+    assert config == RunConfig(name="a", search=SearchConfig(simulations=3))
+
+
+def test_override_changes_nothing_else():
+    changed = tiny.config("--learner.steps", "9")
+    learner = dataclasses.replace(tiny.config().learner, steps=9)
+    assert changed == dataclasses.replace(tiny.config(), learner=learner)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # Unknown keys, with a hint where one is near.
+        (["--iteration", "1"], "unknown key iteration; did you mean iterations? Known keys: name,"),
+        (["--foo", "1"], "unknown key foo; known keys: name, seed, iterations, rules, network,"),
+        (["--learnr.steps", "1"], "unknown key learnr; did you mean learner?"),
+        (["--learner.stpes", "1"], "unknown key learner.stpes; did you mean learner.steps? Known"),
+        (["--learner.q", "1"], "unknown key learner.q; known keys: batch, steps, learning_rate,"),
+        (["--rules.sise", "3"], "unknown key rules.sise; did you mean rules.size? Known keys: "),
+        # Words that are no options.
+        (["extra"], "'extra' is not an option; write --some.key value"),
+        (["--seed", "1", "2"], "'2' is not an option"),
+        (["--"], "'--' is not an option"),
+        (["-s", "1"], "'-s' is not an option"),
+        (["--seed"], "--seed has no value"),
+        (["--iterations.x", "1"], "--iterations.x: iterations is not a table"),
+        # Wrong types.
+        (["--iterations", "many"], "iterations: Input should be a valid integer"),
+        (["--iterations", "many"], "(got 'many')"),
+        (["--iterations", "2.5"], "iterations: Input should be a valid integer"),
+        (["--name", "5"], "name: Input should be a valid string (got 5)"),
+        (["--learner", "5"], "learner: Input should be a dictionary"),
+        (["--learner.learning_rate", "fast"], "learner.learning_rate: Input should be a valid num"),
+        (["--network.mover_first", "perhaps"], "network.mover_first: Input should be a valid bool"),
+        (["--evaluation.opponents", "random"], "evaluation.opponents: Input should be a valid tup"),
+        (["--evaluation.opponents", '["random", 3]'], "evaluation.opponents.1: Input should be a"),
+        # Out of range.
+        (["--iterations", "0"], "iterations must be at least 1"),
+        (["--seed", "-1"], "seed must be from 0 to 2147483647"),
+        (["--seed", "2147483648"], "seed must be from 0 to 2147483647"),
+        (["--name", ""], "name '' must be a plain directory name"),
+        (["--name", "a/b"], "name 'a/b' must be a plain directory name"),
+        (["--name", ".."], "name '..' must be a plain directory name"),
+        (["--name", ".hidden"], "name '.hidden' must be a plain directory name"),
+        (["--network.blocks", "RXT"], "network: blocks: 'RXT': 'X' at place 2"),
+        (["--network.width", "0"], "network: width, heads, value_width and mlp_ratio must be"),
+        (["--network.blocks", "T", "--network.width", "6"], "width 6 is not a multiple of heads 4"),
+        (["--network.dtype", "float16"], "network: dtype 'float16' is not one of auto, float32"),
+        (["--network.planes", "BR"], "planes: 'BR' is not one of B, BT, BTR, BTRH"),
+        (["--search.simulations", "0"], "search: simulations and considered must be at least 1"),
+        (["--selfplay.plies", "0"], "selfplay: boards and plies must be at least 1"),
+        (["--replay.positions", "0"], "replay: positions must be at least 1"),
+        (["--learner.batch", "0"], "learner: batch and steps must be at least 1"),
+        (["--learner.learning_rate", "0"], "learner: learning_rate and clip must be positive"),
+        (["--learner.weight_decay", "-1"], "the weights not negative"),
+        (["--evaluation.games", "5"], "evaluation: games, final_games and batch must be even"),
+        (["--evaluation.batch", "0"], "evaluation: games, final_games and batch must be even"),
+        (["--evaluation.every", "-1"], "evaluation: every and opening_plies must not be negative"),
+        (["--evaluation.opponents", "[]"], "evaluation: opponents must name at least one player"),
+        (["--checkpoint.keep", "0"], "checkpoint: every and keep must be at least 1"),
+        # Rules.
+        (["--rules", "wallzero"], "rules: unknown preset 'wallzero'; known presets: wallzero-4"),
+        (["--rules", "3"], "rules: Input should be a valid string (got 3)"),
+        (["--rules.size", "2"], "rules: size is 2, not a whole number from 3 to 9"),
+        (["--rules.size", "big"], "rules.size: Input should be a valid integer"),
+        (["--rules.order", "[0, 0]"], "rules: start and order give player 0 2 stones, not 1"),
+        (["--rules.order", "5"], "rules.order: Input should be a valid tuple (got 5)"),
+        (["--rules.tie", '["coin"]'], "rules: tie has 'coin', not one of region, mover_loses"),
+        (["--rules", "playwallgo-3p"], "rules: training is for two players so far; choose two-pl"),
+        (["--rules.players", "3", "--rules.order", "[0, 1, 2]"], "is for two players so far"),
+    ],
+)
+def test_wrong_overrides(words, expected):
+    assert expected in complaint(tiny.PATH, *words)
+
+
+def test_rules_are_complained_of_once():
+    message = complaint(tiny.PATH, "--rules.size", "2")
+    assert message == f"config {tiny.PATH}: rules: size is 2, not a whole number from 3 to 9"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name = \nseed = 1", "Invalid value (at line 1, column 8)"),
+        ("seed = 1\nseed = 2", "Cannot overwrite a value"),
+        ("[learner\n", "line 1"),
+        ("learner = 3", "learner: Input should be a dictionary"),
+        ('[learner]\nsteps = "two\\nlines"', "learner.steps: Input should be a valid integer"),
+        ('"two\\nlines" = 3', "unknown key two lines; known keys: "),
+        ('name = "two\\nlines"', "name 'two\\nlines' must be a plain directory name"),
+        ("[rules]\nstart = [[0, 0, 0], [1, 1]]", "rules.start.1"),
+        (
+            "[rules]\nplayers = 4\nstones = 4\nsize = 3",
+            "rules: 4 players with 4 stones each do not",
+        ),
+        ("[[learner]]\nsteps = 1", "learner: Input should be a dictionary"),
+        ("[network.extra]\na = 1", "unknown key network.extra"),
+    ],
+)
+def test_wrong_files(tmp_path, text, expected):
+    path = write(tmp_path, text)
+    message = complaint(path)
+    assert message.startswith(f"config {path}: ")
+    assert expected in message
+
+
+def test_unreadable_files(tmp_path):
+    missing = tmp_path / "missing.toml"
+    assert complaint(missing) == f"config {missing}: no such file"
+    assert "directory" in complaint(tmp_path)
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert "utf-8" in complaint(binary)
+
+
+@pytest.mark.parametrize("config", [RunConfig(), FULL_CONFIG, tiny.config()], ids=lambda c: c.name)
+def test_round_trip_through_json(config):
+    fields = json.loads(json.dumps(config_to_dict(config)))
+    assert config_from_dict(fields, where="here") == config
+    # The tables are complete: nothing rests on a default.
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value):
+            assert set(fields[field.name]) == {inner.name for inner in dataclasses.fields(value)}
+
+
+def test_complaint_opens_with_where():
+    with pytest.raises(UsageError, match=r"^over there: unknown key sed; did you mean seed\?"):
+        config_from_dict({"sed": 1}, where="over there")

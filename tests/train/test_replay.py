@@ -1,0 +1,255 @@
+"""The ring of plies, with plies made by hand and with real ones.
+
+A fake ply carries its own number (its row ever written, its board) in `position.stones`, so that a
+test sees what was drawn.
+"""
+
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.reference.referee import Game
+from tests.train import tiny
+from train import replay
+from train.replay import Plies
+from train.selfplay import first_boards, make_selfplay
+from wallgo_jax.game.state import Position
+
+ROWS, LENGTH, BOARDS = 12, 3, 4
+
+append = jax.jit(replay.append)
+draw = jax.jit(replay.draw, static_argnames="size")
+
+
+class FakeVariant(NamedTuple):
+    """In place of a variant: the number of the board."""
+
+    board: jax.Array
+
+
+def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Plies:
+    """Plies [T, B] of which the rows are numbered from `first` on."""
+    ended = np.asarray(terminated, bool)
+    rows, boards = ended.shape
+    number = np.stack(np.indices(ended.shape), axis=-1) + np.array([first, 0])
+    blank = jnp.zeros(ended.shape, jnp.int8)
+    player = np.zeros_like(ended) if player is None else np.asarray(player)
+    rewards = np.zeros((rows, boards, 2)) if rewards is None else np.asarray(rewards)
+    return Plies(
+        position=Position(
+            stones=jnp.asarray(number, jnp.int32),
+            walls=blank,
+            walls_left=blank,
+            trail=blank,
+            player=jnp.asarray(player, jnp.int8),
+            ply=jnp.zeros(ended.shape, jnp.int16),
+            terminated=jnp.zeros(ended.shape, jnp.bool_),
+        ),
+        slot=jnp.zeros(ended.shape, jnp.int16),
+        policy=jnp.asarray(number.sum(axis=-1, keepdims=True) % 1000, jnp.float16),
+        rewards=jnp.asarray(rewards, jnp.float32),
+        terminated=jnp.asarray(ended),
+    )
+
+
+def fake_variant(boards: int) -> FakeVariant:
+    return FakeVariant(jnp.arange(boards))
+
+
+def pieces(plies: Plies, length: int) -> list[Plies]:
+    """[N * T, B] plies as N pieces of T rows."""
+
+    def piece(first: int) -> Plies:
+        return jax.tree.map(lambda x: x[first : first + length], plies)
+
+    return [piece(first) for first in range(0, plies.terminated.shape[0], length)]
+
+
+def fill(plies: Plies, *, rows: int, length: int) -> replay.Ring:
+    ring = replay.make_ring(rows, jax.tree.map(lambda x: x[:length], plies))
+    for piece in pieces(plies, length):
+        ring = append(ring, piece)
+    return ring
+
+
+def drawn(ring: replay.Ring, *, seeds: range = range(1)) -> tuple[np.ndarray, replay.Sample]:
+    """Numbers [N, 2] of the plies drawn, 4000 a seed, and the sample."""
+    variant = fake_variant(ring.outcome.shape[1])
+    samples = [draw(ring, variant, jax.random.key(seed), size=4000) for seed in seeds]
+    sample = jax.tree.map(lambda *x: np.concatenate(x), *samples)
+    return sample.position.stones, sample
+
+
+def rows_ready(terminated: np.ndarray, rows: int) -> range:
+    """The rows, of all ever played, that a ring of `rows` may draw from: it still holds them, and
+    on every board a ply from there on ends a game."""
+    played = len(terminated)
+    ready = [row for row in range(played) if terminated[row:].any(axis=0).all()]
+    return range(max(played - rows, 0), max(ready, default=-1) + 1)
+
+
+def test_new_ring_is_empty():
+    like = jax.eval_shape(lambda: fake_plies(0, np.zeros((LENGTH, BOARDS))))
+    ring = replay.make_ring(ROWS, like)
+    assert (int(ring.written), int(ring.ready)) == (0, 0)
+    chex.assert_tree_shape_prefix(ring.plies, (ROWS, BOARDS))
+    chex.assert_trees_all_equal_dtypes(ring.plies, like)
+    assert replay.newest_game(ring, fake_variant(BOARDS), grid=3) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_drawn_from_are_those_whose_games_have_all_ended(seed):
+    rng = np.random.default_rng(seed)
+    ended = rng.random((10 * LENGTH, BOARDS)) < 0.25
+    plies = fake_plies(0, ended)
+    ring = replay.make_ring(ROWS, jax.tree.map(lambda x: x[:LENGTH], plies))
+    seen = set()
+    for count, piece in enumerate(pieces(plies, LENGTH), start=1):
+        ring = append(ring, piece)
+        ready = rows_ready(ended[: count * LENGTH], ROWS)
+        assert int(ring.written) == count * LENGTH
+        assert int(ring.ready) == len(ready)
+        if ready:
+            numbers, _ = drawn(ring)
+            whole = {(row, board) for row in ready for board in range(BOARDS)}
+            assert set(map(tuple, numbers.tolist())) == whole
+        seen.add((len(ready) == 0, count * LENGTH > ROWS, len(ready) < ROWS))
+    assert len(seen) > 2  # nothing ready, part of it, all of it; before and after the first wrap
+
+
+def test_one_board_that_does_not_end_holds_all_back():
+    ended = np.ones((ROWS, BOARDS))
+    ended[:, 2] = 0
+    assert int(fill(fake_plies(0, ended), rows=ROWS, length=LENGTH).ready) == 0
+    ended[4, 2] = 1
+    ring = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
+    assert set(drawn(ring)[0][:, 0].tolist()) == {0, 1, 2, 3, 4}
+
+
+def test_new_rows_push_out_the_oldest():
+    ended = np.ones((ROWS + 2 * LENGTH, BOARDS))
+    ring = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
+    assert int(ring.ready) == ROWS
+    rows = drawn(ring)[0][:, 0]
+    assert set(rows.tolist()) == set(range(2 * LENGTH, ROWS + 2 * LENGTH))
+    # In the order of age, `first` is the oldest row to draw from, here row 0 of a full ring.
+    assert int(ring.first) == 0
+    oldest = int(ring.written) % ROWS
+    assert int(ring.plies.position.stones[oldest, 0, 0]) == 2 * LENGTH
+
+
+def test_first_skips_what_was_never_written():
+    ring = fill(fake_plies(0, np.ones((LENGTH, BOARDS))), rows=ROWS, length=LENGTH)
+    assert (int(ring.first), int(ring.ready)) == (ROWS - LENGTH, LENGTH)
+    assert set(drawn(ring)[0][:, 0].tolist()) == set(range(LENGTH))
+
+
+def test_draws_are_uniform_over_rows_and_boards():
+    ended = np.zeros((2 * ROWS, BOARDS))
+    ended[-2] = 1  # the last row's games go on
+    ring = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
+    numbers, sample = drawn(ring, seeds=range(11))
+    plies, counts = np.unique(numbers, axis=0, return_counts=True)
+    assert len(plies) == (ROWS - 1) * BOARDS
+    mean = len(numbers) / len(plies)  # 1000; five standard deviations are about 158
+    assert np.abs(counts - mean).max() < 5 * np.sqrt(mean)
+    # Everything of a sample is of the same ply.
+    np.testing.assert_array_equal(sample.variant.board, numbers[:, 1])
+    np.testing.assert_array_equal(sample.policy[:, 0], numbers.sum(axis=1))
+    assert sample.policy.dtype == jnp.float16
+
+
+def test_other_keys_draw_others():
+    ring = fill(fake_plies(0, np.ones((ROWS, BOARDS))), rows=ROWS, length=LENGTH)
+    first, again, other = (drawn(ring, seeds=range(s, s + 1))[0] for s in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).mean() > 0.5
+
+
+def test_outcome_is_the_movers():
+    # Board 0: Red wins a game over two pieces, then Blue one; board 1: a draw, then Blue wins;
+    # boards 2 and 3 as 0 and 1.
+    ended = [[0, 0], [0, 1], [0, 0], [0, 0], [1, 0], [1, 1]]
+    rewards = np.zeros((6, 2, 2))
+    rewards[4, 0], rewards[5, 0], rewards[5, 1] = (1, -1), (-1, 1), (-1, 1)
+    player = [[0, 0], [1, 1], [1, 0], [0, 0], [0, 1], [1, 1]]
+    expected = [[1, 0], [-1, 0], [-1, -1], [1, -1], [1, 1], [1, 1]]
+    ended, player, expected = (np.tile(x, 2) for x in (ended, player, expected))
+    plies = fake_plies(0, ended, player=player, rewards=np.tile(rewards, (1, 2, 1)))
+    numbers, sample = drawn(fill(plies, rows=ROWS, length=LENGTH))
+    assert len(np.unique(numbers, axis=0)) == ended.size
+    np.testing.assert_array_equal(sample.outcome, expected[tuple(numbers.T)])
+
+
+def test_outcome_survives_when_the_start_of_its_game_is_overwritten():
+    ended, rewards = np.zeros((2 * ROWS, BOARDS)), np.zeros((2 * ROWS, BOARDS, 2))
+    ended[[1, ROWS + 4, 2 * ROWS - 1]] = 1
+    rewards[ROWS + 4], rewards[-1] = (1, -1), (-1, 1)
+    numbers, sample = drawn(fill(fake_plies(0, ended, rewards=rewards), rows=ROWS, length=LENGTH))
+    np.testing.assert_array_equal(sample.outcome, np.where(numbers[:, 0] <= ROWS + 4, 1, -1))
+    assert set(numbers[:, 0].tolist()) == set(range(ROWS, 2 * ROWS))
+
+
+def test_long_games_are_drawn_from_as_often_as_they_are_played():
+    # Each board plays a game of 3 plies, one of 11, and so on, every board at another point of it:
+    # at any time 11 of the 14 boards are in a long game.
+    short, long, rows, length = 3, 11, 30, 5
+    boards = short + long
+    phase = (np.arange(20 * length)[:, None] + np.arange(boards)) % boards
+    plies = fake_plies(0, (phase == short - 1) | (phase == boards - 1))
+    ring = replay.make_ring(rows, jax.tree.map(lambda x: x[:length], plies))
+    shares = []
+    for count, piece in enumerate(pieces(plies, length), start=1):
+        ring = append(ring, piece)
+        if int(ring.ready):
+            numbers, _ = drawn(ring, seeds=range(4 * count, 4 * count + 4))
+            shares.append((phase[tuple(numbers.T)] >= short).mean())
+    assert len(shares) >= 15
+    # 11 / 14 = 0.786; leaving out only the plies of unfinished games would give 0.77 or less.
+    assert np.mean(shares) == pytest.approx(long / boards, abs=0.005)
+
+
+def real_pieces(boards: int, length: int, count: int) -> list[Plies]:
+    """Pieces of real games with random moves."""
+    variant = tiny.variants(tiny.RULES, boards)
+    play = jax.jit(make_selfplay(tiny.random_search(3), grid=3, plies=length))
+    position, made = first_boards(variant), []
+    for key in jax.random.split(jax.random.key(3), count):
+        position, plies, _ = play((), variant, position, key)
+        made.append(plies)
+    return made
+
+
+def newest_whole_game(plies: Plies, rows: int) -> tuple[int, list[float]] | None:
+    """Length and rewards of the newest of the games that lie within the last rows."""
+    played = len(plies.terminated)
+    for row in range(played - 1, max(played - rows, 0) - 1, -1):
+        for board in np.flatnonzero(plies.terminated[row]):
+            length = int(plies.position.ply[row, board]) + 1
+            if row + 1 - length >= max(played - rows, 0):
+                return length, plies.rewards[row, board].tolist()
+    return None
+
+
+def test_newest_game_is_a_whole_game_of_the_referee():
+    boards, length, rows = 3, 3, 6
+    made = real_pieces(boards, length, 12)
+    ring, found = replay.make_ring(rows, made[0]), []
+    for count, piece in enumerate(made, start=1):
+        ring = append(ring, piece)
+        actions = replay.newest_game(ring, tiny.variants(tiny.RULES, boards), grid=3)
+        game, rewards = Game(tiny.RULES.to_dict()), None
+        for action in actions:
+            assert action in game.turns()
+            rewards = game.act(action)
+        assert game.over == bool(actions)
+        played = jax.tree.map(lambda *x: np.concatenate(x), *made[:count])
+        expected = newest_whole_game(played, rows)
+        assert (len(actions), rewards) == (expected or (0, None))
+        found.append((bool(actions), bool(played.terminated[-rows:].any())))
+    # Some rings hold a whole game, some only the ends of games.
+    assert {(True, True), (False, True)} <= set(found)

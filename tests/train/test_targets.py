@@ -1,0 +1,69 @@
+"""Outcomes of hand-written sequences of plies."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from train.targets import outcomes
+from wallgo_jax.game import referee
+
+WON, LOST, EVEN = (1.0, -1.0), (-1.0, 1.0), (0.0, 0.0)
+
+
+def run(rewards, terminated):
+    """`outcomes` as NumPy arrays."""
+    paid, ended = jnp.asarray(rewards, jnp.float32), jnp.asarray(terminated, jnp.bool_)
+    outcome, known = outcomes(paid, ended)
+    assert (outcome.dtype, known.dtype) == (jnp.float32, jnp.bool_)
+    assert (outcome.shape, known.shape) == (paid.shape, ended.shape)
+    return np.asarray(outcome), np.asarray(known)
+
+
+def test_each_game_of_a_board_has_its_own_outcome():
+    # One board: Red wins in 3 plies, Blue in 1, a draw in 2, and 2 plies of an unfinished game.
+    paid = [EVEN, EVEN, WON, LOST, EVEN, EVEN, EVEN, EVEN]
+    ended = [0, 0, 1, 1, 0, 1, 0, 0]
+    outcome, known = run([[p] for p in paid], [[e] for e in ended])
+    assert known[:, 0].tolist() == [True] * 6 + [False] * 2
+    np.testing.assert_array_equal(outcome[:6, 0], [WON, WON, WON, LOST, EVEN, EVEN])
+
+
+def test_boards_do_not_mix():
+    # Columns: ends at once and again at the end; never ends; ends in the middle.
+    paid = [[WON, EVEN, EVEN], [EVEN, EVEN, LOST], [EVEN, EVEN, EVEN], [LOST, EVEN, EVEN]]
+    ended = [[1, 0, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    outcome, known = run(paid, ended)
+    assert known.T.tolist() == [[True] * 4, [False] * 4, [True, True, False, False]]
+    np.testing.assert_array_equal(outcome[:, 0], [WON, LOST, LOST, LOST])
+    np.testing.assert_array_equal(outcome[:2, 2], [LOST, LOST])
+
+
+def test_draw_is_an_outcome_and_hides_the_next_games_result():
+    outcome, known = run([[EVEN], [EVEN], [WON]], [[0], [1], [1]])
+    assert known[:, 0].tolist() == [True, True, True]
+    np.testing.assert_array_equal(outcome[:, 0], [EVEN, EVEN, WON])
+
+
+def test_three_players():
+    half = -0.5
+    first, last = (1.0, half, half), (half, half, 1.0)
+    even = (0.0, 0.0, 0.0)
+    outcome, known = run([[even], [first], [even], [last], [even]], [[0], [1], [0], [1], [0]])
+    assert known[:, 0].tolist() == [True, True, True, True, False]
+    np.testing.assert_array_equal(outcome[:4, 0], [first, first, last, last])
+
+
+@pytest.mark.parametrize(
+    ("shares", "player", "expected"),
+    [
+        ([[1.0, -1.0], [1.0, -1.0], [0.0, 0.0]], [0, 1, 1], [1.0, -1.0, 0.0]),
+        ([[-0.5, 1.0, -0.5], [-0.5, 1.0, -0.5], [1.0, -0.5, -0.5]], [0, 1, 2], [-0.5, 1.0, -0.5]),
+    ],
+)
+def test_outcome_from_the_movers_side(shares, player, expected):
+    rewards, mover = jnp.asarray(shares), jnp.asarray(player, jnp.int8)
+    np.testing.assert_array_equal(referee.reward_of(rewards, mover), expected)
+    # Any leading axes: rows by boards, or one ply alone.
+    rows = referee.reward_of(rewards[:, None], mover[:, None])
+    np.testing.assert_array_equal(rows[:, 0], expected)
+    assert float(referee.reward_of(rewards[0], mover[0])) == expected[0]

@@ -1,0 +1,42 @@
+"""The smallest run there is: a 3x3 board with a stone each, a network of width 8."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.config import RunConfig, read_config
+from train.search import SearchResult
+from wallgo_jax.game import actions, chance
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State, Variant, make_variant
+
+RULES = Rules(size=3, stones=1, order=(0, 1))
+
+PATH = Path(__file__).with_name("tiny.toml")
+
+
+def config(*overrides: str) -> RunConfig:
+    """The run, changed by `--some.key value` words."""
+    return read_config(PATH, overrides)
+
+
+def variants(rules: Rules, boards: int) -> Variant:
+    """[B] times the same rules."""
+    return jax.tree.map(
+        lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))), make_variant(rules)
+    )
+
+
+def random_search(grid: int):
+    """In place of a search: any legal slot, a policy that is all on it."""
+
+    def search(variables, states: State, key: jax.Array) -> SearchResult:
+        del variables
+        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        slot = jax.vmap(chance.choose)(bits, legal)
+        return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), jnp.zeros(slot.shape))
+
+    return search

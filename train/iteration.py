@@ -1,0 +1,130 @@
+"""One iteration: play, remember, learn; what it changes and what it compiles."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train import replay, roster
+from train.config import RunConfig
+from train.errors import UsageError
+from train.host import fetch
+from train.learner import LearnerState, make_learner
+from train.search import make_search
+from train.selfplay import first_boards, make_selfplay
+from wallgo_jax.game.state import Position, Variant, make_variant
+
+
+class RunState(NamedTuple):
+    """All that an iteration changes; with the config, all that resuming needs."""
+
+    learner: LearnerState
+    boards: Position  # [B], games under way
+    ring: replay.Ring
+    iterations: jax.Array  # int32, iterations done
+
+
+class Programs(NamedTuple):
+    """What is compiled once a run."""
+
+    init: Callable[[], RunState]
+    variant: Variant  # [B], what each board plays
+    selfplay: Callable[..., Any]
+    append: Callable[..., Any]
+    learn: Callable[..., Any]
+
+
+def make_programs(config: RunConfig) -> Programs:
+    """Build and jit the functions of a run; nothing is compiled yet."""
+    rules = config.game
+    network = roster.network_for(config.network, rules.players)
+    view = {"grid": rules.size, "planes": config.network.planes, "has_playable": False}
+    search = make_search(
+        roster.evaluator_for(config.network, rules),
+        config.search,
+        grid=rules.size,
+        gumbel_scale=1.0,
+    )
+    plies, boards = config.selfplay.plies, config.selfplay.boards
+    selfplay = make_selfplay(search, grid=rules.size, plies=plies)
+    learner = make_learner(
+        network, config.learner, total_steps=config.iterations * config.learner.steps, **view
+    )
+    variant = jax.tree.map(
+        lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))), make_variant(rules)
+    )
+    iteration_rows = -(-config.replay.positions // (boards * plies))
+
+    def init() -> RunState:
+        key = jax.random.fold_in(jax.random.key(config.seed), 2**31 - 1)
+        variables = network.init(key)
+        first = first_boards(variant)
+        _, like, _ = jax.eval_shape(selfplay, variables, variant, first, key)
+        ring = replay.make_ring(iteration_rows * plies, like)
+        return RunState(learner.init(variables), first, ring, jnp.zeros((), jnp.int32))
+
+    return Programs(
+        init=init,
+        variant=variant,
+        selfplay=jax.jit(selfplay, donate_argnums=2),
+        append=jax.jit(replay.append, donate_argnums=0),
+        learn=jax.jit(learner.step, donate_argnums=0),
+    )
+
+
+def run_iteration(
+    config: RunConfig, programs: Programs, state: RunState, iteration: int
+) -> tuple[RunState, dict[str, Any]]:
+    """Play, remember, learn. The state is consumed; its key comes from seed and iteration alone.
+
+    Returns:
+      The next state and the iteration's row of metrics.
+    """
+    started = time.perf_counter()
+    play_key, learn_key = jax.random.split(
+        jax.random.fold_in(jax.random.key(config.seed), iteration)
+    )
+    learner = state.learner
+    boards, plies, played = programs.selfplay(
+        learner.variables, programs.variant, state.boards, play_key
+    )
+    ring = programs.append(state.ring, plies)
+    played, rows = fetch((played, ring.ready))
+    between = time.perf_counter()
+    losses = []
+    if rows > 0:
+        for key in jax.random.split(learn_key, config.learner.steps):
+            learner, loss = programs.learn(learner, ring, programs.variant, key)
+            losses.append(loss)
+    means = _means(fetch(losses))
+    ended = time.perf_counter()
+    if means and not np.isfinite(means["loss"]):
+        raise UsageError(
+            f"iteration {iteration + 1}: the loss is {means['loss']}; the last checkpoint is good, "
+            "go on from it with a lower learner.learning_rate"
+        )
+    games = float(played.games)
+    row = {
+        "iteration": iteration,
+        "games": games,
+        "positions": float(played.positions),
+        "mean_length": float(played.length) / games if games else None,
+        "red_win_rate": float(played.red_wins + played.draws / 2) / games if games else None,
+        "policy_entropy": float(played.entropy / played.positions),
+        "games_per_second": games / (ended - started),
+        "positions_per_second": float(played.positions) / (ended - started),
+        "selfplay_seconds": between - started,
+        "learn_seconds": ended - between,
+        "replay_rows": int(rows),
+        **means,
+    }
+    return RunState(learner, boards, ring, state.iterations + 1), row
+
+
+def _means(losses: list[Any]) -> dict[str, float]:
+    if not losses:
+        return {}
+    return {name: float(np.mean([getattr(x, name) for x in losses])) for name in losses[0]._fields}

@@ -1,0 +1,1 @@
+"""Faces that other libraries know, each behind an extra of its own."""

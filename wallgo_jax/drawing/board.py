@@ -1,0 +1,202 @@
+"""One position as an SVG picture: tiles, territory, walls, stones, last ply, caption."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from wallgo_jax import captions
+from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Layout, layout_of
+from wallgo_jax.drawing.svg import document, element
+from wallgo_jax.drawing.theme import Theme
+from wallgo_jax.notation import COLOURS, COLUMNS, LETTERS, cell_name
+from wallgo_jax.scene import NOBODY, LastPly, Scene, wall_on_side
+
+
+def draw(
+    scene: Scene,
+    theme: Theme,
+    *,
+    under: Iterable[str] = (),
+    over: Iterable[str] = (),
+    caption: bool = True,
+) -> str:
+    """The picture as an SVG document.
+
+    Args:
+      under: more elements, between the tiles and the walls.
+      over: more elements, above the stones.
+      caption: whether to say below who moves and what each player holds.
+    """
+    layout = layout_of(scene)
+    height = layout.side + (FOOT if caption else 0)
+    label = " ".join(captions.status_lines(scene))
+    parts = [
+        ground(layout, theme, height),
+        *territory(scene, layout, theme),
+        *under,
+        *(last_origin(scene.last, layout, theme) if scene.last else []),
+        *walls(scene, layout, theme),
+        *stones(scene, layout, theme),
+        *(last_target(scene.last, layout, theme) if scene.last else []),
+        *over,
+        *(footer(scene, layout, theme) if caption else []),
+    ]
+    return document(layout.side, height, *parts, label=label)
+
+
+def ground(layout: Layout, theme: Theme, height: float) -> str:
+    """The page, coordinates, the border and the empty tiles."""
+    rim = [
+        tile(layout, cell, theme.rim)
+        for cell in range(layout.grid**2)
+        if max(divmod(cell, layout.grid)) >= layout.size
+    ]
+    tiles = [
+        tile(layout, row * layout.grid + column, theme.tile)
+        for row in range(layout.size)
+        for column in range(layout.size)
+    ]
+    frame = layout.frame()
+    return element(
+        "g",
+        element("rect", width=layout.side, height=height, rx=10, fill=theme.page),
+        *_coordinates(layout, theme),
+        *rim,
+        element(
+            "rect",
+            **frame._asdict(),
+            rx=7,
+            fill="none",
+            stroke=theme.frame,
+            stroke_width=3,
+        ),
+        *tiles,
+    )
+
+
+def _coordinates(layout: Layout, theme: Theme) -> list[str]:
+    style = {"font_size": 13, "fill": theme.quiet, "text_anchor": "middle"}
+    middle = HEAD / 2 - 2
+    names = []
+    for index in range(layout.size):
+        along = layout.centre(index)[0]
+        names.append(element("text", text=COLUMNS[index], x=along, y=middle + 4, **style))
+        names.append(element("text", text=str(index + 1), x=middle, y=along + 4.5, **style))
+    return names
+
+
+def tile(layout: Layout, cell: int, fill: str, *children: str, **more: Any) -> str:
+    """The square of a cell."""
+    x, y = layout.corner(cell)
+    style = {"rx": 5, "fill": fill, **more}
+    return element("rect", *children, x=x, y=y, width=TILE, height=TILE, **style)
+
+
+def territory(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+    """A tint over each owned cell."""
+    return [
+        tile(layout, cell, theme.tint(owner))
+        for cell, owner in enumerate(scene.owner)
+        if owner != NOBODY
+    ]
+
+
+def walls(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+    """Every wall in its builder's colour."""
+    return [
+        wall((each.orientation, each.cell), each.builder, layout, theme) for each in scene.walls
+    ]
+
+
+def wall(
+    place: tuple[int, int], player: int, layout: Layout, theme: Theme, *children: str, **more: Any
+) -> str:
+    """A wall at (orientation, cell)."""
+    return element(
+        "rect",
+        *children,
+        **layout.wall(*place)._asdict(),
+        rx=3,
+        fill=theme.players[player],
+        stroke=theme.edges[player],
+        stroke_width=1,
+        **more,
+    )
+
+
+def stones(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+    """Every stone on the board."""
+    drawn = []
+    for cell, (player, index) in sorted(scene.stone_at.items()):
+        x, y = layout.centre(cell)
+        name = f"{COLOURS[player]}'s stone {LETTERS[player]}{index} on "
+        title = element("title", text=name + cell_name(cell, grid=scene.grid))
+        drawn.append(element("g", title, stone(player, theme), transform=f"translate({x:g} {y:g})"))
+    return drawn
+
+
+def stone(player: int, theme: Theme) -> str:
+    """A stone around the origin."""
+    disc = element(
+        "circle", r=STONE, fill=theme.players[player], stroke=theme.edges[player], stroke_width=2
+    )
+    shine = element("circle", cx=-4, cy=-5, r=4.5, fill="#ffffff", fill_opacity=0.35)
+    return disc + shine
+
+
+def last_origin(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
+    """Where the last stone came from: an empty ring."""
+    if last.origin is None or last.origin == last.target:
+        return []
+    x, y = layout.centre(last.origin)
+    style = {"fill": "none", "stroke": theme.players[last.player], "stroke_width": 2}
+    return [element("circle", cx=x, cy=y, r=STONE - 3, stroke_dasharray="4 4", **style)]
+
+
+def last_target(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
+    """A ring round the last stone, an outline round the last wall."""
+    x, y = layout.centre(last.target)
+    style = {"fill": "none", "stroke": theme.accent, "stroke_width": 2}
+    marks = [element("circle", cx=x, cy=y, r=STONE + 3.5, **style)]
+    if last.side is not None:
+        box = layout.wall(*wall_on_side(last.target, last.side, grid=layout.grid))
+        marks.append(element("rect", **box._asdict(), rx=3, **style))
+    return marks
+
+
+def footer(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+    """Each player's territory and walls left, then who moves or who won."""
+    return [*tally(scene, layout, theme), footer_line(caption_text(scene), layout, theme)]
+
+
+def caption_text(scene: Scene) -> str:
+    """The last ply and who moves, or who won."""
+    last = "" if scene.last is None else f": {captions.ply_text(scene.last, grid=scene.grid)}"
+    return f"Ply {scene.ply}{last} · {captions.status(scene)}"
+
+
+def footer_line(text: str, layout: Layout, theme: Theme) -> str:
+    """A line at the foot of the picture, made narrower if the board is small."""
+    room = layout.side - HEAD - EDGE + GAP
+    size = min(14.0, 1.9 * room / max(len(text), 1))
+    y = layout.side + FOOT - 12
+    return element("text", text=text, x=HEAD, y=y, font_size=size, fill=theme.ink)
+
+
+def tally(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+    """A disc, the territory and, if limited, the walls left of each player."""
+    slot = (layout.side - HEAD - EDGE + GAP) / scene.players
+    size = min(14.0, slot / 4.2)
+    y = layout.side + 12
+    drawn = []
+    for player, cells in enumerate(scene.territory):
+        x, radius, colour = HEAD + player * slot, size / 2.6, theme.players[player]
+        number_at, bar_at = x + 3 * radius, x + 3 * radius + 2 * size
+        disc = element("circle", cx=x + radius, cy=y - radius, r=radius, fill=colour)
+        number = {"text": str(cells), "x": number_at, "font_weight": "bold", "fill": theme.ink}
+        drawn += [disc, element("text", y=y, font_size=size, **number)]
+        if scene.walls_left is not None:
+            bar = {"x": bar_at, "y": y - 2 * radius - 1, "width": 4, "height": 2 * radius + 2}
+            left = {"text": str(scene.walls_left[player]), "x": bar_at + 8, "fill": theme.quiet}
+            drawn += [element("rect", rx=2, fill=colour, **bar)]
+            drawn += [element("text", y=y, font_size=size, **left)]
+    return drawn

@@ -1,0 +1,232 @@
+"""A whole game as one animated SVG picture: stones glide, walls appear, territory changes.
+
+Time runs in frames of equal length: frame 0 shows the start, frame k performs ply k and then rests;
+the last one is held. Every moving part has its own animation over the whole time, so a page may
+also stop the clock and set it. A viewer that plays no animations shows the end of the game.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+from wallgo_jax import captions
+from wallgo_jax.board.geometry import MOVE_PATHS, SIDE_OFFSETS
+from wallgo_jax.drawing import board
+from wallgo_jax.drawing.layout import FOOT, Layout, layout_of
+from wallgo_jax.drawing.svg import document, element, number
+from wallgo_jax.drawing.theme import Theme
+from wallgo_jax.game.state import NOT_PLACED
+from wallgo_jax.notation import take_apart
+from wallgo_jax.objection import can_walk
+from wallgo_jax.playback import Game
+from wallgo_jax.scene import NOBODY, Scene, read
+
+GLIDE = 0.4
+"""Share of a frame in which a stone glides."""
+BUILD = 0.5
+"""Share of a frame after which the wall stands and all else that the ply changes shows."""
+SETTLED = 0.9
+"""Share of a frame at which a page stops the clock."""
+
+T = TypeVar("T")
+
+
+class Clock(NamedTuple):
+    """The time of a film, in seconds."""
+
+    frames: int
+    seconds: float
+    hold: float
+
+    @property
+    def total(self) -> float:
+        """Its length."""
+        return self.frames * self.seconds + self.hold
+
+    def share(self, frame: int, part: float) -> float:
+        """A moment within a frame, as a share of the whole time."""
+        return (frame + part) * self.seconds / self.total
+
+
+def draw(
+    game: Game, theme: Theme, *, seconds: float = 0.9, hold: float = 4.0, loop: bool = True
+) -> str:
+    """The game as an animated SVG document.
+
+    Args:
+      seconds: how long a ply takes.
+      hold: how much longer the last position stays.
+      loop: whether the film begins anew at its end; else it stops there.
+    """
+    scenes = [read(state) for state in game.states]
+    return draw_scenes(game, scenes, theme, Clock(len(scenes), seconds, hold), loop=loop)
+
+
+def draw_scenes(
+    game: Game, scenes: Sequence[Scene], theme: Theme, clock: Clock, *, loop: bool
+) -> str:
+    """`draw` with the positions read and the clock made."""
+    layout = layout_of(scenes[-1])
+    reel = _Reel(clock, loop)
+    parts = [
+        board.ground(layout, theme, layout.side + FOOT),
+        *_territory(scenes, layout, theme, reel),
+        *_origins(scenes, layout, theme, reel),
+        *_walls(scenes, layout, theme, reel),
+        *_stones(game, scenes, layout, theme, reel),
+        *_targets(scenes, layout, theme, reel),
+        *_footer(scenes, layout, theme, reel),
+    ]
+    label = f"A game of {len(game.actions)} plies: {captions.status(scenes[-1])}"
+    return document(layout.side, layout.side + FOOT, *parts, label=label)
+
+
+class _Reel(NamedTuple):
+    """How animations are written."""
+
+    clock: Clock
+    loop: bool
+
+    def steps(self, attribute: str, values: Sequence[str]) -> str:
+        """An attribute that jumps: one value a frame, from the moment that its ply is done."""
+        times, kept = [0.0], [values[0]]
+        for frame in range(1, len(values)):
+            if values[frame] != kept[-1]:
+                times.append(self.clock.share(frame, BUILD))
+                kept.append(values[frame])
+        if len(kept) == 1:
+            return ""
+        return self._animate("animate", times, kept, attributeName=attribute, calcMode="discrete")
+
+    def path(self, times: Sequence[float], places: Sequence[tuple[float, float]]) -> str:
+        """A straight walk from place to place, at these shares of the time."""
+        values = [f"{number(x)} {number(y)}" for x, y in places]
+        return self._animate(
+            "animateTransform", times, values, attributeName="transform", type="translate"
+        )
+
+    def _animate(
+        self, tag: str, times: Sequence[float], values: Sequence[str], **attributes: str
+    ) -> str:
+        end = {"repeatCount": "indefinite"} if self.loop else {"fill": "freeze"}
+        return element(
+            tag,
+            values=";".join(values),
+            keyTimes=";".join(f"{time:.5f}".rstrip("0").rstrip(".") for time in times),
+            dur=f"{number(self.clock.total)}s",
+            **attributes,
+            **end,
+        )
+
+
+def _runs(values: Sequence[T]) -> list[tuple[int, int, T]]:
+    """The runs of equal values, as (first frame, frame after the last, value)."""
+    starts = [i for i in range(len(values)) if i == 0 or values[i] != values[i - 1]]
+    return [
+        (start, end, values[start])
+        for start, end in zip(starts, [*starts[1:], len(values)], strict=True)
+    ]
+
+
+def _during(content: str, first: int, end: int, reel: _Reel) -> str:
+    """Something that shows in frames `first` to `end - 1`."""
+    frames = reel.clock.frames
+    if (first, end) == (0, frames):
+        return content
+    shown = ["1" if first <= frame < end else "0" for frame in range(frames)]
+    return element("g", reel.steps("opacity", shown), content, opacity=shown[-1])
+
+
+def _territory(scenes: Sequence[Scene], layout: Layout, theme: Theme, reel: _Reel) -> list[str]:
+    drawn = []
+    for cell in scenes[-1].cells:
+        owners = [scene.owner[cell] for scene in scenes]
+        if set(owners) == {NOBODY}:
+            continue
+        fills = [theme.tile if owner == NOBODY else theme.tint(owner) for owner in owners]
+        drawn.append(board.tile(layout, cell, fills[-1], reel.steps("fill", fills)))
+    return drawn
+
+
+def _walls(scenes: Sequence[Scene], layout: Layout, theme: Theme, reel: _Reel) -> list[str]:
+    drawn = []
+    for each in scenes[-1].walls:
+        shown = ["1" if each in scene.walls else "0" for scene in scenes]
+        grow = reel.steps("opacity", shown)
+        drawn.append(board.wall((each.orientation, each.cell), each.builder, layout, theme, grow))
+    return drawn
+
+
+def _stones(
+    game: Game, scenes: Sequence[Scene], layout: Layout, theme: Theme, reel: _Reel
+) -> list[str]:
+    drawn = []
+    for player, cells in enumerate(scenes[-1].stones):
+        for index, last in enumerate(cells):
+            if last == NOT_PLACED:
+                continue
+            here = [scene.stones[player][index] for scene in scenes]
+            x, y = layout.centre(last)
+            shown = ["0" if cell == NOT_PLACED else "1" for cell in here]
+            drawn.append(
+                element(
+                    "g",
+                    reel.steps("opacity", shown),
+                    _walk(game, scenes, here, layout, reel),
+                    board.stone(player, theme),
+                    transform=f"translate({number(x)} {number(y)})",
+                )
+            )
+    return drawn
+
+
+def _walk(
+    game: Game, scenes: Sequence[Scene], here: Sequence[int], layout: Layout, reel: _Reel
+) -> str:
+    """The animation of one stone from cell to cell, round corners."""
+    first = next(cell for cell in here if cell != NOT_PLACED)
+    times, cells = [0.0], [first]
+    for frame in range(1, len(here)):
+        if NOT_PLACED in here[frame - 1 : frame + 1] or here[frame] == here[frame - 1]:
+            continue
+        way = _way(scenes[frame - 1], game.actions[frame - 1])
+        times += [reel.clock.share(frame, GLIDE * i / (len(way) - 1)) for i in range(len(way))]
+        cells += way
+    if len(cells) == 1:
+        return ""
+    return reel.path([*times, 1.0], [layout.centre(cell) for cell in [*cells, cells[-1]]])
+
+
+def _way(scene: Scene, action: int) -> list[int]:
+    """The cells that a play's stone passes, from where it stands to where it ends."""
+    play = take_apart(action)
+    path = next(path for path in MOVE_PATHS[play.move] if can_walk(scene, play.cell, path))
+    way = [play.cell]
+    for side in path:
+        row, column = SIDE_OFFSETS[side]
+        way.append(way[-1] + row * scene.grid + column)
+    return way
+
+
+def _origins(scenes: Sequence[Scene], layout: Layout, theme: Theme, reel: _Reel) -> list[str]:
+    drawn = []
+    for frame, scene in enumerate(scenes):
+        marks = board.last_origin(scene.last, layout, theme) if scene.last else []
+        drawn += [_during("".join(marks), frame, frame + 1, reel)] if marks else []
+    return drawn
+
+
+def _targets(scenes: Sequence[Scene], layout: Layout, theme: Theme, reel: _Reel) -> list[str]:
+    drawn = []
+    for frame, scene in enumerate(scenes):
+        marks = board.last_target(scene.last, layout, theme) if scene.last else []
+        drawn += [_during("".join(marks), frame, frame + 1, reel)] if marks else []
+    return drawn
+
+
+def _footer(scenes: Sequence[Scene], layout: Layout, theme: Theme, reel: _Reel) -> list[str]:
+    tallies = ["".join(board.tally(scene, layout, theme)) for scene in scenes]
+    drawn = [_during(text, first, end, reel) for first, end, text in _runs(tallies)]
+    for frame, scene in enumerate(scenes):
+        line = board.footer_line(board.caption_text(scene), layout, theme)
+        drawn.append(_during(line, frame, frame + 1, reel))
+    return drawn

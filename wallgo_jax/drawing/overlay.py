@@ -1,0 +1,166 @@
+"""What can be laid over a position: reachable cells, heat over the cells, a search's moves."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from wallgo_jax.drawing import board
+from wallgo_jax.drawing.layout import STONE, Layout, layout_of
+from wallgo_jax.drawing.svg import element, number
+from wallgo_jax.drawing.theme import Theme
+from wallgo_jax.notation import cell_name, placement_of, take_apart, target_of
+from wallgo_jax.objection import objection
+from wallgo_jax.scene import Scene, wall_on_side
+
+Key = TypeVar("Key")
+
+MAX_ARROWS = 8
+"""Moves drawn of a search; the rest have too few visits to see."""
+
+
+def reach(scene: Scene, theme: Theme, player: int) -> list[str]:
+    """A dot on each cell where a move of the player can end; a ring if one of its stones is there.
+
+    Raises:
+      ValueError: if there is no such player.
+    """
+    if not 0 <= player < scene.players:
+        raise ValueError(f"reach: {player!r} is not a player from 0 to {scene.players - 1}")
+    layout, colour = layout_of(scene), theme.players[player]
+    drawn = []
+    for cell in sorted(scene.reach[player]):
+        x, y = layout.centre(cell)
+        if cell in scene.stone_at:
+            style = {"fill": "none", "stroke": colour, "stroke_width": 2.5, "r": STONE + 6}
+        else:
+            style = {"fill": colour, "fill_opacity": 0.75, "r": 5}
+        drawn.append(element("circle", cx=x, cy=y, **style))
+    return drawn
+
+
+def heat(scene: Scene, theme: Theme, values: Sequence[float] | np.ndarray) -> list[str]:
+    """A colour over each cell, as strong as its value is large.
+
+    Values of one sign shade towards the accent colour; with both signs, positive ones shade towards
+    Red and negative ones towards Blue. The largest magnitude is shown at full strength.
+
+    Args:
+      values: one number a cell of the grid: [grid²] or [grid, grid].
+
+    Raises:
+      ValueError: if the number of values is wrong, or one is not finite.
+    """
+    flat = np.asarray(values, dtype=float).reshape(-1)
+    if flat.size != scene.grid**2:
+        raise ValueError(f"heat: {flat.size} values, not {scene.grid**2}, one a cell of the grid")
+    if not np.isfinite(flat).all():
+        raise ValueError("heat: a value is not finite")
+    layout, most = layout_of(scene), float(np.abs(flat).max())
+    has_both = bool((flat > 0).any() and (flat < 0).any())
+    drawn = []
+    for cell in scene.cells:
+        value = float(flat[cell])
+        colour = theme.players[0 if value > 0 else 1] if has_both else theme.heat
+        title = element("title", text=f"{cell_name(cell, grid=scene.grid)}: {value:.3g}")
+        strength = 0.85 * abs(value) / most if most else 0.0
+        drawn.append(board.tile(layout, cell, colour, title, fill_opacity=strength))
+    return drawn
+
+
+def arrows(scene: Scene, theme: Theme, weights: Mapping[int, float]) -> list[str]:
+    """A search's moves: an arrow a walk, a bar a wall, a disc a placement, as bold as their share.
+
+    Args:
+      weights: legal public action of the player to move -> visits or probability, at least 0.
+
+    Raises:
+      ValueError: if a weight is negative or not finite, or an action is not legal.
+    """
+    layout, player = layout_of(scene), scene.player
+    walks, walls, placements = _shares(scene, weights)
+    return [
+        *(_bar(place, bold, player, layout, theme) for place, _, bold in _most(walls)),
+        *(_arrow(*walk, layout, theme) for walk in _most(walks)),
+        *(_disc(*placement, player, layout, theme) for placement in _most(placements)),
+    ]
+
+
+def _shares(
+    scene: Scene, weights: Mapping[int, float]
+) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float], dict[int, float]]:
+    """Shares of the total: of each (origin, target), each wall, each placement."""
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights.values()):
+        raise ValueError("arrows: a weight is negative or not finite")
+    total = float(sum(weights.values())) or 1.0
+    walks: dict[tuple[int, int], float] = {}
+    walls: dict[tuple[int, int], float] = {}
+    placements: dict[int, float] = {}
+    for action, weight in weights.items():
+        if (reason := objection(scene, int(action))) is not None:
+            raise ValueError(f"arrows: {reason}")
+        share = float(weight) / total
+        cell = placement_of(int(action), grid=scene.grid)
+        if cell is not None:
+            placements[cell] = placements.get(cell, 0.0) + share
+            continue
+        play = take_apart(int(action))
+        target = target_of(play, grid=scene.grid)
+        assert target is not None
+        place = wall_on_side(target, play.side, grid=scene.grid)
+        walks[play.cell, target] = walks.get((play.cell, target), 0.0) + share
+        walls[place] = walls.get(place, 0.0) + share
+    return walks, walls, placements
+
+
+def _most(shares: Mapping[Key, float]) -> list[tuple[Key, float, float]]:
+    """The largest shares, as (key, share, share of the largest), the largest last and so on top."""
+    ranked = sorted(shares.items(), key=lambda item: item[1])[-MAX_ARROWS:]
+    return [(key, share, share / ranked[-1][1]) for key, share in ranked if share > 0]
+
+
+def _bar(place: tuple[int, int], bold: float, player: int, layout: Layout, theme: Theme) -> str:
+    return board.wall(place, player, layout, theme, opacity=_ink(bold))
+
+
+def _disc(cell: int, share: float, bold: float, player: int, layout: Layout, theme: Theme) -> str:
+    x, y = layout.centre(cell)
+    disc = element("circle", cx=x, cy=y, r=STONE, fill=theme.players[player], opacity=_ink(bold))
+    return disc + _percent(x, y, share, theme)
+
+
+def _arrow(walk: tuple[int, int], share: float, bold: float, layout: Layout, theme: Theme) -> str:
+    """From the stone's rim into the target cell; a ring for a stone that stays."""
+    origin, target = walk
+    (x0, y0), (x1, y1) = layout.centre(origin), layout.centre(target)
+    width = 2 + 4 * bold
+    style = {"stroke": theme.accent, "stroke_width": width, "opacity": _ink(bold)}
+    if origin == target:
+        ring = element("circle", cx=x0, cy=y0, r=STONE + 5, fill="none", **style)
+        return ring + _percent(x0, y0, share, theme)
+    length = math.hypot(x1 - x0, y1 - y0)
+    dx, dy = (x1 - x0) / length, (y1 - y0) / length
+    head = 6 + 1.6 * width
+    neck_x, neck_y = x1 - head * dx, y1 - head * dy
+    start = STONE + 2
+    line = element("line", x1=x0 + start * dx, y1=y0 + start * dy, x2=neck_x, y2=neck_y, **style)
+    half = 0.55 * head
+    corners = [(x1, y1)] + [(neck_x - s * half * dy, neck_y + s * half * dx) for s in (1, -1)]
+    points = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
+    tip = element("polygon", points=points, fill=theme.accent, opacity=_ink(bold))
+    return line + tip + _percent(x1, y1 + 13, share, theme)
+
+
+def _ink(bold: float) -> float:
+    return 0.3 + 0.6 * bold
+
+
+def _percent(x: float, y: float, share: float, theme: Theme) -> str:
+    """The share in figures, haloed so that it reads on anything; none below one percent."""
+    if share < 0.01:
+        return ""
+    text = f"{100 * share:.0f}"
+    style = {"x": x, "y": y + 4, "font_size": 11, "font_weight": "bold", "text_anchor": "middle"}
+    halo = element("text", text=text, stroke=theme.page, stroke_width=3.5, **style)
+    return halo + element("text", text=text, fill=theme.ink, **style)

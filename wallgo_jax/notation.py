@@ -1,0 +1,176 @@
+"""Human notation: public action ids to text such as `C3` or `R B6->B5:W0`, and back.
+
+Columns are letters from the left, rows numbers from the top. A play is written
+`from->to:Wside`; the digit is the side of the cell where the stone ends:
+
+        0           C3          place a stone on C3
+      3 c 1         B6->B5:W0   from B6 to B5, wall above B5
+        2           B6->B6:W1   stay on B6, wall to its right
+
+A colour's letter may lead (`R B6->B5:W0`); it is checked where the game is played, not here.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
+
+COLOURS = ("Red", "Blue", "Green", "Yellow")
+"""Players 0 to 3."""
+LETTERS = "RBGY"
+SIDE_NAMES = ("upper", "right", "lower", "left")
+"""Sides 0 to 3."""
+COLUMNS = "ABCDEFGHI"
+
+_PLAY = re.compile(r"([A-Z]\w*)->(\w*):W(\w*)", re.IGNORECASE)
+
+
+class Play(NamedTuple):
+    """A public action taken apart: stone's cell, move, side of the wall."""
+
+    cell: int
+    move: int
+    side: int
+
+
+class Spoken(NamedTuple):
+    """An action as written down, with the colour that led it or None."""
+
+    action: int
+    player: int | None
+
+
+def cell_name(cell: int, *, grid: int) -> str:
+    """The name of a flat cell index, `A1` at the top left."""
+    row, column = divmod(cell, grid)
+    return f"{COLUMNS[column]}{row + 1}"
+
+
+def parse_cell(text: str, *, grid: int) -> int:
+    """The flat cell index of a name.
+
+    Raises:
+      ValueError: if it names no cell of the grid.
+    """
+    column, row = COLUMNS.find(text[:1].upper()), text[1:]
+    is_number = row.isascii() and row.isdigit()
+    if not text or not 0 <= column < grid or not is_number or not 1 <= int(row) <= grid:
+        raise ValueError(f"{text!r} is no cell; cells are A1 to {COLUMNS[grid - 1]}{grid}")
+    return (int(row) - 1) * grid + column
+
+
+def placement_of(action: int, *, grid: int) -> int | None:
+    """The cell that a public action places a stone on; None for a play.
+
+    Raises:
+      ValueError: if the id is out of range.
+    """
+    first_placement = grid * grid * PLAYS_PER_STONE
+    if not 0 <= action < grid * grid * (PLAYS_PER_STONE + 1):
+        last = grid * grid * (PLAYS_PER_STONE + 1) - 1
+        raise ValueError(f"action {action} is not between 0 and {last}")
+    return action - first_placement if action >= first_placement else None
+
+
+def take_apart(action: int) -> Play:
+    """The cell, move and side of a public action that is a play."""
+    cell, play = divmod(action, PLAYS_PER_STONE)
+    return Play(cell, *divmod(play, NUM_SIDES))
+
+
+def target_of(play: Play, *, grid: int) -> int | None:
+    """The cell where a play's stone ends; None off the grid."""
+    row, column = divmod(play.cell, grid)
+    row, column = row + MOVE_OFFSETS[play.move][0], column + MOVE_OFFSETS[play.move][1]
+    return row * grid + column if 0 <= row < grid and 0 <= column < grid else None
+
+
+def format_action(action: int, *, grid: int, player: int | None = None) -> str:
+    """A public action as text, led by the player's letter if given.
+
+    Raises:
+      ValueError: if the id is out of range or its move leaves the grid.
+    """
+    led = "" if player is None else f"{LETTERS[player]} "
+    placed = placement_of(action, grid=grid)
+    if placed is not None:
+        return led + cell_name(placed, grid=grid)
+    play = take_apart(action)
+    target = target_of(play, grid=grid)
+    origin = cell_name(play.cell, grid=grid)
+    if target is None:
+        raise ValueError(f"action {action} moves off the grid from {origin}")
+    return f"{led}{origin}->{cell_name(target, grid=grid)}:W{play.side}"
+
+
+def parse_action(text: str, *, grid: int) -> Spoken:
+    """The public action that a text names.
+
+    Raises:
+      ValueError: what in the text is wrong, and what is allowed.
+    """
+    player, words = None, text.split()
+    if len(words) == 2:
+        player, words = _parse_letter(words[0]), words[1:]
+    if len(words) != 1:
+        raise ValueError(f"{text!r} is no move; write C3, B6->B5:W0 or R B6->B5:W0")
+    (word,) = words
+    if "->" in word or ":" in word:
+        return Spoken(_parse_play(word, grid=grid), player)
+    return Spoken(grid * grid * PLAYS_PER_STONE + parse_cell(word, grid=grid), player)
+
+
+def _parse_letter(text: str) -> int:
+    player = LETTERS.find(text.upper()) if len(text) == 1 else -1
+    if player < 0:
+        raise ValueError(f"{text!r} is no colour; colours are {', '.join(LETTERS)}")
+    return player
+
+
+def _parse_play(text: str, *, grid: int) -> int:
+    match = _PLAY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no play; write it like B6->B5:W0")
+    origin, target = (parse_cell(name, grid=grid) for name in match.group(1, 2))
+    digit = match.group(3)
+    if digit not in ("0", "1", "2", "3"):
+        raise ValueError(f"wall digit {digit!r} is no side; 0 up, 1 right, 2 down, 3 left")
+    rows, columns = target // grid - origin // grid, target % grid - origin % grid
+    if (rows, columns) not in MOVE_OFFSETS:
+        raise ValueError(f"{match.group(1)}->{match.group(2)} is more than two steps")
+    move = MOVE_OFFSETS.index((rows, columns))
+    return origin * PLAYS_PER_STONE + move * NUM_SIDES + int(digit)
+
+
+def parse_moves(text: str, *, grid: int) -> list[Spoken]:
+    """The actions of a game written down: moves parted by blanks, commas or line ends.
+
+    Colour letters and move numbers (`12.`) may stand before a move; `#` opens a comment.
+
+    Raises:
+      ValueError: `ply N: reason`, plies counted from 1.
+    """
+    lines = (line.split("#", 1)[0] for line in text.splitlines())
+    moves: list[Spoken] = []
+    letter = ""
+    for word in " ".join(lines).replace(",", " ").split():
+        if re.fullmatch(r"\d+\.", word):
+            continue
+        if len(word) == 1 and word.isalpha() and not letter:
+            letter = word
+            continue
+        try:
+            moves.append(parse_action(f"{letter} {word}", grid=grid))
+        except ValueError as error:
+            raise ValueError(f"ply {len(moves) + 1}: {error}") from None
+        letter = ""
+    if letter:
+        raise ValueError(f"ply {len(moves) + 1}: the move after {letter!r} is missing")
+    return moves
+
+
+def join_words(words: Iterable[str]) -> str:
+    """`a, b and c`, for messages."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,204 @@
+"""Positions and games as text and pictures: the one door to all of it.
+
+| | one position | many positions | a whole game |
+|---|---|---|---|
+| text | `text` | | `game_text` |
+| SVG | `svg` | `sheet` | `film`, animated |
+| pixels | `png` of any SVG | | `gif` |
+| HTML | `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
+
+States are those of the env or of the rules. Pixels need the extra `wallgo-jax[png]`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import jax
+import numpy as np
+
+from wallgo_jax import captions, lattice
+from wallgo_jax.drawing import board, overlay, raster
+from wallgo_jax.drawing import film as film_lib
+from wallgo_jax.drawing import page as page_lib
+from wallgo_jax.drawing import sheet as sheet_lib
+from wallgo_jax.drawing import theme as theme_lib
+from wallgo_jax.env import State as EnvState
+from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+from wallgo_jax.notation import format_action
+from wallgo_jax.playback import Game, play
+from wallgo_jax.scene import Scene, game_of, read
+
+MAX_BOARDS = 16
+"""Boards of a batch that `sheet` and `html` show."""
+_ANSI = (91, 94, 92, 93)
+"""Foreground colour codes of the players."""
+
+
+def text(state: EnvState | State, *, color: bool = False) -> str:
+    """One board as lines of text: the board, then who moves or who won.
+
+    Without colours a wall shows its builder's letter; with them (ANSI codes) walls are strokes in
+    their builder's colour, and a territory's cells are tinted.
+
+    Raises:
+      ValueError: if the state is a batch.
+    """
+    scene = read(state)
+    lines = lattice.coloured_lines(scene, _paint) if color else lattice.lines(scene)
+    return "\n".join([*lines, *captions.status_lines(scene)])
+
+
+def _paint(text: str, player: int) -> str:
+    return f"\x1b[1;{_ANSI[player]}m{text}\x1b[0m"
+
+
+def game_text(
+    rules: Rules | str, actions: Sequence[int], *, grid: int | None = None, color: bool = False
+) -> str:
+    """A game from its public actions: numbered moves, the last position, territory and result.
+
+    Raises:
+      ValueError: at the first action that is not allowed, naming the ply and the reason.
+    """
+    return played_text(play(rules_lib.named(rules), actions, grid=grid), color=color)
+
+
+def played_text(game: Game, *, color: bool = False) -> str:
+    """`game_text` of a game already played."""
+    return "\n".join([*move_lines(game), "", text(game.states[-1], color=color)])
+
+
+def move_lines(game: Game) -> list[str]:
+    """The moves of a game, numbered, four a line."""
+    moves = zip(game.actions, game.movers, strict=True)
+    numbered = [
+        f"{f'{ply}.':>4} {format_action(action, grid=game.grid, player=mover)}"
+        for ply, (action, mover) in enumerate(moves, start=1)
+    ]
+    rows = [numbered[i : i + 4] for i in range(0, len(numbered), 4)]
+    return ["".join(f"{move:20}" for move in row).rstrip() for row in rows]
+
+
+def svg(
+    state: EnvState | State,
+    *,
+    theme: str = "light",
+    reach: int | None = None,
+    heat: Sequence[float] | np.ndarray | None = None,
+    arrows: Mapping[int, float] | None = None,
+    caption: bool = True,
+) -> str:
+    """One board as an SVG document: tiles tinted by territory, walls, stones, the last ply ringed.
+
+    Args:
+      theme: `light` or `dark`.
+      reach: a player whose reachable cells to mark.
+      heat: a number for each cell of the grid, to be shown as colour.
+      arrows: visits or probabilities of legal public actions, to be shown as moves.
+      caption: whether to say below who moves and what each player holds.
+
+    Raises:
+      ValueError: if the state is a batch, or an argument does not fit it.
+    """
+    scene, colours = read(state), theme_lib.named(theme)
+    under = [] if heat is None else overlay.heat(scene, colours, heat)
+    under += [] if reach is None else overlay.reach(scene, colours, reach)
+    over = [] if arrows is None else overlay.arrows(scene, colours, arrows)
+    return board.draw(scene, colours, under=under, over=over, caption=caption)
+
+
+def sheet(
+    states: EnvState | State | Sequence[EnvState | State],
+    *,
+    theme: str = "light",
+    columns: int | None = None,
+    limit: int = MAX_BOARDS,
+) -> str:
+    """The first `limit` boards of a batch, or of a list of single boards, as one SVG document.
+
+    Raises:
+      ValueError: if there is no board, or less than one column.
+    """
+    scenes, _ = _scenes(states, limit)
+    return sheet_lib.draw(scenes, theme_lib.named(theme), columns=columns)
+
+
+def _scenes(
+    states: EnvState | State | Sequence[EnvState | State], limit: int
+) -> tuple[list[Scene], int]:
+    """The first boards, and how many there are."""
+    if not isinstance(states, EnvState | State):
+        return [read(state) for state in states[:limit]], len(states)
+    game: State = jax.device_get(game_of(states))
+    batch = np.shape(game.position.ply)
+    total = int(np.prod(batch))
+    flat = jax.tree.map(lambda leaf: leaf.reshape(total, *leaf.shape[len(batch) :]), game)
+    return [read(_pick(flat, index)) for index in range(min(total, limit))], total
+
+
+def _pick(batch: State, index: int) -> State:
+    return jax.tree.map(lambda leaf: leaf[index], batch)
+
+
+def html(state: EnvState | State, *, theme: str = "light") -> str:
+    """One board, or the first boards of a batch, as HTML for a notebook."""
+    scenes, total = _scenes(state, MAX_BOARDS)
+    if np.ndim(game_of(state).position.ply) == 0:
+        return board.draw(scenes[0], theme_lib.named(theme))
+    more = f"<p>{len(scenes)} of {total} boards</p>" if total > len(scenes) else ""
+    drawn = sheet_lib.draw(scenes, theme_lib.named(theme)) if scenes else "<p>no boards</p>"
+    return f"<div>{drawn}{more}</div>"
+
+
+def film(game: Game, *, theme: str = "light", seconds: float = 0.9, loop: bool = True) -> str:
+    """A game as an animated SVG document, `seconds` a ply.
+
+    Raises:
+      ValueError: if a ply takes no time.
+    """
+    check_seconds(seconds)
+    return film_lib.draw(game, theme_lib.named(theme), seconds=seconds, loop=loop)
+
+
+def page(
+    game: Game,
+    *,
+    theme: str = "light",
+    seconds: float = 0.9,
+    players: Sequence[str] | None = None,
+) -> str:
+    """A game as one HTML page that needs nothing else, stepped with the arrow keys.
+
+    Raises:
+      ValueError: if a ply takes no time.
+    """
+    check_seconds(seconds)
+    return page_lib.draw(game, theme_lib.named(theme), seconds=seconds, players=players)
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse a time for one ply that no film can have, with a ValueError."""
+    if not 0 < seconds < 3600:
+        raise ValueError(f"seconds: {seconds} a ply is not between 0 and an hour")
+
+
+def png(svg: str, *, scale: float = 2.0) -> bytes:
+    """An SVG document as a PNG file, `scale` pixels a unit.
+
+    Raises:
+      ImportError: without the extra `wallgo-jax[png]`, naming it.
+    """
+    return raster.png(svg, scale=scale)
+
+
+def gif(game: Game, *, theme: str = "light", seconds: float = 0.9, scale: float = 1.0) -> bytes:
+    """A game as an animated GIF file, `seconds` a ply.
+
+    Raises:
+      ImportError: without the extra `wallgo-jax[png]`, naming it.
+      ValueError: if a ply takes no time.
+    """
+    check_seconds(seconds)
+    frames = [svg(state, theme=theme) for state in game.states]
+    return raster.gif(frames, seconds=seconds, last_seconds=seconds + 3, scale=scale)
