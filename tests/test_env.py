@@ -282,22 +282,25 @@ def test_states_of_several_rule_sets_play_in_one_batch(conformance):
     envs = [wallgo_jax.make(name, planes="B") for name in names]
     games = [conformance[name][3] for name in names]
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(env.init() for env in envs))
-    step = jax.jit(jax.vmap(envs[0].step))
-    ended = [False] * len(names)
-    for t in range(max(len(game["actions"]) for game in games)):
-        for b, game in enumerate(games):
-            if t < len(game["actions"]):
-                assert int(states.current_player[b]) == game["turns"][t]
-                assert int(states.legal_action_mask[b].sum()) == game["legal_counts"][t]
-        states = step(
-            states, jnp.array([(game["actions"] + [0] * 99)[t] for game in games], jnp.int32)
-        )
-        for b, game in enumerate(games):
-            if t == len(game["actions"]) - 1:
-                ended[b] = True
-                assert states.rewards[b].tolist() == game["rewards"]
-        assert states.terminated.tolist() == ended
-    assert all(ended)
+    ends = [len(game["actions"]) for game in games]
+    actions = np.zeros((max(ends) + 1, len(games)), np.int32)
+    for b, game in enumerate(games):
+        actions[: ends[b], b] = game["actions"]
+
+    def ply(states, action):
+        after = jax.vmap(envs[0].step)(states, action)
+        counts = states.legal_action_mask.sum(axis=-1)
+        return after, (states.current_player, counts, after.terminated, after.rewards)
+
+    seen = jax.jit(lambda states, actions: jax.lax.scan(ply, states, actions)[1])(states, actions)
+    turns, counts, terminated, rewards = map(np.asarray, seen)
+    for b, (game, end) in enumerate(zip(games, ends, strict=True)):
+        assert turns[:end, b].tolist() == game["turns"]
+        assert counts[:end, b].tolist() == game["legal_counts"]
+        assert counts[end:, b].tolist() == [2597] * (len(actions) - end)
+        assert terminated[:, b].tolist() == [False] * (end - 1) + [True] * (len(actions) - end + 1)
+        assert rewards[end - 1, b].tolist() == game["rewards"]
+        assert rewards[:, b].any(axis=-1).sum() == int(game["rewards"][0] != 0)
 
 
 def test_state_restarts_by_its_own_rules(env, step_auto_reset):

@@ -166,7 +166,7 @@ def imports_of(name: str, text: str) -> Iterator[Import]:
 
 
 def file_of(module: str, known: set[str]) -> str:
-    """The file of a module of the packages; what is no file is a name in the longest one that is."""
+    """The file that holds a module, or a name in it; the longest dotted path that is a file."""
     parts = module.split(".")
     while parts:
         path = "/".join(parts)

@@ -110,18 +110,18 @@ def _read(directory: Path, kind: str, item: str, like: Any) -> Any:
 
 
 def _check_arrays(folder: Path, target: Any) -> None:
-    """Refuse arrays that are not those wanted or cannot be read, one after the other: a restore
-    reads them all at once, and where it fails the others go on and complain on their own."""
+    """Refuse arrays that cannot be read, one after the other, or are not those wanted: orbax reads
+    them all at once, and where one fails the others go on and complain on their own."""
+    store = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{folder}/"}).result()
+    keys = store.list().result()
+    if not keys or not all(store.read(key).result().value for key in keys):
+        raise ValueError("some of its arrays are not there")
     saved = _arrays(ocp.StandardCheckpointHandler().metadata(folder).tree)  # pyright: ignore[reportArgumentType]
     wanted = _arrays(target)
     for name in sorted(saved.keys() | wanted.keys()):
         found, expected = saved.get(name, "nothing"), wanted.get(name, "nothing")
         if found != expected:
             raise ValueError(f"it has {found} for {name}, where {expected} is wanted")
-    values = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{folder}/"}).result()
-    keys = values.list().result()
-    if not keys or not all(values.read(key).result().value for key in keys):
-        raise ValueError("some of its arrays are not there")
 
 
 def _arrays(tree: Any) -> dict[str, str]:

@@ -98,7 +98,9 @@ class WallGo:
 
     def _repr_html_(self) -> str:
         """The board at the start, as a notebook shows it."""
-        return self.init()._repr_html_()
+        from wallgo_jax import render
+
+        return render.html(state_lib.initial_state(self.rules, grid=self.grid))
 
     @property
     def id(self) -> str:

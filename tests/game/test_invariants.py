@@ -50,6 +50,7 @@ def random_plies():
     return jax.jit(lambda states, bits: jax.lax.scan(jax.vmap(ply), states, bits))
 
 
+@hypothesis.settings(max_examples=10)
 @hypothesis.given(
     st.lists(rule_sets(), min_size=BOARDS, max_size=BOARDS), st.integers(0, 2**32 - 1)
 )

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests import harness
 from tests.board.test_geometry import SYMMETRIES
-from tests.reference.games import Record, random_game, random_games
+from tests.planes import expected_planes
+from tests.reference.games import Record, random_game, random_games, record
 from tests.reference.referee import MOVES, SIDES, Cell, random_rules
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee, symmetry
@@ -22,8 +23,6 @@ GRID, PLAYERS, STONES = 5, 2, 2
 SHAPE = {"grid": GRID, "sizes": (3, 4, 5), "players": PLAYERS, "stones": STONES}
 NUM_ACTIONS = GRID**2 * 53
 NUM_SLOTS = STONES * 52
-PLANES = "BTRH"
-CHANNELS = observation.channels(PLANES, PLAYERS, has_playable=True)
 
 
 def turned_offset(turn: int, offset: Cell) -> Cell:
@@ -93,6 +92,23 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
         np.testing.assert_array_equal(turned_field, alike)
 
 
+def test_all_planes_turn_as_the_turned_games_show(games):
+    channels = observation.channels("BTRH", PLAYERS, has_playable=True)
+    turn_planes = jax.jit(
+        jax.vmap(lambda planes, turn, size: observation.turn_planes(planes, channels, turn, size))
+    )
+    cases = []
+    for index, game in enumerate(games):
+        turn, ply = index % 8, len(game.actions) * 2 // 3
+        rules, actions_of_game = turned_game(turn, game)
+        turned = record(rules, actions_of_game, grid=GRID)
+        cases.append(
+            (turn, rules["size"], expected_planes(game, ply), expected_planes(turned, ply))
+        )
+    turns, sizes, planes, expected = map(np.stack, zip(*cases, strict=True))
+    np.testing.assert_array_equal(turn_planes(planes, turns, sizes), expected)
+
+
 def test_turn_action_follows_the_formulas():
     @jax.jit
     def turn_all(turns, sizes):
@@ -131,7 +147,9 @@ def laws(state, slot, turn):
     turn_slot = functools.partial(symmetry.turn_slot, in_setup=setup, size=size, grid=GRID)
     turn_policy = functools.partial(symmetry.turn_policy, in_setup=setup, size=size, grid=GRID)
     turn_action = functools.partial(symmetry.turn_action, size=size, grid=GRID)
-    observe = functools.partial(observation.observe, grid=GRID, planes=PLANES, has_playable=True)
+    # Without history, which compiles slowly; the trail turns with the state.
+    observe = functools.partial(observation.observe, grid=GRID, planes="BTR", has_playable=True)
+    channels = observation.channels("BTR", PLAYERS, has_playable=True)
 
     turned = turn_state(state, turn)
     after, rewards = referee.step(state, slot, grid=GRID)
@@ -151,7 +169,7 @@ def laws(state, slot, turn):
     turned_public = actions.legal_actions(turned, grid=GRID)
 
     planes = observe(state)
-    turned_planes = observation.turn_planes(planes, CHANNELS, turn, size)
+    turned_planes = observation.turn_planes(planes, channels, turn, size)
     return {
         "act then turn is turn then act": same(turned_after, turn_state(after, turn)),
         "rewards do not turn": same(turned_rewards, rewards),
@@ -164,7 +182,7 @@ def laws(state, slot, turn):
         "turning back gives the policy": same(turn_policy(turned_policy, back), policy),
         "planes turn": same(observe(turned), turned_planes),
         "turning back gives the planes": same(
-            observation.turn_planes(turned_planes, CHANNELS, back, size), planes
+            observation.turn_planes(turned_planes, channels, back, size), planes
         ),
     }
 

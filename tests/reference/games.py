@@ -59,6 +59,16 @@ def random_game(
     return record
 
 
+def record(rules: Mapping[str, Any], actions: Sequence[int], *, grid: int) -> Record:
+    """The record of given actions."""
+    game = Game(rules, grid=grid)
+    plies, rewards = [look(game)], []
+    for action in actions:
+        rewards.append(game.act(action))
+        plies.append(look(game))
+    return Record(rules, grid, list(actions), plies, rewards)
+
+
 def random_games(
     seed: int,
     count: int,

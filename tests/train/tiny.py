@@ -1,11 +1,13 @@
 """The smallest run there is: a 3x3 board with a stone each, a network of width 8."""
 
+import functools
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train import loop
 from train.config import RunConfig, read_config
 from train.search import SearchResult
 from wallgo_jax.game import actions, chance
@@ -20,6 +22,10 @@ PATH = Path(__file__).with_name("tiny.toml")
 def config(*overrides: str) -> RunConfig:
     """The run, changed by `--some.key value` words."""
     return read_config(PATH, overrides)
+
+
+shared_programs = functools.cache(loop.make_programs)
+"""In place of `loop.make_programs`: runs of one config share what is compiled."""
 
 
 def variants(rules: Rules, boards: int) -> Variant:

@@ -209,7 +209,7 @@ def _is_most(values: jax.Array, among: jax.Array) -> jax.Array:
 def _shares(who: jax.Array, *, winner: bool) -> jax.Array:
     """float32[P]: +1 to the one and -1 / (P - 1) to each other, or the reverse."""
     share = 1.0 / (who.shape[0] - 1)
-    rewards = jnp.where(who, 1.0, -share)
+    rewards = jnp.where(who, jnp.float32(1.0), jnp.float32(-share))
     return rewards if winner else -rewards
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wallgo_jax.board.geometry import MAX_GRID, MIN_GRID
+from wallgo_jax.board.geometry import MAX_GRID, MIN_GRID, SIDE_OFFSETS
 
 REGION = "region"
 MOVER_LOSES = "mover_loses"
@@ -66,6 +66,10 @@ class Rules:
         self._check_start()
         self._check_order()
         self._check_tie()
+        if first_player(self) is None:
+            raise ValueError(
+                "rules: start fills the board, and stay_needs_room then leaves nobody a turn"
+            )
 
     def _check_start(self) -> None:
         cells = set()
@@ -119,6 +123,24 @@ class Rules:
         fields["order"] = list(self.order)
         fields["tie"] = list(self.tie)
         return fields
+
+
+def first_player(rules: Rules) -> int | None:
+    """Whose ply is the first: the first placement's, or, where `start` holds every stone, the first
+    player's who has a legal turn; None where nobody has."""
+    if rules.order:
+        return rules.order[0]
+    if not rules.stay_needs_room:
+        return 0
+    taken = {(row, column) for row, column, _ in rules.start}
+    cells = {(row, column) for row in range(rules.size) for column in range(rules.size)}
+    movers = [
+        player
+        for row, column, player in rules.start
+        for down, across in SIDE_OFFSETS
+        if (row + down, column + across) in cells - taken
+    ]
+    return min(movers, default=None)
 
 
 def _check_range(name: str, value: Any, low: int, high: int) -> None:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board import bitboard
-from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
+from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules, first_player
 
 NOT_PLACED = -1
 """Cell of a stone that is not on the board yet."""
@@ -34,6 +34,7 @@ class Variant(NamedTuple):
     start: jax.Array  # int8[P, S] cells of the stones at the beginning, or NOT_PLACED
     order: jax.Array  # int8[P * S] player of each placement, padded with NO_PLAYER
     num_placements: jax.Array  # int16
+    first: jax.Array  # int8 player of the first ply
     walls: jax.Array  # int16 walls each player may build, or NO_LIMIT
     stay_needs_room: jax.Array  # bool
     tie: jax.Array  # int8[2] TIE_* codes in order, padded with TIE_NONE
@@ -84,6 +85,7 @@ def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
         size=np.int8(rules.size),  # pyright: ignore[reportArgumentType]
         start=start,  # pyright: ignore[reportArgumentType]
         order=order,  # pyright: ignore[reportArgumentType]
+        first=np.int8(first_player(rules)),  # pyright: ignore[reportArgumentType]
         num_placements=np.int16(len(rules.order)),  # pyright: ignore[reportArgumentType]
         walls=np.int16(NO_LIMIT if rules.walls is None else rules.walls),  # pyright: ignore[reportArgumentType]
         stay_needs_room=np.bool_(rules.stay_needs_room),  # pyright: ignore[reportArgumentType]
@@ -100,7 +102,7 @@ def initial_position(variant: Variant) -> Position:
         walls=jnp.zeros((players, 2, words), jnp.uint32),
         walls_left=jnp.full((players,), variant.walls, jnp.int16),
         trail=empty_trail(),
-        player=jnp.maximum(variant.order[0], 0).astype(jnp.int8),
+        player=jnp.asarray(variant.first, jnp.int8),
         ply=jnp.zeros((), jnp.int16),
         terminated=jnp.zeros((), jnp.bool_),
     )

@@ -1,0 +1,163 @@
+"""Names of players: every form, and one line for each that means nobody."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from tests.train import tiny
+from train import roster
+from train.checkpoint import Store
+from train.config import config_to_dict
+from train.errors import UsageError
+from train.network import Variables
+from train.roster import make_player
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.game.state import State, initial_position
+
+RULES = tiny.RULES
+
+
+def save_run(directory: Path, *, seeds: dict[int, int]) -> Path:
+    """A run directory with checkpoints {iteration: seed of its weights}, and nothing to resume."""
+    config = tiny.config()
+    network = roster.network_for(config.network, 2)
+    store = Store(directory, keep=9)
+    for iteration, seed in seeds.items():
+        # New networks have no preference: their last layers start at zero.
+        weights = jax.tree.map(lambda x: x + 0.1, network.init(jax.random.key(seed)))
+        store.save(iteration, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
+    store.close()
+    return directory
+
+
+def batch() -> State:
+    """As many new games as a player of a match sees at once, so that programs are shared."""
+    boards = tiny.config().evaluation.batch // 2
+    variant = tiny.variants(RULES, boards)
+    return State(variant, jax.vmap(initial_position)(variant))
+
+
+def complaint(name: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        make_player(name, RULES)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A run whose newest checkpoint is of iteration 10."""
+    return save_run(tmp_path_factory.mktemp("runs") / "one", seeds={9: 0, 10: 1})
+
+
+@pytest.fixture(scope="module")
+def other_run(tmp_path_factory) -> Path:
+    return save_run(tmp_path_factory.mktemp("runs") / "two", seeds={3: 2})
+
+
+def test_every_name_form_plays_legally(run):
+    states = batch()
+    legal = np.asarray(jax.vmap(lambda s: actions.legal_slots(s, grid=3))(states))
+    for name in ("random", "greedy", f"net:{run}", f"search:{run}@2"):
+        player = make_player(name, RULES)
+        assert player.name == name
+        slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
+        assert slots.shape == legal.shape[:1]
+        assert legal[np.arange(len(slots)), slots].all()
+
+
+def test_run_directory_means_its_newest_weights(run):
+    config, variables = roster.load_weights(run)
+    assert config == tiny.config()
+    assert isinstance(variables, Variables)
+    expected = roster.network_for(config.network, 2).init(jax.random.key(1))
+    for found, made in zip(jax.tree.leaves(variables), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(found, made + 0.1, rtol=1e-6)
+    for name in (f"net:{run}", f"search:{run}@2"):
+        leaves = jax.tree.leaves(make_player(name, RULES).variables)
+        for found, made in zip(leaves, jax.tree.leaves(variables), strict=True):
+            np.testing.assert_array_equal(found, made)
+
+
+def test_checkpoints_of_one_shape_share_a_program(run, other_run):
+    for name in ("net:{}", "search:{}@2"):
+        one, other = (make_player(name.format(path), RULES) for path in (run, other_run))
+        assert one.act is other.act
+        leaves = zip(jax.tree.leaves(one.variables), jax.tree.leaves(other.variables), strict=True)
+        assert any((a != b).any() for a, b in leaves)
+    assert make_player("greedy", RULES).act is make_player("greedy", RULES).act
+
+
+def test_simulations_are_64_unless_said(run):
+    default, said, other = (
+        make_player(f"search:{run}{count}", RULES) for count in ("", "@64", "@65")
+    )
+    assert default.act is said.act
+    assert default.act is not other.act
+
+
+@pytest.mark.slow
+def test_network_plays_on_another_board(run):
+    rules = PRESETS["wallzero-4stone"]
+    player = make_player(f"net:{run}", rules)
+    variant = tiny.variants(rules, 2)
+    states = State(variant, jax.vmap(initial_position)(variant))
+    slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
+    legal = np.asarray(jax.vmap(lambda s: actions.legal_slots(s, grid=7))(states))
+    assert legal[np.arange(2), slots].all()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "rnd", "Random", "alphabeta", "random@5", "net", "search", "search@5"]
+)
+def test_unknown_kinds(name):
+    message = complaint(name)
+    assert message.startswith(f"player {name!r}: ")
+    assert message.endswith("known players: random, greedy, net:PATH, search:PATH[@simulations]")
+
+
+@pytest.mark.parametrize("name", ["random:", "random:x", "greedy:runs/a", "greedy:@3"])
+def test_simple_players_take_no_target(name):
+    assert complaint(name).startswith(f"player {name!r}: {name.split(':')[0]} takes no target; ")
+
+
+@pytest.mark.parametrize("name", ["net:", "search:", "search:@16", "net:@16"])
+def test_target_is_missing(name):
+    assert complaint(name).startswith(f"player {name!r}: names no run directory; ")
+
+
+def test_raw_policy_takes_no_simulations(run):
+    name = f"net:{run}@16"
+    assert complaint(name) == (
+        f"player {name!r}: a raw policy takes no simulations; use search:PATH@n"
+    )
+
+
+@pytest.mark.parametrize("count", ["", "0", "-1", "many", "1.5", "100001"])
+def test_wrong_simulations(run, count):
+    name = f"search:{run}@{count}"
+    assert complaint(name) == f"player {name!r}: {count!r} simulations; allowed: 1 to 100000"
+
+
+def test_run_that_is_not_there(tmp_path):
+    missing, empty, file = tmp_path / "missing", tmp_path / "empty", tmp_path / "file"
+    empty.mkdir()
+    file.write_text("not a run")
+    assert complaint(f"net:{missing}") == f"{missing}: no such run directory"
+    assert complaint(f"search:{file}@4") == f"{file}: no such run directory"
+    assert complaint(f"net:{empty}").startswith(f"{empty}: no checkpoint here")
+
+
+def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
+    config = config_to_dict(tiny.config())
+    config["network"]["blocks"] = "RQ"
+    network = roster.network_for(tiny.config().network, 2)
+    store = Store(tmp_path, keep=1)
+    store.save(1, network.init(jax.random.key(0)), {"nothing": np.zeros(1)}, config)
+    store.close()
+    message = complaint(f"net:{tmp_path}")
+    assert message.startswith(f"{tmp_path}: saved config: network: blocks: 'RQ': 'Q' at place 2")
