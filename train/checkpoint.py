@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore
 
@@ -102,11 +103,12 @@ def _read(directory: Path, kind: str, item: str, like: Any) -> Any:
     step = newest_iteration(directory, kind)
     if step is None:
         raise UsageError(f"{directory}: no checkpoint here (looked for {kind}/ITERATION)")
-    target = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), like)
+    # By way of NumPy arrays, so that it does not matter what devices the checkpoint was saved from.
+    target = jax.tree.map(lambda x: np.empty(x.shape, x.dtype), like)
     with _reading(directory / kind, step) as manager:
         _check_arrays((directory / kind / str(step) / item).resolve(), target)
         args = ocp.args.Composite(**{item: ocp.args.StandardRestore(target)})
-        return manager.restore(step, args=args)[item]
+        return jax.tree.map(jnp.array, manager.restore(step, args=args)[item])
 
 
 def _check_arrays(folder: Path, target: Any) -> None:

@@ -13,8 +13,8 @@ and on the host, one game at a time:
     scene        a position as plain data
     objection    why an action is not allowed, in words
     playback     a written-down game played again
-    hkoi_code    games <-> the HKOI contest's replay code
     records      games <-> JSON lines
+    hkoi_code    games <-> the HKOI contest's replay code
     lattice      a board <-> lines of characters
     diagram      positions <-> text that holds all the rules read
     captions     what is said under a board

@@ -96,6 +96,16 @@ def test_weights_come_back_bit_for_bit(saved, fresh):
     assert_same_bits(read_weights(directory, shapes), run.learner.variables)
 
 
+def test_checkpoint_of_other_devices(damaged, saved, fresh):
+    for file in damaged.rglob("_sharding"):
+        text = file.read_text()
+        assert "cpu:0" in text
+        file.write_text(text.replace("cpu:0", "cuda:3"))
+    assert_same_bits(read_run(damaged, fresh), saved[1])
+    found = read_weights(damaged, fresh.learner.variables)
+    assert_same_bits(found, saved[1].learner.variables)
+
+
 @pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
 def test_meta_says_what_it_is(saved, kind):
     meta = {"format": 1, "env_version": VERSION, "iteration": 7, "config": CONFIG}
