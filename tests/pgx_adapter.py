@@ -51,11 +51,11 @@ def show(inner: wallgo_jax.State, count: jax.Array) -> State:
 
 
 class PgxWallGo(pgx.Env):
-    """A preset, with the fewest planes, which compile the fastest."""
+    """Any rules, with the fewest planes, which compile the fastest."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, rules: str | wallgo_jax.Rules) -> None:
         super().__init__()
-        self._env = wallgo_jax.make(name, planes="B")
+        self._env = wallgo_jax.make(rules, planes="B")
 
     def _init(self, key: jax.Array) -> State:
         return show(self._env.init(key), jnp.int32(0))

@@ -10,13 +10,14 @@ from pettingzoo.test import api_test as pettingzoo_api_test
 from pgx._src import api_test as pgx_api_test
 from pgx.experimental.wrappers import auto_reset
 
+import wallgo_jax
 from tests.pgx_adapter import ENV_ID, PgxWallGo
 from wallgo_jax.adapters.pettingzoo import WallGoAEC
 
 slow = pytest.mark.slow
-TWO_PLAYERS = ["wallzero-empty", "hkoi", "playwallgo-2p"]
-MOST_PLIES = 8 + 84
-"""Placements and inner edges of the standard board: no game can be longer."""
+TWO_PLAYERS = ["wallzero-4stone", "wallzero-empty", "hkoi", "playwallgo-2p"]
+SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
+MORE = [pytest.param(name, marks=slow, id=name) for name in TWO_PLAYERS]
 
 
 def act_randomly(key: jax.Array, mask: jax.Array) -> jax.Array:
@@ -24,26 +25,32 @@ def act_randomly(key: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.random.categorical(key, jnp.log(mask.astype(jnp.float32)), axis=-1)
 
 
-@pytest.mark.parametrize(
-    "name", ["wallzero-4stone", *(pytest.param(name, marks=slow) for name in TWO_PLAYERS)]
-)
-def test_pgx_accepts_the_env(name, monkeypatch):
+@pytest.mark.parametrize("rules", [pytest.param(SMALL, id="small"), *MORE])
+def test_pgx_accepts_the_env(rules, monkeypatch):
     # pgx 2.6.0 under JAX 0.10: its own choice wants two axes, and its list of ids is closed.
     monkeypatch.setattr(pgx_api_test, "act_randomly", jax.jit(act_randomly))
     monkeypatch.setattr(pgx_api_test, "EnvId", Literal["wallgo"])
-    pgx_api_test.api_test(PgxWallGo(name), num=2)
+    pgx_api_test.api_test(PgxWallGo(rules), num=2)
 
 
 def test_an_illegal_action_costs_what_pgx_says():
-    env = PgxWallGo("hkoi")
+    env = PgxWallGo(SMALL)
     state = jax.jit(lambda key: env.step(env.init(key), jnp.int32(0)))(jax.random.key(0))
     assert ENV_ID == env.id
     assert bool(state.terminated)
     assert state.rewards.tolist() == [-1.0, 1.0]
 
 
-def test_pgx_resets_boards_that_are_over():
-    env, boards, steps = PgxWallGo("wallzero-4stone"), 16, 200
+@pytest.mark.parametrize(
+    ("rules", "most_plies"),
+    [
+        pytest.param(SMALL, 2 + 12, id="small"),
+        pytest.param("wallzero-4stone", 4 + 84, marks=slow, id="wallzero-4stone"),
+    ],
+)
+def test_pgx_resets_boards_that_are_over(rules, most_plies):
+    """No game is longer than its placements and the inner edges of its board."""
+    env, boards, steps = PgxWallGo(rules), 16, 200
     init = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), boards))
     step = jax.vmap(auto_reset(env.step, env.init))
 
@@ -57,21 +64,21 @@ def test_pgx_resets_boards_that_are_over():
     keys = jax.random.split(jax.random.key(1), steps)
     _, (over, rewards, counts, is_fresh) = jax.jit(lambda s: jax.lax.scan(ply, s, keys))(init)
     over, rewards, counts = np.asarray(over), np.asarray(rewards), np.asarray(counts)
-    assert (over.sum(axis=0) >= steps // MOST_PLIES).all()
+    assert (over.sum(axis=0) >= steps // most_plies).all()
     assert (counts[over] == 0).all() and (counts[~over] > 0).all()
     assert np.asarray(is_fresh)[over].all()
     assert (rewards[~over] == 0).all()
     assert {tuple(pair) for pair in rewards[over].tolist()} <= {(1, -1), (-1, 1), (0, 0)}
     assert {(1, -1), (-1, 1)} <= {tuple(pair) for pair in rewards[over].tolist()}
-    lengths = np.diff(np.flatnonzero(over.T.reshape(-1)))
-    assert lengths.max() <= 2 * MOST_PLIES
+    for board in over.T:
+        assert np.diff(np.flatnonzero(board)).max() <= most_plies
 
 
 @pytest.mark.parametrize(
     ("name", "planes"),
     [
-        ("playwallgo-4p", "B"),
-        *(pytest.param(name, "B", marks=slow) for name in [*TWO_PLAYERS, "playwallgo-3p"]),
+        ("playwallgo-3p", "B"),
+        *(pytest.param(name, "B", marks=slow) for name in [*TWO_PLAYERS, "playwallgo-4p"]),
         pytest.param("wallzero-4stone", "BTRH", marks=slow),
     ],
 )
@@ -103,13 +110,13 @@ def test_pettingzoo_plays_a_recorded_game(conformance):
 
 @pytest.mark.parametrize(("mode", "begins"), [("ansi", "     A   B"), ("svg", "<svg ")])
 def test_pettingzoo_renders(mode, begins):
-    env = WallGoAEC("hkoi", planes="B", render_mode=mode)
+    env = WallGoAEC(SMALL, planes="B", render_mode=mode)
     env.reset()
     assert env.render().startswith(begins)
 
 
 def test_pettingzoo_prints_for_people(capsys):
-    env = WallGoAEC("hkoi", planes="B", render_mode="human")
+    env = WallGoAEC(SMALL, planes="B", render_mode="human")
     env.reset()
     assert env.render() is None
     assert "Red to place a stone." in capsys.readouterr().out

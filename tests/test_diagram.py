@@ -43,7 +43,6 @@ def assert_same(state, back):
         ("wallzero-4stone", None),
         ("playwallgo-3p", None),
         ("6x6-3stones-room", None),
-        ("3x3-1stone", 7),
         ("3x3-1stone", 9),
     ],
 )

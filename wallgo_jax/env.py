@@ -223,7 +223,8 @@ def make(name_or_rules: str | Rules, *, grid: int | None = None, planes: str = "
       name_or_rules: a name of `wallgo_jax.PRESETS`, or `wallgo_jax.Rules`.
       grid: side length of a larger grid whose top-left corner holds the board; the observation then
         has a plane of playable cells, and ids and masks are the grid's.
-      planes: which feature planes to show: B, BT, BTR or BTRH.
+      planes: which feature planes to show: B, BT, BTR or BTRH; with V behind it, planes that name
+        the variant as well.
 
     Raises:
       ValueError: for an unknown name or plane set, or a board larger than the grid.

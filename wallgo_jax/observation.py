@@ -1,7 +1,8 @@
 """What a network sees of a state: feature planes, one table naming the channels.
 
 Planes are absolute (Red first), as in WallZero (Chen, Arjonilla, Wu, Wu), "WallZero Feature
-Designs": B board, T territory, R reachability, H four past positions.
+Designs": B board, T territory, R reachability, H four past positions. V, not WallZero's, names the
+variant for a network that plays several: all ones or all zeros over the board.
 """
 
 from typing import NamedTuple
@@ -14,9 +15,18 @@ from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.fusion import materialize
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
 from wallgo_jax.game import referee, symmetry, terrain
-from wallgo_jax.game.state import TRAIL_LENGTH, Position, State
+from wallgo_jax.game.state import (
+    NO_LIMIT,
+    TIE_MOVER_LOSES,
+    TIE_REGION,
+    TRAIL_LENGTH,
+    Position,
+    State,
+)
 
-PLANE_SETS = ("B", "BT", "BTR", "BTRH")
+PLANE_SETS = ("B", "BT", "BTR", "BTRH", "BV", "BTV", "BTRV", "BTRHV")
+WALLS_LEFT_STEPS = (0, 2, 5, 10)
+"""Planes of V that tell walls left: one for "more than this many", for each player."""
 DEFAULT_PLANES = "BTRH"
 
 
@@ -35,7 +45,8 @@ class Channel(NamedTuple):
 def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[Channel, ...]:
     """The channels of a plane set, in order.
 
-    For two players: 8 (B), 11 (BT), 13 (BTR) or 49 (BTRH), and one more where playable cells show.
+    For two players: 8 (B), 11 (BT), 13 (BTR) or 49 (BTRH), 12 more with V, and one more where
+    playable cells show.
 
     Raises:
       ValueError: for an unknown plane set.
@@ -51,6 +62,14 @@ def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[
     if "H" in planes:
         for age in range(1, TRAIL_LENGTH + 1):
             table += _board_channels(players, age) + _territory_channels(players, age)
+    if "V" in planes:
+        table += [Channel(kind) for kind in ("stay_needs_room", "limited_walls")]
+        table += [
+            Channel(f"walls_left_over_{step}", player)
+            for step in WALLS_LEFT_STEPS
+            for player in who
+        ]
+        table += [Channel(kind) for kind in ("tie_region", "tie_mover_loses")]
     if has_playable:
         table.append(Channel("playable"))
     return tuple(table)
@@ -89,6 +108,8 @@ def observe(state: State, *, grid: int, planes: str, has_playable: bool = False)
         sets += [terrain.movement(own, variant, ground, grid=grid) for own in ground.stones]
     if "H" in planes:
         sets += _history_sets(state, grid=grid)
+    if "V" in planes:
+        sets += [bitboard.where(holds, everywhere, nowhere) for holds in _variant_facts(state)]
     if has_playable:
         sets.append(everywhere)
     words = jnp.stack([bitboard.pack(cells) for cells in sets])  # [C, W]
@@ -120,6 +141,15 @@ def _history_sets(state: State, *, grid: int) -> list[Cells]:
         shown = _board_sets(position, stones) + _territory_sets(past, grid=grid)
         sets += [bitboard.where(existed, cells, bitboard.empty(grid)) for cells in shown]
     return sets
+
+
+def _variant_facts(state: State) -> list[jax.Array]:
+    """The bools that the planes of V show, in their order."""
+    variant, position = state
+    left = position.walls_left
+    facts = [variant.stay_needs_room, variant.walls != NO_LIMIT]
+    facts += [left[p] > step for step in WALLS_LEFT_STEPS for p in range(left.shape[0])]
+    return facts + [(variant.tie == code).any() for code in (TIE_REGION, TIE_MOVER_LOSES)]
 
 
 def turn_planes(
