@@ -29,8 +29,19 @@ def expected_planes(game: Record, ply: int) -> np.ndarray:
             planes += _board_planes(boards[-age], grid) + _territory_planes(boards[-age], grid)
         else:
             planes += [nowhere] * (4 * players + 1)
+    planes += [everywhere if fact else nowhere for fact in _variant_facts(game, shown.board)]
     planes.append(everywhere)
     return np.stack(planes, axis=-1).reshape(grid, grid, -1)
+
+
+def _variant_facts(game: Record, board: Board) -> list[bool]:
+    """Room to stay, limited walls, walls left over 0, 2, 5 and 10 by player, tie-breaks."""
+    limit, players = game.rules["walls"], range(game.rules["players"])
+    used = [sum(builder == player for builder in board.walls.values()) for player in players]
+    left = [10**6 if limit is None else limit - spent for spent in used]
+    facts = [game.rules["stay_needs_room"], limit is not None]
+    facts += [left[player] > step for step in (0, 2, 5, 10) for player in players]
+    return facts + [rule in game.rules["tie"] for rule in ("region", "mover_loses")]
 
 
 def _mask(cells: Iterable[Cell], grid: int) -> np.ndarray:

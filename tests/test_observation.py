@@ -13,8 +13,9 @@ from tests.reference.games import Record, random_game
 from tests.reference.referee import random_rules
 from wallgo_jax import observation
 
-# Players, stones and planes, on boards of 4x4 to 7x7 in a grid of 7.
-SHAPES = ((2, 4, "BTRH"), (3, 2, "BTRH"), (4, 2, "BTR"))
+# Players, stones and planes, on boards of 4x4 to 7x7 in a grid of 7; history compiles slowly.
+SHAPES = ((2, 4, "BTRHV"), (3, 2, "BTRV"), (4, 2, "BTR"))
+SLOW_SHAPES = ((3, 2, "BTRH"), (4, 2, "BTRHV"))
 GRID = 7
 
 # The table of WallZero's 49 planes.
@@ -59,10 +60,21 @@ def observed(players: int, stones: int, planes: str, has_playable: bool) -> np.n
 
 @pytest.mark.parametrize(("players", "stones", "planes"), SHAPES)
 def test_every_plane_is_the_slow_referees(players, stones, planes):
+    compare(players, stones, planes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("players", "stones", "planes"), SLOW_SHAPES)
+def test_every_plane_of_more_players_is_the_slow_referees(players, stones, planes):
+    compare(players, stones, planes)
+
+
+def compare(players: int, stones: int, planes: str) -> None:
+    """Every plane of every ply of the games."""
     games, shown = played(players, stones)
     seen = observed(players, stones, planes, True)
     names = list(map(str, observation.channels(planes, players, has_playable=True)))
-    everything = list(map(str, observation.channels("BTRH", players, has_playable=True)))
+    everything = list(map(str, observation.channels("BTRHV", players, has_playable=True)))
     wanted = [everything.index(name) for name in names]
     assert seen.shape[-1] == len(names)
     assert seen.dtype == np.bool_
@@ -104,7 +116,17 @@ def test_plane_sets_are_prefixes(planes, count):
     table = observation.channels(planes, 2)
     assert table == observation.channels("BTRH", 2)[:count]
     seen = observed(2, 4, planes, False)
-    np.testing.assert_array_equal(seen, observed(2, 4, "BTRH", True)[..., :count])
+    np.testing.assert_array_equal(seen, observed(2, 4, "BTRHV", True)[..., :count])
+
+
+def test_planes_of_the_variant_follow_all_others():
+    steps = [f"walls_left_over_{step} {player}" for step in (0, 2, 5, 10) for player in range(2)]
+    names = ["stay_needs_room", "limited_walls", *steps, "tie_region", "tie_mover_loses"]
+    for planes in ("B", "BT", "BTR", "BTRH"):
+        table = observation.channels(f"{planes}V", 2, has_playable=True)
+        others = observation.channels(planes, 2)
+        assert table[: len(others)] == others
+        assert list(map(str, table[len(others) :])) == [*names, "playable"]
 
 
 def test_more_players_have_the_same_groups():
@@ -130,11 +152,11 @@ def test_more_players_have_the_same_groups():
         ]
 
 
-@pytest.mark.parametrize(("players", "stones"), [(2, 4), (3, 2)])
-def test_history_is_the_earlier_observations(players, stones):
+def test_history_is_the_earlier_observations():
+    players, stones = 2, 4
     games, _ = played(players, stones)
-    seen = observed(players, stones, "BTRH", True)
-    table = observation.channels("BTRH", players, has_playable=True)
+    seen = observed(players, stones, "BTRHV", True)
+    table = observation.channels("BTRHV", players, has_playable=True)
     for index, channel in enumerate(table):
         if channel.age:
             now = table.index(channel._replace(age=0))
@@ -148,7 +170,7 @@ def test_history_is_the_earlier_observations(players, stones):
 
 def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
     games, _ = played(2, 4)
-    seen = observed(2, 4, "BTRH", True)
+    seen = observed(2, 4, "BTRHV", True)
     for b, game in enumerate(games):
         size = game.rules["size"]
         assert not seen[:, b, size:].any()
@@ -157,6 +179,6 @@ def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
 
 
 def test_unknown_plane_set_is_refused():
-    for planes in ("", "R", "BR", "TB", "btrh"):
-        with pytest.raises(ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH$"):
+    for planes in ("", "R", "BR", "TB", "btrh", "V", "BVT"):
+        with pytest.raises(ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH, BV,"):
             observation.channels(planes, 2)

@@ -67,10 +67,13 @@ def test_planes(planes):
     table = observation.channels(planes, 2)
     documented = []
     for span, kind, _, sets in rows("planes"):
-        if planes in sets.split():
+        if planes.removesuffix("V") in sets.split():
             first, last = int(span.split("-")[0]), int(span.split("-")[-1])
             assert first == len(documented)
             documented += [kind] * (last - first + 1)
+    if planes.endswith("V"):
+        for kind, of, _ in rows("variant plane"):
+            documented += [kind] * (2 if of == "each player" else 1)
     assert len(documented) == len(table)
     for kind, channel in zip(documented, table, strict=True):
         assert channel.kind == kind or (kind == "history" and channel.age > 0)

@@ -125,22 +125,27 @@ def _run(command: Run, overrides: list[str]) -> int:
 
 def _match(command: Match) -> int:
     rules = _read_rules(command.rules)
-    first, second = (roster.make_player(name, rules) for name in (command.first, command.second))
-    display = metrics.Display(total=command.games, done=0)
     try:
-        with display, display.match(f"{first.name} against {second.name}", command.games) as tick:
-            result = arena.play_match(
-                first,
-                second,
-                rules,
-                games=command.games,
-                key=jax.random.key(command.seed),
-                batch=command.batch,
-                opening_plies=command.opening_plies,
-                on_progress=tick,
-            )
+        arena.check_match(
+            rules, games=command.games, batch=command.batch, opening_plies=command.opening_plies
+        )
     except ValueError as error:
         raise UsageError(str(error)) from None
+    if not 0 <= command.seed < 2**31:
+        raise UsageError(f"match: seed ({command.seed}) must be from 0 to 2147483647")
+    first, second = (roster.make_player(name, rules) for name in (command.first, command.second))
+    display = metrics.Display()
+    with display, display.match(f"{first.name} against {second.name}", command.games) as tick:
+        result = arena.play_match(
+            first,
+            second,
+            rules,
+            games=command.games,
+            key=jax.random.key(command.seed),
+            batch=command.batch,
+            opening_plies=command.opening_plies,
+            on_progress=tick,
+        )
     caption = f"seed {command.seed} · {command.opening_plies} random opening plies"
     display.console.print(metrics.match_table([result], caption=caption))
     return 0

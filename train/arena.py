@@ -141,12 +141,7 @@ def play_match(
     Raises:
       ValueError: for odd or negative numbers, or rules that are not for two players.
     """
-    if rules.players != 2:
-        raise ValueError(f"match: the rules are for {rules.players} players, a match is for 2")
-    if games < 2 or games % 2 or batch < 2 or batch % 2:
-        raise ValueError(f"match: games ({games}) and batch ({batch}) must be even, at least 2")
-    if opening_plies < 0:
-        raise ValueError(f"match: opening_plies ({opening_plies}) must not be negative")
+    check_match(rules, games=games, batch=batch, opening_plies=opening_plies)
     batch = min(batch, games)
     parts: list[MatchResult] = []
     for index in range(-(-games // batch)):
@@ -162,6 +157,16 @@ def play_match(
         )
         parts.append(_keep_pairs(result, min(batch, games - done) // 2))
     return _join(parts)
+
+
+def check_match(rules: Rules, *, games: int, batch: int, opening_plies: int) -> None:
+    """Refuse what cannot be played with a ValueError."""
+    if rules.players != 2:
+        raise ValueError(f"match: the rules are for {rules.players} players, a match is for 2")
+    if games < 2 or games % 2 or batch < 2 or batch % 2:
+        raise ValueError(f"match: games ({games}) and batch ({batch}) must be even, at least 2")
+    if opening_plies < 0:
+        raise ValueError(f"match: opening_plies ({opening_plies}) must not be negative")
 
 
 def _play_batch(
@@ -186,8 +191,8 @@ def _play_batch(
             finished = int(fetch(table.states.position.terminated.sum()))
             on_progress(finished)
             if finished == boards:
-                break
-    return _read(table, first, second, rules)
+                return _read(table, first, second, rules)
+    raise RuntimeError("match: games went on longer than the board has walls")
 
 
 def _make_table(rules: Rules, boards: int) -> Table:

@@ -99,7 +99,7 @@ class RunConfig:
 
     name: str = "quickstart"
     seed: int = 0
-    iterations: int = 24
+    iterations: int = 18
     rules: str | Rules = "wallzero-4stone"
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)

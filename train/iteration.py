@@ -104,7 +104,7 @@ def run_iteration(
     if means and not np.isfinite(means["loss"]):
         raise UsageError(
             f"iteration {iteration + 1}: the loss is {means['loss']}; the last checkpoint is good, "
-            "go on from it with a lower learner.learning_rate"
+            "start again with a lower learner.learning_rate"
         )
     games = float(played.games)
     row = {

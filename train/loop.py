@@ -1,6 +1,7 @@
 """The run: self-play, replay, learn, evaluate, save, again."""
 
 import contextlib
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,10 +21,14 @@ from train.rundir import (
     GAME_FILE,
     RESULT_FILE,
     check_directory,
+    has_checkpoint,
     make_directory,
     write_json,
 )
 from wallgo_jax import render
+
+_STDOUT = 1
+_STOPPING = "stopping: this iteration is finished and saved first (Ctrl-C again to drop it)\n"
 
 
 def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
@@ -47,7 +52,7 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
         roster.make_player(opponent, config.game)
     programs = make_programs(config)
     state = programs.init()
-    if resume:
+    if resume and has_checkpoint(directory):
         state = checkpoint.read_run(directory, state)
     done = int(fetch(state.iterations))
     display = Display(total=config.iterations, done=done)
@@ -56,21 +61,23 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     writer = MetricsWriter(directory, from_iteration=done)
     store = checkpoint.Store(directory, keep=config.checkpoint.keep)
     try:
-        with _interrupts(display) as interrupted, display:
-            for iteration in range(done, config.iterations):
-                state, row = run_iteration(config, programs, state, iteration)
-                done = iteration + 1
-                if _is_due(done, config.evaluation.every) and done < config.iterations:
-                    row |= _short_match(config, state, done, display)
-                writer.write(row)
-                display.show(row)
-                stops = interrupted()
-                if stops or done == config.iterations or _is_due(done, config.checkpoint.every):
-                    store.save(done, state.learner.variables, state, config_to_dict(config))
-                if stops:
-                    break
-            store.wait()
-            if interrupted():
+        with display:
+            with _interrupts() as interrupted:
+                for iteration in range(done, config.iterations):
+                    state, row = run_iteration(config, programs, state, iteration)
+                    done = iteration + 1
+                    is_last = done == config.iterations or interrupted()
+                    if _is_due(done, config.evaluation.every) and not is_last:
+                        row |= _short_match(config, state, done, display)
+                    writer.write(row)
+                    display.show(row)
+                    if is_last or _is_due(done, config.checkpoint.every):
+                        store.save(done, state.learner.variables, state, config_to_dict(config))
+                    if is_last:
+                        break
+                store.wait()
+                stopped = interrupted()
+            if stopped:
                 display.say(f"saved after iteration {done}; the same command with --resume goes on")
                 return False
             _write_game(config, programs, state, directory)
@@ -90,7 +97,7 @@ def _player(config: RunConfig, state: RunState) -> Player:
     return roster.search_player(
         f"{config.name}@{simulations}",
         state.learner.variables,
-        config.network,
+        config,
         config.game,
         simulations=simulations,
     )
@@ -150,7 +157,7 @@ def _write_game(config: RunConfig, programs: Programs, state: RunState, director
 
 
 @contextlib.contextmanager
-def _interrupts(display: Display) -> Iterator[Callable[[], bool]]:
+def _interrupts() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C or SIGTERM into a question to ask; a second Ctrl-C stops at once."""
     seen: list[int] = []
 
@@ -158,9 +165,8 @@ def _interrupts(display: Display) -> Iterator[Callable[[], bool]]:
         if seen and signum == signal.SIGINT:
             raise KeyboardInterrupt
         seen.append(signum)
-        display.say(
-            "stopping: this iteration is finished and saved first (Ctrl-C again to drop it)"
-        )
+        # Not print: the signal may have come in the middle of one.
+        os.write(_STDOUT, _STOPPING.encode())
 
     before = {name: signal.signal(name, note) for name in (signal.SIGINT, signal.SIGTERM)}
     try:

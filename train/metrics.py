@@ -11,6 +11,7 @@ import tensorboardX
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from train.arena import MatchResult
 from wallgo_jax.game.rules import name_of
@@ -61,19 +62,21 @@ def keep_rows_before(path: Path, iteration: int) -> None:
 class Display:
     """The run on the console: a live bar on a terminal, a line an iteration elsewhere."""
 
-    def __init__(self, *, total: int, done: int) -> None:
+    def __init__(self, *, total: int = 0, done: int = 0) -> None:
         self.console = Console(file=sys.stdout)
         self._win_rate = ""
         self._bar = Progress(
-            TextColumn("[bold]iteration"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[figures]}"),
+            TextColumn("{task.fields[figures]}", markup=False),
             console=self.console,
             disable=not self.console.is_terminal,
         )
-        self._task = self._bar.add_task("run", total=total, completed=done, figures="compiling")
+        self._task = self._bar.add_task(
+            "iteration", total=total, completed=done, figures="compiling", visible=total > 0
+        )
 
     def __enter__(self) -> "Display":
         self._bar.start()
@@ -85,7 +88,7 @@ class Display:
     @contextlib.contextmanager
     def match(self, title: str, games: int) -> Iterator[Callable[[int], None]]:
         """A bar for a match; yields what is to be called with the games done."""
-        task = self._bar.add_task(title, total=games, figures=title)
+        task = self._bar.add_task("games", total=games, figures=title)
         try:
             yield lambda done: self._bar.update(task, completed=done)
         finally:
@@ -121,11 +124,13 @@ def match_table(results: list[MatchResult], *, caption: str) -> Table:
     """Matches of one player, a column an opponent, figures from that player's side."""
     first = results[0]
     table = Table(
-        title=f"{first.first} on {name_of(first.rules)}", caption=caption, caption_justify="left"
+        title=Text(f"{first.first} on {name_of(first.rules)}"),
+        caption=caption,
+        caption_justify="left",
     )
     table.add_column("")
     for result in results:
-        table.add_column(f"against {result.second}", justify="right")
+        table.add_column(Text(f"against {result.second}"), justify="right")
     for name, figure in _FIGURES:
         table.add_row(name, *(figure(result) for result in results))
     return table

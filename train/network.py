@@ -179,7 +179,7 @@ class ResTNet(nnx.Module):
         self.value = nnx.Linear(config.value_width, 1, **last)
 
     def __call__(self, planes: jax.Array) -> Output:
-        playable = playable_cells(planes, self.channels)  # [B, H, W, 1]
+        playable = playable_cells(planes, self.channels).astype(self.dtype)  # [B, H, W, 1]
         if self.mover_first:
             planes = mover_first(planes, self.channels)
         x = self.stem(planes.astype(self.dtype))

@@ -52,8 +52,8 @@ class Sample(NamedTuple):
 def make_ring(rows: int, like: Plies) -> Ring:
     """An empty ring whose rows look like those of `like` ([T, B] arrays or their shapes)."""
     plies = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[1:]), x.dtype), like)
-    zero = jnp.zeros((), jnp.int32)
-    return Ring(plies, jnp.zeros(plies.terminated.shape, jnp.float32), zero, zero, zero)
+    outcome = jnp.zeros(plies.terminated.shape, jnp.float32)
+    return Ring(plies, outcome, *(jnp.zeros((), jnp.int32) for _ in range(3)))
 
 
 def append(ring: Ring, plies: Plies) -> Ring:

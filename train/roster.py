@@ -8,6 +8,7 @@
 PATH is a run directory and means its newest checkpoint.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,9 @@ def make_player(name: str, rules: Rules) -> Player:
     if kind == "net":
         return Player(name, variables, _network_act(config.network, rules.size, rules.players))
     simulations = _read_simulations(name, count) if at else DEFAULT_SIMULATIONS
-    return search_player(name, variables, config.network, rules, simulations=simulations)
+    return search_player(
+        f"search:{target}@{simulations}", variables, config, rules, simulations=simulations
+    )
 
 
 @functools.cache
@@ -65,10 +68,11 @@ def _simple_player(kind: str, grid: int) -> Player:
 
 
 def search_player(
-    name: str, variables: Variables, config: NetworkConfig, rules: Rules, *, simulations: int
+    name: str, variables: Variables, config: RunConfig, rules: Rules, *, simulations: int
 ) -> Player:
-    """A network's search without exploration noise; players of one shape share one program."""
-    return Player(name, variables, _search_act(config, rules.size, rules.players, simulations))
+    """A run's search without exploration noise; players of one shape share one program."""
+    options = dataclasses.replace(config.search, simulations=simulations)
+    return Player(name, variables, _search_act(config.network, rules.size, rules.players, options))
 
 
 @functools.cache
@@ -78,11 +82,11 @@ def _network_act(config: NetworkConfig, grid: int, players: int) -> Callable[...
 
 @functools.cache
 def _search_act(
-    config: NetworkConfig, grid: int, players: int, simulations: int
+    config: NetworkConfig, grid: int, players: int, options: SearchConfig
 ) -> Callable[..., Any]:
     search = make_search(
         _evaluator(config, grid, players),
-        SearchConfig(simulations=simulations),
+        options,
         grid=grid,
         gumbel_scale=0.0,
     )

@@ -26,6 +26,8 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
         return
     if not directory.is_dir():
         raise UsageError(f"{directory}: nothing to resume; leave --resume out to start")
+    if not has_checkpoint(directory):
+        return
     meta = checkpoint.read_meta(directory, checkpoint.RESUME)
     saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
     for field in ("seed", "rules", "network", "search", "selfplay", "replay", "learner"):
@@ -47,6 +49,20 @@ def _difference(field: str, old: Any, new: Any) -> str:
             if a != b:
                 return _difference(f"{field}.{inner.name}", a, b)
     return f"the checkpoint was made with {field} = {old!r}, the config says {new!r}"
+
+
+def has_checkpoint(directory: Path) -> bool:
+    """Whether there is something to resume from: False also for a run that was stopped before its
+    first checkpoint, which starts again.
+
+    Raises:
+      UsageError: the directory is not a run's.
+    """
+    if checkpoint.newest_iteration(directory, checkpoint.RESUME) is not None:
+        return True
+    if not (directory / CONFIG_FILE).is_file():
+        raise UsageError(f"{directory}: no run of this program: it has no {CONFIG_FILE}")
+    return False
 
 
 def make_directory(directory: Path) -> None:

@@ -160,19 +160,28 @@ class WallGo:
         """Like `step`, but a finished game is replaced by a new one of its own rules.
 
         The returned state is the new game's, with the finished game's `rewards`, `terminated` true
-        and its last `final_observation`. The next step goes on from there. The new game is a select
-        of constants: nothing is computed for `init`.
+        and its last `final_observation`. The next step goes on from there. `init` is not paid for:
+        the new game is a select of constants, its planes need no flood and no history.
         """
         del key
-        game, rewards, count = self._advance(
-            state.replace(terminated=state.game.position.terminated), action
-        )
+        game, rewards, count = self._advance(state, action)
         over = game.position.terminated
         final = self._observe(game)
         fresh = referee.restart_if_over(game)
-        shown = self._show(fresh, rewards, jnp.where(over, 0, count), over)
-        mask = actions.legal_actions(fresh, grid=self.grid)
-        return shown.replace(final_observation=final, legal_action_mask=mask)
+        first = self._observe(
+            state_lib.State(game.variant, state_lib.initial_position(game.variant)), is_first=True
+        )
+        return State(
+            current_player=fresh.position.player.astype(jnp.int32),
+            observation=jnp.where(over, first, final),
+            rewards=rewards,
+            terminated=over,
+            truncated=jnp.bool_(False),
+            legal_action_mask=actions.legal_actions(fresh, grid=self.grid),
+            final_observation=final,
+            _step_count=jnp.where(over, 0, count).astype(jnp.int32),
+            game=fresh,
+        )
 
     def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
         """bool[grid, grid, C] of the state; the same for every player, colours being absolute."""
@@ -187,9 +196,13 @@ class WallGo:
         """bool[num_slots] of the compact action space."""
         return actions.legal_slots(state.game, grid=self.grid)
 
-    def _observe(self, game: state_lib.State) -> jax.Array:
+    def _observe(self, game: state_lib.State, *, is_first: bool = False) -> jax.Array:
         return observation_lib.observe(
-            game, grid=self.grid, planes=self.planes, has_playable=self.has_playable
+            game,
+            grid=self.grid,
+            planes=self.planes,
+            has_playable=self.has_playable,
+            is_first=is_first,
         )
 
     def _advance(

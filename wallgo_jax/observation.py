@@ -91,8 +91,13 @@ def check_planes(planes: str) -> None:
         raise ValueError(f"planes: {planes!r} is not one of {', '.join(PLANE_SETS)}")
 
 
-def observe(state: State, *, grid: int, planes: str, has_playable: bool = False) -> jax.Array:
+def observe(
+    state: State, *, grid: int, planes: str, has_playable: bool = False, is_first: bool = False
+) -> jax.Array:
     """bool[grid, grid, C]: the channels of `channels(planes, P, has_playable=...)`.
+
+    With `is_first` the state must be a game's first: the board has no walls, so it is one region,
+    and no past, and neither floods nor earlier positions are worked out.
 
     Cells outside a small board are 0 in every plane. Past positions before the start are zeros.
     """
@@ -103,11 +108,12 @@ def observe(state: State, *, grid: int, planes: str, has_playable: bool = False)
     sets = _board_sets(position, ground.stones)
     sets += [bitboard.where(position.player == p, everywhere, nowhere) for p in range(players)]
     if "T" in planes:
-        sets += _territory_sets(state, grid=grid)
+        sets += _territory_sets(state, grid=grid, is_first=is_first)
     if "R" in planes:
         sets += [terrain.movement(own, variant, ground, grid=grid) for own in ground.stones]
     if "H" in planes:
-        sets += _history_sets(state, grid=grid)
+        blank = [nowhere] * TRAIL_LENGTH * (4 * players + 1)
+        sets += blank if is_first else _history_sets(state, grid=grid)
     if "V" in planes:
         sets += [bitboard.where(holds, everywhere, nowhere) for holds in _variant_facts(state)]
     if has_playable:
@@ -124,10 +130,16 @@ def _board_sets(position: Position, stones: tuple[Cells, ...]) -> list[Cells]:
     return sets
 
 
-def _territory_sets(state: State, *, grid: int) -> list[Cells]:
+def _territory_sets(state: State, *, grid: int, is_first: bool = False) -> list[Cells]:
     ground = terrain.survey(*state, grid=grid)
-    sets = list(terrain.owned(terrain.regions(ground, grid=grid)))
-    playable = bitboard.unpack(state.variant.playable)
+    playable, nowhere = bitboard.unpack(state.variant.playable), bitboard.empty(grid)
+    if is_first:
+        reached = tuple(
+            bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in ground.stones
+        )
+    else:
+        reached = terrain.regions(ground, grid=grid)
+    sets = list(terrain.owned(reached))
     return [*sets, bitboard.difference(playable, bitboard.union(*sets))]
 
 

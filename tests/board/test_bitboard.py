@@ -11,7 +11,7 @@ from tests.reference.referee import DOWN, RIGHT, SIDES, Board, edge, neighbour
 from wallgo_jax.board import bitboard, geometry
 
 GRIDS = range(3, 10)
-NUM_SETS = 64
+NUM_SETS = 128
 
 
 def random_sets(seed: int, grid: int) -> list[int]:
@@ -20,7 +20,7 @@ def random_sets(seed: int, grid: int) -> list[int]:
     cells = grid * grid
     singles = [1 << cell for cell in range(cells)]
     drawn = [rng.getrandbits(cells) & rng.getrandbits(cells) for _ in range(NUM_SETS)]
-    return [0, (1 << cells) - 1, *singles, *drawn]
+    return [0, (1 << cells) - 1, *singles, *drawn][:NUM_SETS]
 
 
 def to_words(sets: list[int], grid: int) -> bitboard.Cells:

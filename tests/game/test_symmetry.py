@@ -93,7 +93,7 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
 
 
 def test_all_planes_turn_as_the_turned_games_show(games):
-    channels = observation.channels("BTRH", PLAYERS, has_playable=True)
+    channels = observation.channels("BTRHV", PLAYERS, has_playable=True)
     turn_planes = jax.jit(
         jax.vmap(lambda planes, turn, size: observation.turn_planes(planes, channels, turn, size))
     )

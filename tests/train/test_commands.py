@@ -1,0 +1,452 @@
+"""The command line end to end, on the tiny run."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+from tests.reference.referee import Game
+from tests.train import tiny
+from train import iteration, loop
+from train.__main__ import EXIT_INTERRUPTED, EXIT_USAGE, main
+from train.arena import wilson_interval
+from train.config import RunConfig, config_to_dict
+from wallgo_jax.notation import parse_moves
+
+ROOT = Path(__file__).parents[2]
+CONFIG = tiny.config()
+RULES = json.dumps(tiny.RULES.to_dict())
+MATCH = ["--rules", RULES, "--games", "20", "--batch", "20", "--seed", "4"]
+
+
+class Said(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(*words: object) -> Said:
+    """Run the command line in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return Said(code, out.getvalue(), err.getvalue())
+
+
+def complaint(said: Said) -> str:
+    """The one line of a usage error."""
+    assert said.code == EXIT_USAGE == 2
+    assert said.err.startswith("error: ")
+    assert said.err.endswith("\n")
+    assert len(said.err.splitlines()) == 1
+    return said.err.removeprefix("error: ").rstrip()
+
+
+def process_environment() -> dict[str, str]:
+    """Of a command in another process, which shares the tests' compiled programs."""
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".jax_cache"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+
+
+def read_rows(directory: Path) -> list[dict]:
+    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+
+
+def read_scalars(directory: Path) -> dict[str, dict[int, float]]:
+    """The values of TensorBoard's event files by name and step."""
+    found: dict[str, dict[int, float]] = {}
+    for path in sorted((directory / "tensorboard").iterdir()):
+        data, place = path.read_bytes(), 0
+        while place < len(data):
+            # A record is a length, its checksum, an event, its checksum.
+            (length,) = struct.unpack_from("<Q", data, place)
+            event = Event.FromString(data[place + 12 : place + 12 + length])
+            place += 16 + length
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = value.simple_value
+    return found
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {
+        str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()
+    }
+
+
+@pytest.fixture(autouse=True)
+def shared_programs(monkeypatch):
+    monkeypatch.setattr(loop, "make_programs", tiny.shared_programs)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def finished(runs) -> tuple[Path, Said]:
+    """A run to its end: its directory and what it said."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "make_programs", tiny.shared_programs)
+        said = command("run", tiny.PATH, "--runs", runs)
+    return runs / CONFIG.name, said
+
+
+@pytest.fixture
+def copy(finished, tmp_path) -> Path:
+    """A directory of runs with a copy of the finished one, to be changed."""
+    shutil.copytree(finished[0], tmp_path / CONFIG.name)
+    return tmp_path
+
+
+def test_run_leaves_everything(finished):
+    directory, said = finished
+    assert said.code == 0
+    assert said.err == ""
+    names = {path.name for path in directory.iterdir()}
+    files = {"config.json", "metrics.jsonl", "evaluation.json", "game.txt"}
+    assert names == files | {"checkpoints", "resume", "tensorboard"}
+    assert json.loads((directory / "config.json").read_text()) == config_to_dict(CONFIG)
+    assert sorted(path.name for path in (directory / "checkpoints").iterdir()) == ["4", "6"]
+    assert [path.name for path in (directory / "resume").iterdir()] == ["6"]
+
+
+def test_metrics_have_a_row_an_iteration(finished):
+    rows = read_rows(finished[0])
+    assert [row["iteration"] for row in rows] == [0, 1, 2, 3, 4, 5]
+    for row in rows:
+        assert row["positions"] == CONFIG.selfplay.boards * CONFIG.selfplay.plies
+        assert row["games"] > 0
+        # A game on 3x3 has two placements and at most a wall on each of the twelve inner edges.
+        assert 3 <= row["mean_length"] <= 14
+        assert 0 <= row["red_win_rate"] <= 1
+        assert row["games_per_second"] > 0
+    learned = [row for row in rows if "loss" in row]
+    assert rows[-1] in learned
+    for row in learned:
+        assert row["loss"] == pytest.approx(row["policy_loss"] + row["value_loss"], rel=1e-4)
+        assert row["replay_rows"] > 0
+    assert [row["iteration"] for row in rows if "win_rate" in row] == [2]
+    assert rows[2]["opponent"] == "random"
+
+
+def test_tensorboard_has_the_same_numbers(finished):
+    rows, scalars = read_rows(finished[0]), read_scalars(finished[0])
+    for name in ("games", "policy_loss", "win_rate"):
+        expected = {row["iteration"]: row[name] for row in rows if name in row}
+        assert scalars[name] == pytest.approx(expected, rel=1e-6)
+
+
+def test_evaluation_is_complete(finished):
+    record = json.loads((finished[0] / "evaluation.json").read_text())
+    (match,) = record.pop("matches")
+    assert record == {"seed": 7, "iterations": 6, "simulations": 2, "opening_plies": 0}
+    assert (match["first"], match["second"], match["rules"]) == ("tiny@2", "random", "custom")
+    assert match["games"] == match["wins"] + match["draws"] + match["losses"] == 40
+    assert match["win_rate"] == pytest.approx((match["wins"] + match["draws"] / 2) / 40)
+    assert match["interval_95"] == pytest.approx(wilson_interval(match["win_rate"], 40))
+    both = (match["win_rate_as_red"] + match["win_rate_as_blue"]) / 2
+    assert match["win_rate"] == pytest.approx(both)
+    own, other = match["territory"]
+    assert 0 < own + other <= 9
+    assert match["territory_ratio"] == pytest.approx(own / other)
+
+
+def test_table_is_printed(finished):
+    directory, said = finished
+    match = json.loads((directory / "evaluation.json").read_text())["matches"][0]
+    out = " ".join(said.out.split())
+    for part in (
+        "tiny@2 on custom",
+        "against random",
+        f"{match['wins']}, {match['draws']}, {match['losses']}",
+        f"{match['win_rate']:.2%}",
+        f"{match['interval_95'][0]:.1%} to {match['interval_95'][1]:.1%}",
+        f"distinct games │ {match['distinct_games']} │",
+        "seed 7 · 2 simulations",
+    ):
+        assert part in out
+    for number in range(1, 7):
+        assert f"\niteration {number}: " in f"\n{said.out}"
+
+
+def test_game_is_one_of_the_referee(finished):
+    moves, board = (finished[0] / "game.txt").read_text().split("\n\n", 1)
+    game = Game(tiny.RULES.to_dict())
+    for move in parse_moves(moves, grid=3):
+        assert move.player == game.player
+        assert move.action in game.legal()
+        game.act(move.action)
+    assert game.over
+    assert f"Territory: Red {game.territory()[0]}, Blue {game.territory()[1]}." in board
+
+
+def test_run_without_a_file_is_the_quickstart(monkeypatch, tmp_path):
+    asked = []
+
+    def train(config, runs, *, resume):
+        asked.append((config, runs, resume))
+        return True
+
+    monkeypatch.setattr(loop, "train", train)
+    assert command("run").code == 0
+    assert command("run", "--resume", "--runs", tmp_path, "--seed", "3").code == 0
+    quickstart = RunConfig()
+    changed = dataclasses.replace(quickstart, seed=3)
+    assert asked == [(quickstart, Path("runs"), False), (changed, tmp_path, True)]
+
+
+def test_existing_run_is_refused_and_left_alone(finished):
+    directory = finished[0]
+    before = contents(directory)
+    message = complaint(command("run", tiny.PATH, "--runs", directory.parent))
+    assert message == (
+        f"{directory}: exists already; add --resume to go on with it, or choose --name"
+    )
+    assert contents(directory) == before
+
+
+def test_resuming_a_finished_run_evaluates_it_again(finished, copy):
+    directory = copy / CONFIG.name
+    for name in ("evaluation.json", "game.txt"):
+        (directory / name).unlink()
+    said = command("run", tiny.PATH, "--runs", copy, "--resume")
+    assert said.code == 0
+    assert "against random" in said.out
+    for name in ("evaluation.json", "game.txt", "metrics.jsonl"):
+        assert (directory / name).read_text() == (finished[0] / name).read_text()
+
+
+def test_resume_goes_on_without_gaps(copy):
+    said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
+    assert said.code == 0
+    assert "iteration 6: " not in said.out
+    assert "iteration 7: " in said.out
+    directory = copy / CONFIG.name
+    assert [row["iteration"] for row in read_rows(directory)] == list(range(7))
+    assert set(read_scalars(directory)["games"]) == set(range(7))
+    assert json.loads((directory / "config.json").read_text())["iterations"] == 7
+    assert json.loads((directory / "evaluation.json").read_text())["iterations"] == 7
+    assert (directory / "resume" / "7").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--network.width", "16"], "with network.width = 8, the config says 16"),
+        (["--network.blocks=2R"], "with network.blocks = 'R', the config says '2R'"),
+        (["--seed", "8"], "with seed = 7, the config says 8"),
+        (["--learner.learning_rate", "1"], "with learner.learning_rate = 0.003, the config says 1"),
+        (["--rules.walls", "5"], "with rules.walls = None, the config says 5"),
+        (["--selfplay.boards", "8"], "with selfplay.boards = 4, the config says 8"),
+        (["--iterations", "5"], "has 6 iterations already, more than iterations = 5"),
+    ],
+)
+def test_resume_with_another_config_is_refused(finished, words, reason):
+    directory = finished[0]
+    said = command("run", tiny.PATH, "--runs", directory.parent, "--resume", *words)
+    message = complaint(said)
+    assert message.startswith(f"{directory}: ")
+    assert reason in message
+
+
+def test_resume_of_nothing_is_refused(tmp_path):
+    message = complaint(command("run", tiny.PATH, "--runs", tmp_path, "--resume"))
+    assert message == f"{tmp_path}/tiny: nothing to resume; leave --resume out to start"
+    (tmp_path / "tiny").mkdir()
+    message = complaint(command("run", tiny.PATH, "--runs", tmp_path, "--resume"))
+    assert message.startswith(f"{tmp_path}/tiny: no checkpoint here")
+
+
+def test_resume_of_a_damaged_checkpoint_is_refused(copy):
+    (copy / "tiny" / "resume" / "6" / "run" / "manifest.ocdbt").unlink()
+    message = complaint(command("run", tiny.PATH, "--runs", copy, "--resume"))
+    assert message.startswith(f"{copy}/tiny/resume/6: cannot be read: ")
+
+
+def test_directory_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    message = complaint(command("run", tiny.PATH, "--runs", tmp_path / "file"))
+    assert message == f"{tmp_path}/file/tiny: cannot be made: Not a directory"
+
+
+def test_unknown_opponent_is_refused_before_training(tmp_path):
+    words = ["--evaluation.opponents", '["random", "grandmaster"]']
+    said = command("run", tiny.PATH, "--runs", tmp_path, *words)
+    assert complaint(said).startswith("player 'grandmaster': unknown; known players: ")
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_match_prints_a_table(finished):
+    name = f"search:{finished[0]}@2"
+    said = command("match", name, "random", *MATCH, "--opening-plies", "0")
+    assert (said.code, said.err) == (0, "")
+    out = " ".join(said.out.split())
+    assert "against random" in out
+    assert "games │ 20 │" in out
+    assert "seed 4 · 0 random opening plies" in out
+    won, drawn, lost = map(int, re.search(r"lost │ (\d+), (\d+), (\d+) │", out).groups())
+    assert won + drawn + lost == 20
+    assert f"win rate │ {(won + drawn / 2) / 20:.2%} │" in out
+    low, high = wilson_interval((won + drawn / 2) / 20, 20)
+    assert f"{low:.1%} to {high:.1%}" in out
+    again = command("match", name, "random", *MATCH, "--opening-plies", "0")
+    assert again.out == said.out
+
+
+def test_match_of_a_preset_named_wrong(finished):
+    message = complaint(command("match", "random", "random", "--rules", "wallzero"))
+    assert message.startswith("rules: unknown preset 'wallzero'; known presets: wallzero-4stone")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "command line: "),
+        (["train"], "command line: "),
+        (["run", "--network.blocks", "RX"], "config: network: blocks: 'RX': 'X' at place 2"),
+        (["run", "--seed", "--resume"], "config: seed: Input should be a valid integer"),
+        (["run", "missing.toml"], "config missing.toml: no such file"),
+        (["run", tiny.PATH, "more.toml"], "command line: 'more.toml' is not an option"),
+        (["run", tiny.PATH, "--iteratons", "3"], "unknown key iteratons; did you mean iterations?"),
+        (
+            ["run", tiny.PATH, "--learner.batch", "big"],
+            "learner.batch: Input should be a valid int",
+        ),
+        (["run", tiny.PATH, "--network.blocks", "2(RT"], "'(' at place 2 is never closed"),
+        (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
+        (["match", "random"], "command line: "),
+        (["match", "random", "rnd"], "player 'rnd': unknown; known players: random, greedy,"),
+        (["match", "random", "net:nowhere"], "nowhere: no such run directory"),
+        (["match", "random", "search:nowhere@x"], "nowhere: no such run directory"),
+        (["match", "random", "random", "--games", "many"], "command line: "),
+        (["match", "random", "random", "--games", "3"], "games (3) and batch (400) must be even"),
+        (["match", "random", "random", "--batch", "0"], "must be even, at least 2"),
+        (["match", "random", "random", "--opening-plies", "-1"], "opening_plies (-1) must not be"),
+        (["match", "random", "random", "--gmaes", "2"], "--gmaes"),
+        (["match", "random", "random", "greedy"], "greedy"),
+        (
+            ["match", "random", "random", "--rules", "playwallgo-3p"],
+            "for 3 players, a match is for",
+        ),
+        (["match", "random", "random", "--rules", '{"size": 2}'], "rules: size is 2, not a whole"),
+        (["match", "random", "random", "--rules", '{"sise": 3}'], "rules: unknown key 'sise'"),
+        (["match", "random", "random", "--rules", '{"size": 3'], "line 1"),
+    ],
+)
+def test_usage_errors_are_one_line(words, reason, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = command(*words)
+    assert reason in complaint(said)
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["match", "--help"]])
+def test_help(words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert not caught.value.code
+    assert "usage: python -m train" in capsys.readouterr().out
+
+
+def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):
+    def interrupt(config):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "make_programs", interrupt)
+    said = command("run", tiny.PATH, "--runs", tmp_path)
+    assert (said.code, said.err) == (EXIT_INTERRUPTED, "stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
+    run_iteration = loop.run_iteration
+
+    def interrupted(config, programs, state, index):
+        if index == 2:
+            signal.raise_signal(signal.SIGINT)
+        return run_iteration(config, programs, state, index)
+
+    monkeypatch.setattr(loop, "run_iteration", interrupted)
+    said = command("run", tiny.PATH, "--runs", tmp_path)
+    assert said.code == EXIT_INTERRUPTED == 130
+    assert said.err == ""
+    last, message = said.out.splitlines()[-2:]
+    assert last.startswith("iteration 3: ")
+    assert message == "saved after iteration 3; the same command with --resume goes on"
+
+
+def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
+    monkeypatch.setattr(iteration, "_means", lambda losses: {"loss": float("nan")})
+    said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
+    assert complaint(said).startswith("iteration 7: the loss is nan; the last checkpoint is good")
+    assert [path.name for path in (copy / "tiny" / "resume").iterdir()] == ["6"]
+
+
+@pytest.mark.slow
+def test_process_ends_without_a_traceback(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "train", "match", "random", "nobody"],
+        cwd=tmp_path,
+        env=process_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert complaint(Said(done.returncode, done.stdout, done.stderr)).startswith("player 'nobody'")
+    assert done.stdout == ""
+
+
+@pytest.mark.slow
+def test_process_interrupted_and_resumed(tmp_path):
+    words = ["--runs", str(tmp_path), "--evaluation.every", "0", "--checkpoint.every", "100"]
+    words += ["--iterations", "30"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "train", "run", str(tiny.PATH), *words],
+        env=process_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+        process.wait()
+    assert first.startswith("iteration 1: ")
+    assert process.returncode == EXIT_INTERRUPTED
+    assert err == ""
+    assert "stopping: this iteration is finished and saved first" in out
+    saved = re.search(r"^saved after iteration (\d+); the same command with --resume", out, re.M)
+    done = int(saved.group(1))
+    assert 1 <= done < 30
+    directory = tmp_path / CONFIG.name
+    assert len(read_rows(directory)) == done
+    assert [path.name for path in (directory / "resume").iterdir()] == [str(done)]
+    said = command("run", tiny.PATH, *words, "--resume")
+    assert said.code == 0
+    assert f"iteration {done + 1}: " in said.out
+    assert [row["iteration"] for row in read_rows(directory)] == list(range(30))
+    assert (directory / "evaluation.json").exists()
