@@ -108,7 +108,7 @@ def _set_overrides_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _in_one_line(box: str) -> str:
     """What a boxed complaint says above its first rule."""
-    lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
+    lines = [line.strip("│╭╮╰╯─ ").rstrip("- ") for line in box.splitlines()]
     body = []
     for line in lines:
         if not line and body:

@@ -66,9 +66,9 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
                 for iteration in range(done, config.iterations):
                     state, row = run_iteration(config, programs, state, iteration)
                     done = iteration + 1
-                    is_last = done == config.iterations or interrupted()
-                    if _is_due(done, config.evaluation.every) and not is_last:
+                    if _is_due(done, config.evaluation.every) and done < config.iterations:
                         row |= _short_match(config, state, done, display)
+                    is_last = done == config.iterations or interrupted()
                     writer.write(row)
                     display.show(row)
                     if is_last or _is_due(done, config.checkpoint.every):
