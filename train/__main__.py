@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import io
+import itertools
 import json
 import sys
 from collections.abc import Sequence
@@ -107,14 +108,18 @@ def _set_overrides_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _in_one_line(box: str) -> str:
-    """What a boxed complaint says above its first rule."""
-    lines = [line.strip("│╭╮╰╯─ ").rstrip("- ") for line in box.splitlines()]
-    body = []
-    for line in lines:
-        if not line and body:
-            break
-        body.append(line)
-    return "command line: " + " ".join(word for word in body if word)
+    """The first part of a boxed complaint. Parts are parted by rules; the title stands in the upper
+    border, or, where the terminal has no borders, in a part of its own."""
+    parts: list[list[str]] = [[]]
+    for line in box.splitlines():
+        text = line.strip("│ ")
+        if line.startswith("╭") or not text.strip("─-╰╯"):
+            parts.append([])
+        else:
+            parts[-1].append(text)
+    filled = [" ".join(part) for part in parts if part]
+    body = filled if "╭" in box else filled[1:]
+    return f"command line: {body[0] if body else 'see --help'}"
 
 
 def _run(command: Run, overrides: list[str]) -> int:

@@ -144,6 +144,12 @@ def test_game_ends_when_nobody_has_a_wall_left(tie, pays):
     assert paid(shown) == pays
 
 
+def test_first_player_starts_after_setup_whoever_placed_last():
+    rules = Rules(size=3, stones=1, order=(1, 0))
+    shown = harness.replay([rules], [[place("A1", grid=3), place("C3", grid=3)]], grid=3)
+    assert shown.player[:, 0].tolist() == [1, 0, 0]
+
+
 def test_first_player_starts_after_setup_and_is_skipped_if_stuck():
     # Red's last placement shuts its own stones in: only Blue can step, into the free corner.
     rules = Rules(size=3, stones=4, order=(0, 1) * 4, stay_needs_room=True)

@@ -321,12 +321,12 @@ def test_match_of_a_preset_named_wrong(finished):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "command line: "),
-        (["train"], "command line: "),
+        ([], "command line: Missing subcommand: Expected one of {run, match}."),
+        (["train"], "command line: Unrecognized options: train"),
         (["run", "--network.blocks", "RX"], "config: network: blocks: 'RX': 'X' at place 2"),
         (["run", "--seed", "--resume"], "config: seed: Input should be a valid integer"),
         (["run", "missing.toml"], "config missing.toml: no such file"),
-        (["run", tiny.PATH, "more.toml"], "Unrecognized options: more.toml"),
+        (["run", tiny.PATH, "more.toml"], "command line: Unrecognized options: more.toml"),
         (["run", tiny.PATH, "--iteratons", "3"], "unknown key iteratons; did you mean iterations?"),
         (
             ["run", tiny.PATH, "--learner.batch", "big"],
@@ -334,16 +334,19 @@ def test_match_of_a_preset_named_wrong(finished):
         ),
         (["run", tiny.PATH, "--network.blocks", "2(RT"], "'(' at place 2 is never closed"),
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
-        (["match", "random"], "command line: "),
+        (["match", "random"], "Its opponent. (required)"),
         (["match", "random", "rnd"], "player 'rnd': unknown; known players: random, greedy,"),
         (["match", "random", "net:nowhere"], "nowhere: no such run directory"),
         (["match", "random", "search:nowhere@x"], "nowhere: no such run directory"),
-        (["match", "random", "random", "--games", "many"], "command line: "),
+        (["match", "random", "random", "--games", "many"], "Error parsing --games"),
         (["match", "random", "random", "--games", "3"], "games (3) and batch (400) must be even"),
         (["match", "random", "random", "--batch", "0"], "must be even, at least 2"),
         (["match", "random", "random", "--opening-plies", "-1"], "opening_plies (-1) must not be"),
-        (["match", "random", "random", "--gmaes", "2"], "options: --gmaes"),
-        (["match", "random", "random", "greedy"], "options: greedy"),
+        (
+            ["match", "random", "random", "--gmaes", "2"],
+            "command line: Unrecognized options: --gmaes",
+        ),
+        (["match", "random", "random", "greedy"], "command line: Unrecognized options: greedy"),
         (
             ["match", "random", "random", "--rules", "playwallgo-3p"],
             "for 3 players, a match is for",
@@ -403,7 +406,6 @@ def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
     assert [path.name for path in (copy / "tiny" / "resume").iterdir()] == ["6"]
 
 
-@pytest.mark.slow
 def test_process_ends_without_a_traceback(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "train", "match", "random", "nobody"],
