@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import io
-import itertools
 import json
 import sys
 from collections.abc import Sequence

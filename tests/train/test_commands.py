@@ -321,7 +321,7 @@ def test_match_of_a_preset_named_wrong(finished):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "command line: Missing subcommand: Expected one of {run, match}."),
+        ([], "command line: Expected one of {run, match}."),
         (["train"], "command line: Unrecognized options: train"),
         (["run", "--network.blocks", "RX"], "config: network: blocks: 'RX': 'X' at place 2"),
         (["run", "--seed", "--resume"], "config: seed: Input should be a valid integer"),
