@@ -13,7 +13,7 @@ from PIL import Image
 
 import wallgo_jax
 from wallgo_jax import render
-from wallgo_jax.drawing import film, raster
+from wallgo_jax.drawing import film, overlay, raster, sheet
 from wallgo_jax.drawing.layout import PITCH, Layout
 from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import Rules
@@ -201,6 +201,39 @@ def test_heat_is_as_strong_as_the_value(small):
         render.svg(small.states[-1], heat=np.zeros(8))
     with pytest.raises(ValueError, match="heat: a value is not finite"):
         render.svg(small.states[-1], heat=np.full(9, np.nan))
+
+
+def test_painted_cells_keep_stones_in_sight(small):
+    scene = read(small.states[-1])
+    colours = [f"#0000{cell:02x}" for cell in range(9)]
+    notes = [f"note {cell}" for cell in range(9)]
+    drawn = "".join(overlay.paint(scene, LIGHT, colours, notes))
+    assert re.findall(r'fill="(#0000..)"', drawn) == colours
+    assert "<title>C2: note 5</title>" in drawn
+    assert len(re.findall("<circle", drawn)) == 2  # bare tile under each stone
+    assert "<title>C2</title>" in "".join(overlay.paint(scene, LIGHT, colours))
+    for what, arguments in (("colours", (colours[1:],)), ("notes", (colours, notes[1:]))):
+        with pytest.raises(ValueError, match=f"paint: 8 {what}, not 9, one a cell of the grid"):
+            overlay.paint(scene, LIGHT, *arguments)
+
+
+def test_painted_boards_share_a_sheet(small):
+    bare = (LIGHT.tile,) * 9
+    panels = [
+        sheet.Panel(read(state), f"board {index} <&>", bare, None, index)
+        for index, state in enumerate(small.states[:3])
+    ]
+    legend = sheet.Legend("low", (LIGHT.tile, LIGHT.shade), "high")
+    svg = sheet.draw_panels(panels, LIGHT, columns=2, title="three", legend=legend)
+    root = ElementTree.fromstring(svg)
+    assert len(elements(svg, "svg")) == 1 + 3
+    said = [e.text for e in root.findall(f"./{SVG}text") + root.findall(f"./{SVG}g/{SVG}text")]
+    assert said == ["three", "low", "high", "board 0 <&>", "board 1 <&>", "board 2 <&>"]
+    frames = [e for e in elements(svg, "rect") if e.get("stroke") == LIGHT.mark]
+    corners = {(float(e.get("x")), float(e.get("y"))) for e in frames}
+    assert corners == {(Layout(3, 3).corner(cell)[0] + 1, 31.0) for cell in range(3)}
+    places = [e.get("transform") for e in root.findall(f"./{SVG}g")]
+    assert len(set(places)) == 3  # none over another
 
 
 def test_a_search_is_drawn(small):

@@ -204,13 +204,8 @@ def _make_table(rules: Rules, boards: int) -> Table:
         states=states,
         first_is_red=jnp.arange(boards) < boards // 2,
         rewards=jnp.zeros((boards, rules.players), jnp.float32),
-        actions=jnp.full((boards, max_plies(rules)), NO_ACTION, jnp.int32),
+        actions=jnp.full((boards, rules.max_plies), NO_ACTION, jnp.int32),
     )
-
-
-def max_plies(rules: Rules) -> int:
-    """No game is longer: every play builds on one of the inner edges."""
-    return len(rules.order) + 2 * rules.size * (rules.size - 1)
 
 
 @functools.partial(jax.jit, static_argnames=("grid", "plies"))

@@ -22,7 +22,7 @@ from train.errors import UsageError
 from train.network import Variables
 from wallgo_jax.env import VERSION
 
-FORMAT = 1
+FORMAT = 2
 WEIGHTS, RESUME = "checkpoints", "resume"
 
 

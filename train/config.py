@@ -42,7 +42,8 @@ class EvaluationConfig:
 
     Attributes:
       every: iterations between the short matches of a run; 0 for none.
-      opponents: names of players (see `train.roster`); the short match is against the last.
+      opponents: names of players (see `train.roster`); the short match is against the last. None
+        for a run without matches.
       games: games of a short match.
       final_games: games against each opponent at the end of the run.
       batch: games played at once.
@@ -65,8 +66,6 @@ class EvaluationConfig:
             raise ValueError("games, final_games and batch must be even, at least 2")
         if self.every < 0 or self.opening_plies < 0 or self.simulations < 1:
             raise ValueError("every and opening_plies must not be negative, simulations at least 1")
-        if not self.opponents:
-            raise ValueError("opponents must name at least one player")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,8 +117,11 @@ class RunConfig:
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
         check_planes(self.network.planes)
-        if rules_lib.named(self.rules).players != 2:
-            raise ValueError("rules: training is for two players so far; choose two-player rules")
+        if rules_lib.named(self.rules).players != 2 and self.evaluation.opponents:
+            raise ValueError(
+                "evaluation.opponents: matches are between two players; for rules of "
+                f"{rules_lib.named(self.rules).players} players it must be empty"
+            )
 
     @property
     def game(self) -> Rules:

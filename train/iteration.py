@@ -12,7 +12,7 @@ from train import replay, roster
 from train.config import RunConfig
 from train.errors import UsageError
 from train.host import fetch
-from train.learner import LearnerState, make_learner
+from train.learner import LearnerState, StepMetrics, make_learner
 from train.search import make_search
 from train.selfplay import first_boards, make_selfplay
 from wallgo_jax.game.state import Position, Variant, make_variant
@@ -51,7 +51,11 @@ def make_programs(config: RunConfig) -> Programs:
     plies, boards = config.selfplay.plies, config.selfplay.boards
     selfplay = make_selfplay(search, grid=rules.size, plies=plies)
     learner = make_learner(
-        network, config.learner, total_steps=config.iterations * config.learner.steps, **view
+        network,
+        config.learner,
+        total_steps=config.iterations * config.learner.steps,
+        has_reply=config.network.reply,
+        **view,
     )
     variant = jax.tree.map(
         lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))), make_variant(rules)
@@ -99,13 +103,9 @@ def run_iteration(
         for key in jax.random.split(learn_key, config.learner.steps):
             learner, loss = programs.learn(learner, ring, programs.variant, key)
             losses.append(loss)
-    means = _means(fetch(losses))
+    means = means_of(fetch(losses))
     ended = time.perf_counter()
-    if means and not np.isfinite(means["loss"]):
-        raise UsageError(
-            f"iteration {iteration + 1}: the loss is {means['loss']}; the last checkpoint is good, "
-            "start again with a lower learner.learning_rate"
-        )
+    check_finite(means, iteration)
     games = float(played.games)
     row = {
         "iteration": iteration,
@@ -124,7 +124,23 @@ def run_iteration(
     return RunState(learner, boards, ring, state.iterations + 1), row
 
 
-def _means(losses: list[Any]) -> dict[str, float]:
-    if not losses:
+def check_finite(means: dict[str, float], iteration: int) -> None:
+    """Stop a run whose loss is no number.
+
+    Raises:
+      UsageError: which iteration, and what to do.
+    """
+    if means and not np.isfinite(means["loss"]):
+        raise UsageError(
+            f"iteration {iteration + 1}: the loss is {means['loss']}; the last checkpoint is good, "
+            "start again with a lower learner.learning_rate"
+        )
+
+
+def means_of(steps: list[StepMetrics]) -> dict[str, float]:
+    """Means over steps, by name; what the network has no head for is left out."""
+    if not steps:
         return {}
-    return {name: float(np.mean([getattr(x, name) for x in losses])) for name in losses[0]._fields}
+    rows = [{**step.losses._asdict(), "gradient_norm": step.gradient_norm} for step in steps]
+    present = [name for name, value in rows[0].items() if value is not None]
+    return {name: float(np.mean([row[name] for row in rows])) for name in present}

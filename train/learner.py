@@ -1,22 +1,21 @@
-"""One jitted step of learning: sample, turn, observe, loss, update; the only file that knows optax.
+"""One jitted step of learning: draw, turn, observe, loss, update; the only file that knows optax.
 
-N samples, A slots.
+N samples.
 """
 
 import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import optax
 
-from train.network import Network, Variables, slot_logits
+from train.losses import Lesson, Losses, LossWeights, lesson_of, losses
+from train.network import Network, Variables
 from train.replay import Ring, Sample, draw
 from wallgo_jax import observation
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
-from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.state import State, Variant
 
 
@@ -32,7 +31,7 @@ class LearnerConfig:
       warmup: steps of warm-up.
       weight_decay: AdamW's, on kernels alone: norms and biases are spared.
       clip: largest global norm of the gradient.
-      value_weight: weight of the value loss beside the policy loss.
+      weights: of the losses.
     """
 
     batch: int = 512
@@ -42,13 +41,13 @@ class LearnerConfig:
     warmup: int = 50
     weight_decay: float = 1e-4
     clip: float = 1.0
-    value_weight: float = 1.0
+    weights: LossWeights = dataclasses.field(default_factory=LossWeights)
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.steps < 1 or self.warmup < 0:
             raise ValueError("batch and steps must be at least 1, warmup at least 0")
-        if min(self.learning_rate, self.clip) <= 0 or min(self.weight_decay, self.value_weight) < 0:
-            raise ValueError("learning_rate and clip must be positive, the weights not negative")
+        if min(self.learning_rate, self.clip) <= 0 or self.weight_decay < 0:
+            raise ValueError("learning_rate and clip must be positive, weight_decay not negative")
 
 
 class LearnerState(NamedTuple):
@@ -59,21 +58,23 @@ class LearnerState(NamedTuple):
     step: jax.Array  # int32
 
 
-class LossMetrics(NamedTuple):
-    """Means over a batch, float32[]."""
+class StepMetrics(NamedTuple):
+    """What a step saw, float32[]."""
 
-    loss: jax.Array
-    policy_loss: jax.Array  # cross-entropy with the search's policy, nats
-    value_loss: jax.Array  # squared error of the outcome
-    accuracy: jax.Array  # share of samples whose likeliest slot is the search's
-    gradient_norm: jax.Array
+    losses: Losses
+    gradient_norm: jax.Array  # before clipping
 
 
 class Learner(NamedTuple):
     """Learning as functions."""
 
     init: Callable[[Variables], LearnerState]
-    step: Callable[[LearnerState, Ring, Variant, jax.Array], tuple[LearnerState, LossMetrics]]
+    step: Callable[[LearnerState, Ring, Variant, jax.Array], tuple[LearnerState, StepMetrics]]
+    """Draw samples from a ring [R, B], whose boards play the variants [B], and learn them."""
+    update: Callable[[LearnerState, Sample, jax.Array], tuple[LearnerState, StepMetrics]]
+    """Learn samples [N], each turned by a random symmetry."""
+    judge: Callable[[Variables, Sample], Losses]
+    """Losses of samples [N] as they are, by running statistics; nothing is learned."""
 
 
 def make_learner(
@@ -84,55 +85,61 @@ def make_learner(
     grid: int,
     planes: str,
     has_playable: bool,
+    has_reply: bool = False,
 ) -> Learner:
-    """Build the learner's functions; `step` is to be jitted with its first argument donated."""
+    """Build the learner's functions; `step` and `update` are to be jitted with their first
+    argument donated.
+
+    Args:
+      network: what learns.
+      config: how.
+      total_steps: length of the schedule of the learning rate.
+      grid: side length of the boards.
+      planes: what the network sees.
+      has_playable: whether it sees the playable cells.
+      has_reply: draw next plies for the network's reply head.
+    """
     optimizer = make_optimizer(config, total_steps=total_steps)
 
     def init(variables: Variables) -> LearnerState:
         return LearnerState(variables, optimizer.init(variables.params), jnp.zeros((), jnp.int32))
 
+    @jax.vmap
     def look(state: State) -> jax.Array:
         return observation.observe(state, grid=grid, planes=planes, has_playable=has_playable)
 
-    def loss_of(params: Any, stats: Any, states: State, policy: jax.Array, outcome: jax.Array):
-        output, stats = network.evaluate_batch(Variables(params, stats), jax.vmap(look)(states))
-        logits = jax.vmap(slot_logits)(output.policy, states)
-        policy_loss = optax.safe_softmax_cross_entropy(logits, policy).mean()
-        value_loss = jnp.square(output.value - outcome).mean()
-        agrees = (logits.argmax(axis=-1) == policy.argmax(axis=-1)).mean()
-        loss = policy_loss + config.value_weight * value_loss
-        return loss, (stats, policy_loss, value_loss, agrees)
+    def loss_of(params: Any, stats: Any, lesson: Lesson) -> tuple[jax.Array, tuple[Any, Losses]]:
+        output, stats = network.evaluate_batch(Variables(params, stats), look(lesson.states))
+        found = losses(output, lesson, config.weights)
+        return found.loss, (stats, found)
+
+    def update(
+        state: LearnerState, sample: Sample, key: jax.Array
+    ) -> tuple[LearnerState, StepMetrics]:
+        turn = jax.random.randint(key, sample.policy.shape[:1], 0, NUM_SYMMETRIES)
+        lesson = lesson_of(sample, turn, grid=grid)
+        params, stats = state.variables
+        (_, (stats, found)), gradient = jax.value_and_grad(loss_of, has_aux=True)(
+            params, stats, lesson
+        )
+        updates, optimizer_state = optimizer.update(gradient, state.optimizer, params)
+        params = optax.apply_updates(params, updates)
+        metrics = StepMetrics(found, optax.tree.norm(gradient))
+        return LearnerState(Variables(params, stats), optimizer_state, state.step + 1), metrics
 
     def step(
         state: LearnerState, ring: Ring, variant: Variant, key: jax.Array
-    ) -> tuple[LearnerState, LossMetrics]:
+    ) -> tuple[LearnerState, StepMetrics]:
         draw_key, turn_key = jax.random.split(key)
-        sample = draw(ring, variant, draw_key, size=config.batch)
-        turn = jax.random.randint(turn_key, (config.batch,), 0, NUM_SYMMETRIES)
-        states, policy = jax.vmap(lambda s, g: turn_sample(s, g, grid=grid))(sample, turn)
-        params, stats = state.variables
-        (loss, (stats, policy_loss, value_loss, agrees)), gradient = jax.value_and_grad(
-            loss_of, has_aux=True
-        )(params, stats, states, policy, sample.outcome)
-        updates, optimizer_state = optimizer.update(gradient, state.optimizer, params)
-        params = optax.apply_updates(params, updates)
-        norm = optax.tree.norm(gradient)
-        metrics = LossMetrics(loss, policy_loss, value_loss, agrees, norm)
-        return LearnerState(Variables(params, stats), optimizer_state, state.step + 1), metrics
+        sample = draw(ring, variant, draw_key, size=config.batch, has_reply=has_reply)
+        return update(state, sample, turn_key)
 
-    return Learner(init, step)
+    def judge(variables: Variables, sample: Sample) -> Losses:
+        lesson = lesson_of(sample, jnp.zeros(sample.policy.shape[:1], jnp.int32), grid=grid)
+        output = network.evaluate(variables, look(lesson.states))
+        return losses(output, lesson, config.weights)
 
-
-def turn_sample(sample: Sample, turn: jax.Array, *, grid: int) -> tuple[State, jax.Array]:
-    """One sample under a symmetry: its state, and its policy as float32[A]."""
-    chex.assert_rank(sample.policy, 1)
-    state = State(sample.variant, sample.position)
-    in_setup = actions.in_setup(*state)
-    size = sample.variant.size
-    policy = symmetry.turn_policy(
-        sample.policy.astype(jnp.float32), turn, in_setup, size, grid=grid
-    )
-    return symmetry.turn_state(state, turn, grid=grid), policy
+    return Learner(init, step, update, judge)
 
 
 def make_optimizer(config: LearnerConfig, *, total_steps: int) -> optax.GradientTransformation:

@@ -1,9 +1,5 @@
 """The run: self-play, replay, learn, evaluate, save, again."""
 
-import contextlib
-import os
-import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +9,7 @@ from train import checkpoint, replay, roster
 from train.arena import MatchResult, play_match
 from train.config import RunConfig, config_to_dict
 from train.host import fetch
+from train.interrupts import interrupts
 from train.iteration import Programs, RunState, make_programs, run_iteration
 from train.metrics import Display, MetricsWriter, match_record, match_table
 from train.players import Player
@@ -26,9 +23,6 @@ from train.rundir import (
     write_json,
 )
 from wallgo_jax import render
-
-_STDOUT = 1
-_STOPPING = "stopping: this iteration is finished and saved first (Ctrl-C again to drop it)\n"
 
 
 def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
@@ -62,11 +56,11 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     store = checkpoint.Store(directory, keep=config.checkpoint.keep)
     try:
         with display:
-            with _interrupts() as interrupted:
+            with interrupts() as interrupted:
                 for iteration in range(done, config.iterations):
                     state, row = run_iteration(config, programs, state, iteration)
                     done = iteration + 1
-                    if _is_due(done, config.evaluation.every) and done < config.iterations:
+                    if _has_match(config, done):
                         row |= _short_match(config, state, done, display)
                     is_last = done == config.iterations or interrupted()
                     writer.write(row)
@@ -81,7 +75,8 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
                 display.say(f"saved after iteration {done}; the same command with --resume goes on")
                 return False
             _write_game(config, programs, state, directory)
-            _final_evaluation(config, state, directory, display)
+            if config.evaluation.opponents:
+                _final_evaluation(config, state, directory, display)
         return True
     finally:
         store.close()
@@ -90,6 +85,11 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
 
 def _is_due(done: int, every: int) -> bool:
     return every > 0 and done % every == 0
+
+
+def _has_match(config: RunConfig, done: int) -> bool:
+    is_due = _is_due(done, config.evaluation.every) and done < config.iterations
+    return is_due and bool(config.evaluation.opponents)
 
 
 def _player(config: RunConfig, state: RunState) -> Player:
@@ -154,23 +154,3 @@ def _write_game(config: RunConfig, programs: Programs, state: RunState, director
     if game:
         text = render.game_text(config.game, game)
         (directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a question to ask; a second Ctrl-C stops at once."""
-    seen: list[int] = []
-
-    def note(signum: int, frame: Any) -> None:
-        if seen and signum == signal.SIGINT:
-            raise KeyboardInterrupt
-        seen.append(signum)
-        # Not print: the signal may have come in the middle of one.
-        os.write(_STDOUT, _STOPPING.encode())
-
-    before = {name: signal.signal(name, note) for name in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(seen)
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)

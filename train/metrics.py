@@ -110,11 +110,17 @@ class Display:
 
 def describe(row: Mapping[str, Any]) -> str:
     """The figures of a row in short."""
-    parts = [f"{row['games_per_second']:.1f} games/s", f"{row['positions_per_second']:.0f} pos/s"]
+    parts = [f"{row['positions_per_second']:.0f} pos/s"]
+    if "games_per_second" in row:
+        parts.insert(0, f"{row['games_per_second']:.1f} games/s")
     if row.get("policy_loss") is not None:
         parts.append(f"policy {row['policy_loss']:.3f}")
         parts.append(f"value {row['value_loss']:.3f}")
-    parts.append(f"entropy {row['policy_entropy']:.2f}")
+    for name in ("policy", "value", "ownership"):
+        if row.get(f"validation_{name}_loss") is not None:
+            parts.append(f"held back {name} {row[f'validation_{name}_loss']:.3f}")
+    if row.get("policy_entropy") is not None:
+        parts.append(f"entropy {row['policy_entropy']:.2f}")
     if row.get("mean_length") is not None:
         parts.append(f"{row['mean_length']:.1f} plies")
     return " · ".join(parts)

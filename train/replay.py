@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.host import fetch
-from train.targets import outcomes
-from wallgo_jax.game import actions, referee
+from train.targets import Ending, endings
+from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State, Variant
 
 
@@ -26,7 +26,7 @@ class Plies(NamedTuple):
     position: Position  # before the ply
     slot: jax.Array  # int16[...], what was played
     policy: jax.Array  # float16[..., A], the search's improved policy
-    rewards: jax.Array  # float32[..., P], paid by the ply
+    paid: Ending  # what the ply's end of the game came to
     terminated: jax.Array  # bool[...], whether the ply ended its game
 
 
@@ -34,10 +34,18 @@ class Ring(NamedTuple):
     """The newest R rows."""
 
     plies: Plies  # [R, B]
-    outcome: jax.Array  # float32[R, B], final reward of the player to move
+    ending: Ending  # [R, B], what the ply's game came to
     written: jax.Array  # int32, rows ever written
     first: jax.Array  # int32, age order: first row to draw from
     ready: jax.Array  # int32, how many rows to draw from
+
+
+class Reply(NamedTuple):
+    """The ply after a sample's: leading axis [N]."""
+
+    position: Position
+    policy: jax.Array  # float16[N, A]
+    exists: jax.Array  # bool[N], whether there is one: its other fields are junk if not
 
 
 class Sample(NamedTuple):
@@ -46,14 +54,15 @@ class Sample(NamedTuple):
     variant: Variant
     position: Position
     policy: jax.Array  # float16[N, A]
-    outcome: jax.Array  # float32[N]
+    ending: Ending
+    reply: Reply | None  # only where asked for
 
 
 def make_ring(rows: int, like: Plies) -> Ring:
     """An empty ring whose rows look like those of `like` ([T, B] arrays or their shapes)."""
     plies = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[1:]), x.dtype), like)
-    outcome = jnp.zeros(plies.terminated.shape, jnp.float32)
-    return Ring(plies, outcome, *(jnp.zeros((), jnp.int32) for _ in range(3)))
+    ending = jax.tree.map(jnp.copy, plies.paid)
+    return Ring(plies, ending, *(jnp.zeros((), jnp.int32) for _ in range(3)))
 
 
 def append(ring: Ring, plies: Plies) -> Ring:
@@ -61,7 +70,7 @@ def append(ring: Ring, plies: Plies) -> Ring:
 
     R must be a multiple of T.
     """
-    rows = ring.outcome.shape[0]
+    rows = ring.plies.terminated.shape[0]
     length = plies.terminated.shape[0]
     place = ring.written % rows
     stored = jax.tree.map(
@@ -71,29 +80,32 @@ def append(ring: Ring, plies: Plies) -> Ring:
     )
     written = ring.written + length
     oldest = written % rows
-    outcome, known = outcomes(
-        jnp.roll(stored.rewards, -oldest, axis=0), jnp.roll(stored.terminated, -oldest, axis=0)
+    in_order = jax.tree.map(
+        lambda x: jnp.roll(x, -oldest, axis=0), (stored.paid, stored.terminated)
     )
-    player = jnp.roll(stored.position.player, -oldest, axis=0)
+    ending, known = endings(*in_order)
     whole = known.all(axis=1)
     filled = jnp.minimum(written, rows)
     return Ring(
         plies=stored,
-        outcome=jnp.roll(referee.reward_of(outcome, player), oldest, axis=0),
+        ending=jax.tree.map(lambda x: jnp.roll(x, oldest, axis=0), ending),
         written=written,
         first=rows - filled,
         ready=jnp.maximum(whole.sum() - (rows - filled), 0).astype(jnp.int32),
     )
 
 
-def draw(ring: Ring, variant: Variant, key: jax.Array, *, size: int) -> Sample:
+def draw(
+    ring: Ring, variant: Variant, key: jax.Array, *, size: int, has_reply: bool = False
+) -> Sample:
     """`size` plies with replacement, uniform over the rows to draw from and the boards.
 
     Args:
       variant: [B], the rules that each board plays.
+      has_reply: draw the next ply of each as well.
     """
     row_key, board_key = jax.random.split(key)
-    rows, boards = ring.outcome.shape
+    rows, boards = ring.plies.terminated.shape
     age = ring.first + jax.random.randint(row_key, (size,), 0, jnp.maximum(ring.ready, 1))
     row = (ring.written + age) % rows
     board = jax.random.randint(board_key, (size,), 0, boards)
@@ -101,7 +113,19 @@ def draw(ring: Ring, variant: Variant, key: jax.Array, *, size: int) -> Sample:
         variant=jax.tree.map(lambda x: x[board], variant),
         position=jax.tree.map(lambda x: x[row, board], ring.plies.position),
         policy=ring.plies.policy[row, board],
-        outcome=ring.outcome[row, board],
+        ending=jax.tree.map(lambda x: x[row, board], ring.ending),
+        reply=_reply(ring.plies, row, board) if has_reply else None,
+    )
+
+
+def _reply(plies: Plies, row: jax.Array, board: jax.Array) -> Reply:
+    """The plies after those of the given rows and boards. A row that is drawn from and does not
+    end a game is never the newest: the next row is the game's next ply."""
+    after = (row + 1) % plies.terminated.shape[0]
+    return Reply(
+        position=jax.tree.map(lambda x: x[after, board], plies.position),
+        policy=plies.policy[after, board],
+        exists=~plies.terminated[row, board],
     )
 
 

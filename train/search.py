@@ -4,11 +4,14 @@ After Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning wi
 2022). The tree holds positions, not observations or public masks: planes and legal slots are worked
 out when a node is made, and the variant, the same at every node, stays outside.
 
-A value belongs to the player to move where it is read. So a child's value counts positive for its
-parent when the same player moves again (two placements running, Red's first move after setup, a
-skipped opponent) and negative when the turn passes.
+The tree has two sides: the player to move at the root, and all others, who are taken to play
+against it (the paranoid tree of games of more than two players, Sturtevant and Korf, "On Pruning
+Techniques for Multi-Player Games", 2000; with two players, the game itself). A value belongs to the
+side to move where it is read, and is read off the root player's share. So a child's value counts
+positive for its parent when the same side moves again (two placements running, Red's first move
+after setup, a skipped opponent) and negative when the turn passes between the sides.
 
-B boards, A slots.
+B boards, A slots, P players.
 """
 
 import dataclasses
@@ -25,7 +28,7 @@ from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import Position, State, Variant
 
-SAME_PLAYER, OTHER_PLAYER, GAME_OVER = 1.0, -1.0, 0.0
+SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
 """Discounts of a step, by who moves after it."""
 
 
@@ -50,7 +53,7 @@ class Judgement(NamedTuple):
     """What an evaluator says of a batch of states."""
 
     logits: jax.Array  # float32[B, A], MASKED at illegal slots
-    value: jax.Array  # float32[B], expected reward of the player to move
+    value: jax.Array  # float32[B, P], expected reward of each player, the one to move first
 
 
 Evaluator = Callable[[Any, State], Judgement]
@@ -97,11 +100,11 @@ def make_search(
         root = evaluate(variables, states)
         legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
         outcome = mctx.gumbel_muzero_policy(
-            params=(variables, states.variant),
+            params=(variables, states.variant, states.position.player),
             rng_key=key,
             root=mctx.RootFnOutput(
                 prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
-                value=root.value,  # pyright: ignore[reportCallIssue]
+                value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
                 embedding=states.position,  # pyright: ignore[reportCallIssue]
             ),
             recurrent_fn=make_recurrent_fn(evaluate, grid=grid),
@@ -122,26 +125,39 @@ def make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
     """mctx's model of the game: the exact rules, judged by the evaluator."""
 
     def recurrent(
-        params: tuple[Any, Variant], key: jax.Array, slot: jax.Array, position: Position
+        params: tuple[Any, Variant, jax.Array], key: jax.Array, slot: jax.Array, position: Position
     ) -> tuple[Any, Position]:
         del key
-        variables, variant = params
+        variables, variant, root = params
         states, rewards = jax.vmap(lambda state, s: referee.play(state, s, grid=grid))(
             State(variant, position), slot
         )
+        after = states.position
         judgement = evaluate(variables, states)
+        share = value_of(judgement.value, after.player, root) * side_of(after.player, root)
         output = mctx.RecurrentFnOutput(
-            reward=referee.reward_of(rewards, position.player),  # pyright: ignore[reportCallIssue]
-            discount=discount_of(position.player, states.position),  # pyright: ignore[reportCallIssue]
+            reward=referee.reward_of(rewards, root) * side_of(position.player, root),  # pyright: ignore[reportCallIssue]
+            discount=discount_of(position.player, after, root),  # pyright: ignore[reportCallIssue]
             prior_logits=judgement.logits,  # pyright: ignore[reportCallIssue]
-            value=jnp.where(states.position.terminated, 0.0, judgement.value),  # pyright: ignore[reportCallIssue]
+            value=jnp.where(after.terminated, 0.0, share),  # pyright: ignore[reportCallIssue]
         )
-        return output, states.position
+        return output, after
 
     return recurrent
 
 
-def discount_of(mover: jax.Array, after: Position) -> jax.Array:
-    """float32[B]: how a value after the step counts for who made it."""
-    sign = jnp.where(after.player == mover, SAME_PLAYER, OTHER_PLAYER)
-    return jnp.where(after.terminated, GAME_OVER, sign)
+def value_of(value: jax.Array, mover: jax.Array, player: jax.Array) -> jax.Array:
+    """float32[B]: one player's share of float32[B, P] values, which begin with the mover's."""
+    players = value.shape[1]
+    return referee.reward_of(value, (player - mover) % players)
+
+
+def side_of(player: jax.Array, root: jax.Array) -> jax.Array:
+    """float32[B]: 1 where a player is the root's, -1 where it is one of the others."""
+    return jnp.where(player == root, 1.0, -1.0)
+
+
+def discount_of(mover: jax.Array, after: Position, root: jax.Array) -> jax.Array:
+    """float32[B]: how a value after the step counts for the side that made it."""
+    same = (after.player == root) == (mover == root)
+    return jnp.where(after.terminated, GAME_OVER, jnp.where(same, SAME_SIDE, OTHER_SIDE))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from train.replay import Plies
 from train.search import SearchResult
+from train.targets import Ending
 from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
 
@@ -67,7 +68,7 @@ def make_selfplay(
                 position=position,
                 slot=found.slot.astype(jnp.int16),
                 policy=found.policy.astype(POLICY_DTYPE),
-                rewards=rewards,
+                paid=_paid(after, rewards, grid=grid),
                 terminated=over,
             )
             fresh = jax.vmap(referee.restart_if_over)(after)
@@ -79,13 +80,22 @@ def make_selfplay(
             games=made.terminated.sum().astype(jnp.float32),
             positions=jnp.float32(entropy.size),
             length=lengths.sum().astype(jnp.float32),
-            red_wins=(made.rewards[..., 0] > 0).sum().astype(jnp.float32),
-            draws=(made.terminated & (made.rewards == 0).all(axis=-1)).sum().astype(jnp.float32),
+            red_wins=(made.paid.rewards[..., 0] > 0).sum().astype(jnp.float32),
+            draws=(made.terminated & (made.paid.rewards == 0).all(axis=-1))
+            .sum()
+            .astype(jnp.float32),
             entropy=entropy.sum(),
         )
         return boards, made, metrics
 
     return selfplay
+
+
+def _paid(after: State, rewards: jax.Array, *, grid: int) -> Ending:
+    """What the plies that led to `after` [B] ended their games with."""
+    owned = jax.vmap(lambda state: referee.owned_cells(state, grid=grid))(after)
+    over = after.position.terminated[:, None, None]
+    return Ending(rewards, jnp.where(over, owned, jnp.uint32(0)))
 
 
 def _entropy(policy: jax.Array) -> jax.Array:

@@ -152,7 +152,7 @@ def _parse_rules(header: Mapping[str, _Line]) -> Rules:
         if value.startswith("{"):
             return Rules.from_dict(json.loads(value))
         return rules_lib.named(value)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"line {number}: rules are not JSON: {error}") from None
     except ValueError as error:
         raise ValueError(f"line {number}: {error}") from None
@@ -168,7 +168,7 @@ def _parse_grid(header: Mapping[str, _Line], rules: Rules) -> int:
 
 
 def _parse_turn(header: Mapping[str, _Line], rules: Rules, placements: int) -> int:
-    in_setup = placements < len(rules.order)
+    in_setup = 0 <= placements < len(rules.order)
     if "turn" not in header:
         if in_setup:
             return rules.order[placements]

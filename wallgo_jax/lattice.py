@@ -127,7 +127,8 @@ def parse(board: Sequence[tuple[int, str]]) -> Drawing:
         number, line = _framed(board[3 + 2 * row], left, size, "+")
         for column in range(size if row < size - 1 else 0):
             at, name = left + 1 + _PITCH * column, f"line {number}: {COLUMNS[column]}{row + 1}"
-            drawn = line[at : at + 3].strip().strip("="), f"{name}, lower side"
+            text = line[at : at + 3].strip()
+            drawn = text.strip("=") or text, f"{name}, lower side"
             walls += [DrawnWall(HORIZONTAL, row, column, b) for b in _parse_wall(*drawn)]
     return Drawing(size, tuple(stones), tuple(sorted(walls)))
 

@@ -16,6 +16,8 @@ from wallgo_jax.notation import COLOURS, Spoken
 from wallgo_jax.objection import objection
 from wallgo_jax.scene import read
 
+_NO_ACTION = -1
+
 
 class Game(NamedTuple):
     """A game or its beginning: T actions and the T + 1 positions around them.
@@ -60,7 +62,9 @@ def play_spoken(rules: Rules, moves: Sequence[Spoken], *, grid: int | None = Non
         mover = int(before.position.player)
         if player is not None and player != mover and not before.position.terminated:
             raise ValueError(f"ply {ply}: {COLOURS[mover]} is to move, not {COLOURS[player]}")
-        after, rewards, legal = jax.device_get(_step(before, np.int32(action), grid=grid))
+        # An id may be any number; those beyond int32 are as little allowed as `_NO_ACTION`.
+        played = np.int32(action if 0 <= action < actions_lib.num_actions(grid) else _NO_ACTION)
+        after, rewards, legal = jax.device_get(_step(before, played, grid=grid))
         if not legal:
             raise ValueError(f"ply {ply}: {objection(read(before), action)}")
         states.append(after)

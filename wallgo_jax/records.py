@@ -58,6 +58,9 @@ class Record:
                     raise ValueError(f"{key}: entry {place} is {entry!r}, not {_WORDS[key]}")
             object.__setattr__(self, key, tuple(value))
         self._check_lengths()
+        version = self.env_version
+        if version is not None and not (isinstance(version, str) and version.isprintable()):
+            raise ValueError(f"env_version: {version!r} is not a version")
         if self.grid is not None and (
             not isinstance(self.grid, int) or not self.rules.size <= self.grid <= MAX_GRID
         ):
@@ -165,7 +168,7 @@ def from_json(line: str) -> Record:
     """
     try:
         fields = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
@@ -179,8 +182,10 @@ def from_json(line: str) -> Record:
 
 def _rules(fields: dict[str, Any]) -> Rules:
     name, rules = fields["variant"], fields.get("rules")
+    if not isinstance(name, str):
+        raise ValueError(f"variant: {name!r} is not a name")
     if rules is None:
-        if name == _CUSTOM or not isinstance(name, str):
+        if name == _CUSTOM:
             raise ValueError(f"variant: {name!r} needs the key 'rules'")
         return rules_lib.named(name)
     if not isinstance(rules, dict):

@@ -116,7 +116,7 @@ def read_rules(name: str) -> Rules:
     with _naming(name):
         try:
             return Rules.from_dict(json.loads(Path(name).read_text(encoding="utf-8")))
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError(f"not JSON: {error}") from None
 
 
@@ -126,7 +126,7 @@ def _text_of(source: str) -> tuple[str | None, str]:
         return sys.stdin.read(), "standard input"
     if source in PRESETS:
         return None, source
-    if Path(source).is_file():
+    if _is_file(source):
         with _naming(source):
             return _read_file(Path(source)), source
     if _CODE.fullmatch(source):
@@ -136,6 +136,13 @@ def _text_of(source: str) -> tuple[str | None, str]:
     raise ValueError(
         f"{source!r} is no file, preset, HKOI code or move; presets: {', '.join(PRESETS)}"
     )
+
+
+def _is_file(source: str) -> bool:
+    try:
+        return Path(source).is_file()
+    except OSError:  # Moves written down are soon longer than a file's name may be.
+        return False
 
 
 def _read_file(path: Path) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.train import tiny
 from train import checkpoint, loop, roster
-from train.checkpoint import RESUME, WEIGHTS, Store, read_meta, read_run, read_weights
+from train.checkpoint import FORMAT, RESUME, WEIGHTS, Store, read_meta, read_run, read_weights
 from train.config import config_to_dict
 from train.errors import UsageError
 from train.loop import RunState
@@ -108,7 +108,7 @@ def test_checkpoint_of_other_devices(damaged, saved, fresh):
 
 @pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
 def test_meta_says_what_it_is(saved, kind):
-    meta = {"format": 1, "env_version": VERSION, "iteration": 7, "config": CONFIG}
+    meta = {"format": FORMAT, "env_version": VERSION, "iteration": 7, "config": CONFIG}
     assert read_meta(saved[0], kind) == meta
 
 
@@ -197,7 +197,7 @@ def test_damaged_meta(damaged, damage):
 )
 def test_other_format(damaged, meta, found):
     (damaged / WEIGHTS / "7" / "meta" / "metadata").write_text(json.dumps(meta))
-    expected = f"{damaged}/checkpoints/7: format {found}, this program reads 1"
+    expected = f"{damaged}/checkpoints/7: format {found}, this program reads {FORMAT}"
     assert complaint(read_meta, damaged, WEIGHTS) == expected
 
 
@@ -217,12 +217,12 @@ def test_file_in_place_of_a_checkpoint(tmp_path, fresh):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("--network.width=16", "float32[8] for batch_stats.blocks.0.norm1.mean, where float32[16]"),
-        ("--network.blocks=2R", "nothing for batch_stats.blocks.1.norm1.mean, where float32[8]"),
-        ("--network.blocks=T", "float32[8] for batch_stats.blocks.0.norm1.mean, where nothing"),
+        ("--network.width=16", "float32[8] for batch_stats.blocks.0.norm1.norm.mean, where float32[16]"),
+        ("--network.blocks=2R", "nothing for batch_stats.blocks.1.norm1.norm.mean, where float32[8]"),
+        ("--network.blocks=T", "float32[8] for batch_stats.blocks.0.norm1.norm.mean, where nothing"),
         (
             "--network.planes=BT",
-            "float32[3, 3, 8, 8] for params.stem.kernel, where float32[3, 3, 11",
+            "float32[3, 3, 8, 8] for params.stem.conv.kernel, where float32[3, 3, 11",
         ),
     ],
 )

@@ -20,7 +20,8 @@ from tensorboardX.proto.event_pb2 import Event
 from tests.reference.referee import Game
 from tests.train import tiny
 from train import iteration, loop
-from train.__main__ import EXIT_INTERRUPTED, EXIT_USAGE, main
+from train.__main__ import main
+from train.commands import EXIT_INTERRUPTED, EXIT_USAGE
 from train.arena import wilson_interval
 from train.config import RunConfig, config_to_dict
 from wallgo_jax.notation import parse_moves
@@ -400,7 +401,7 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
 
 
 def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
-    monkeypatch.setattr(iteration, "_means", lambda losses: {"loss": float("nan")})
+    monkeypatch.setattr(iteration, "means_of", lambda losses: {"loss": float("nan")})
     said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
     assert complaint(said).startswith("iteration 7: the loss is nan; the last checkpoint is good")
     assert [path.name for path in (copy / "tiny" / "resume").iterdir()] == ["6"]

@@ -18,6 +18,7 @@ from train.config import (
 )
 from train.errors import UsageError
 from train.learner import LearnerConfig
+from train.losses import LossWeights
 from train.network import NetworkConfig
 from train.search import SearchConfig
 from train.selfplay import SelfPlayConfig
@@ -36,7 +37,12 @@ blocks = "2R1T"
 width = 16
 heads = 2
 mlp_ratio = 1.5
+norm = "layer"
 value_width = 24
+value = "wdl"
+ownership = false
+margin = true
+reply = true
 planes = "BTRH"
 mover_first = false
 dtype = "bfloat16"
@@ -60,7 +66,13 @@ final_rate = 0.25
 warmup = 3
 weight_decay = 0.125
 clip = 2
-value_weight = 0.75
+
+[learner.weights]
+policy = 1.5
+value = 0.75
+ownership = 0.0
+margin = 0.5
+reply = 0.25
 
 [evaluation]
 every = 0
@@ -81,11 +93,13 @@ FULL_CONFIG = RunConfig(
     seed=11,
     iterations=12,
     rules="hkoi",
-    network=NetworkConfig("2R1T", 16, 2, 1.5, 24, "BTRH", False, "bfloat16"),
+    network=NetworkConfig(
+        "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
+    ),
     search=SearchConfig(5, 4),
     selfplay=SelfPlayConfig(6, 7),
     replay=ReplayConfig(8),
-    learner=LearnerConfig(9, 10, 0.5, 0.25, 3, 0.125, 2.0, 0.75),
+    learner=LearnerConfig(9, 10, 0.5, 0.25, 3, 0.125, 2.0, LossWeights(1.5, 0.75, 0.0, 0.5, 0.25)),
     evaluation=EvaluationConfig(0, ("greedy", "net:runs/old"), 14, 16, 18, 19, 20),
     checkpoint=CheckpointConfig(21, 22),
 )
@@ -229,11 +243,14 @@ def test_override_changes_nothing_else():
         (["--replay.positions", "0"], "replay: positions must be at least 1"),
         (["--learner.batch", "0"], "learner: batch and steps must be at least 1"),
         (["--learner.learning_rate", "0"], "learner: learning_rate and clip must be positive"),
-        (["--learner.weight_decay", "-1"], "the weights not negative"),
+        (["--learner.weight_decay", "-1"], "weight_decay not negative"),
+        (["--learner.weights.value", "-1"], "value must be a number from 0 on"),
+        (["--learner.weights.valu", "1"], "did you mean learner.weights.value?"),
+        (["--network.norm", "group"], "network: norm 'group' is not one of batch, layer, none"),
+        (["--network.value", "q"], "network: value 'q' is not one of scalar, wdl"),
         (["--evaluation.games", "5"], "evaluation: games, final_games and batch must be even"),
         (["--evaluation.batch", "0"], "evaluation: games, final_games and batch must be even"),
         (["--evaluation.every", "-1"], "evaluation: every and opening_plies must not be negative"),
-        (["--evaluation.opponents", "[]"], "evaluation: opponents must name at least one player"),
         (["--checkpoint.keep", "0"], "checkpoint: every and keep must be at least 1"),
         # Rules.
         (["--rules", "wallzero"], "rules: unknown preset 'wallzero'; known presets: wallzero-4"),
@@ -243,8 +260,14 @@ def test_override_changes_nothing_else():
         (["--rules.order", "[0, 0]"], "rules: start and order give player 0 2 stones, not 1"),
         (["--rules.order", "5"], "rules.order: Input should be a valid tuple (got 5)"),
         (["--rules.tie", '["coin"]'], "rules: tie has 'coin', not one of region, mover_loses"),
-        (["--rules", "playwallgo-3p"], "rules: training is for two players so far; choose two-pl"),
-        (["--rules.players", "3", "--rules.order", "[0, 1, 2]"], "is for two players so far"),
+        (
+            ["--rules", "playwallgo-3p"],
+            "evaluation.opponents: matches are between two players; for",
+        ),
+        (
+            ["--rules.players", "3", "--rules.order", "[0, 1, 2]"],
+            "for rules of 3 players it must be",
+        ),
     ],
 )
 def test_wrong_overrides(words, expected):

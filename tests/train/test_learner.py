@@ -6,8 +6,9 @@ import numpy as np
 import optax
 import pytest
 
-from train.learner import LearnerConfig, make_learner, make_optimizer, turn_sample
+from train.learner import LearnerConfig, make_learner, make_optimizer
 from train.loop import make_programs
+from train.losses import LossWeights, lesson_of
 from train.network import MASKED, NetworkConfig, make_network, slot_logits
 from train.replay import Sample, draw
 from train.roster import network_for
@@ -43,8 +44,9 @@ def test_turned_samples_stay_samples(samples: Sample):
     """Under every symmetry the policy's mass stays on legal slots, and moves with them."""
     for symmetry in range(8):
         turn = jnp.full(64, symmetry)
-        states, policy = jax.jit(jax.vmap(lambda s, g: turn_sample(s, g, grid=4)))(samples, turn)
-        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(states)
+        lesson = jax.jit(lesson_of, static_argnames="grid")(samples, turn, grid=4)
+        policy = lesson.policy
+        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(lesson.states)
         assert bool((jnp.where(legal, 0.0, policy) == 0).all())
         np.testing.assert_allclose(
             np.sort(policy, axis=1), np.sort(samples.policy.astype(jnp.float32), axis=1)
@@ -57,7 +59,9 @@ def test_the_loss_is_the_stated_one(ring):
     """Against NumPy, on the untrained network: every slot even, every value 0."""
     filled, variant = ring
     network = make_network(NetworkConfig(width=8), observation.channels("BTR", 2))
-    config = LearnerConfig(batch=256, steps=1, warmup=0, value_weight=0.5)
+    config = LearnerConfig(
+        batch=256, steps=1, warmup=0, weights=LossWeights(value=0.5, ownership=0.25)
+    )
     learner = make_learner(network, config, total_steps=10, **VIEW)
     state = learner.init(network.init(jax.random.key(0)))
     _, metrics = jax.jit(learner.step)(state, filled, variant, jax.random.key(4))
@@ -70,10 +74,13 @@ def test_the_loss_is_the_stated_one(ring):
     )
     mass = np.asarray(sample.policy, np.float32).sum(axis=1)
     policy_loss = (mass * np.log(legal.sum(axis=1))).mean()
-    value_loss = (np.asarray(sample.outcome) ** 2).mean()
-    np.testing.assert_allclose(metrics.policy_loss, policy_loss, rtol=1e-4)
-    np.testing.assert_allclose(metrics.value_loss, value_loss, rtol=1e-5)
-    np.testing.assert_allclose(metrics.loss, policy_loss + 0.5 * value_loss, rtol=1e-4)
+    value_loss = (np.asarray(sample.ending.rewards) ** 2).mean()
+    found = metrics.losses
+    np.testing.assert_allclose(found.policy_loss, policy_loss, rtol=1e-4)
+    np.testing.assert_allclose(found.value_loss, value_loss, rtol=1e-5)
+    np.testing.assert_allclose(found.ownership_loss, np.log(3), rtol=1e-5)
+    total = policy_loss + 0.5 * value_loss + 0.25 * np.log(3)
+    np.testing.assert_allclose(found.loss, total, rtol=1e-4)
 
 
 def test_steps_learn_the_ring(ring):
@@ -87,27 +94,27 @@ def test_steps_learn_the_ring(ring):
     seen = []
     for key in jax.random.split(jax.random.key(5), 50):
         state, metrics = step(state, filled, variant, key)
-        seen.append((float(metrics.policy_loss), float(metrics.value_loss)))
+        found = metrics.losses
+        seen.append((found.policy_loss, found.value_loss, found.ownership_loss))
     first, last = np.mean(seen[:3], axis=0), np.mean(seen[-5:], axis=0)
     assert last[0] < first[0] - 0.1
     assert last[1] < 0.8 * first[1]
+    assert last[2] < np.log(3) - 0.05, (first, last, found)
     assert int(state.step) == 50
 
 
-def test_outcomes_belong_to_the_mover(ring):
-    """Every stored outcome, turned to Red's side, is what Red was paid at its game's end."""
+def test_every_ply_of_a_game_has_the_games_ending(ring):
     filled, _ = ring
-    played = np.asarray(filled.plies.position.player)[:48]
-    outcome = np.asarray(filled.outcome)[:48]
-    red_reward = np.where(played == 0, outcome, -outcome)
     ended = np.asarray(filled.plies.terminated)[:48]
-    rewards = np.asarray(filled.plies.rewards)[:48]
+    stored, paid = jax.tree.map(lambda x: np.asarray(x)[:48], (filled.ending, filled.plies.paid))
     for board in range(ended.shape[1]):
         start = 0
         for row in np.flatnonzero(ended[:, board]):
-            assert (red_reward[start : row + 1, board] == rewards[row, board, 0]).all()
+            for found, given in zip(stored, paid, strict=True):
+                assert (found[start : row + 1, board] == given[row, board]).all()
             start = row + 1
-    assert (np.abs(outcome[: int(filled.ready)]) == 1).any()
+    assert (np.abs(stored.rewards[: int(filled.ready)]) == 1).any()
+    assert stored.owned[: int(filled.ready)].any()
 
 
 def test_decay_spares_norms_and_biases():

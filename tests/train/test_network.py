@@ -1,5 +1,8 @@
 """Shapes, sizes, colours and counts of the network."""
 
+import dataclasses
+
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,17 +12,20 @@ from train.network import (
     MASKED,
     POLICY_PLANES,
     NetworkConfig,
+    census,
     count_parameters,
     make_network,
-    mover_first,
     slot_logits,
 )
+from train.network.restnet import mover_first
 from wallgo_jax import PRESETS, make, observation
 from wallgo_jax.game import actions, chance, referee
-from wallgo_jax.game.state import initial_state
+from wallgo_jax.game.state import State, initial_state
 
 CHANNELS = observation.channels("BTR", 2)
-SMALL = NetworkConfig(blocks="RT", width=8, heads=2, value_width=8)
+SMALL = NetworkConfig(
+    blocks="RT", width=8, heads=2, value_width=8, ownership=True, margin=True, reply=True
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +42,14 @@ def _jitted(config, channels):
 
 @pytest.fixture(scope="module")
 def variables(network):
+    return _shaken(network.init(jax.random.key(0)))
+
+
+def _shaken(fresh, scale: float = 0.1):
     """Weights away from zero everywhere, heads included."""
-    fresh = network.init(jax.random.key(0))
     leaves, tree = jax.tree.flatten(fresh.params)
     keys = jax.random.split(jax.random.key(1), len(leaves))
-    noisy = [x + 0.1 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
+    noisy = [x + scale * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
     return fresh._replace(params=jax.tree.unflatten(tree, noisy))
 
 
@@ -53,10 +62,11 @@ def _planes(key: int, size: int, batch: int = 4) -> jax.Array:
 
 
 def test_one_set_of_weights_runs_on_any_size(network, variables):
-    for size in (3, 7, 9):
+    for size in (3, 5, 7, 9):
         output = network.evaluate(variables, _planes(0, size))
         assert output.policy.shape == (4, size, size, POLICY_PLANES)
-        assert output.value.shape == (4,)
+        assert output.value.shape == (4, 2)
+        assert output.ownership.shape == (4, size, size, 3)
         assert output.policy.dtype == output.value.dtype == jnp.float32
         assert bool(jnp.isfinite(output.policy).all())
         assert bool((jnp.abs(output.value) <= 1).all())
@@ -66,14 +76,15 @@ def test_a_new_network_prefers_nothing(network):
     output = network.evaluate(network.init(jax.random.key(2)), _planes(3, 7))
     assert bool((output.policy == 0).all())
     assert bool((output.value == 0).all())
+    assert bool((output.ownership == 0).all() and (output.margin == 0).all())
+    assert bool((output.reply == 0).all())
 
 
 def test_evaluation_does_not_look_at_the_other_boards(network, variables):
     planes = _planes(4, 5, batch=6)
     together = network.evaluate(variables, planes)
     alone = network.evaluate(variables, planes[2:3])
-    np.testing.assert_allclose(together.policy[2:3], alone.policy, atol=1e-5)
-    np.testing.assert_allclose(together.value[2:3], alone.value, atol=1e-5)
+    chex.assert_trees_all_close(jax.tree.map(lambda x: x[2:3], together), alone, atol=1e-5)
 
 
 def test_learning_moves_the_running_statistics(network, variables):
@@ -89,8 +100,7 @@ def test_colours_exchanged_give_the_same_answer_to_the_mover(network, variables)
     order = np.array([CHANNELS.index(c._replace(player=swap[c.player])) for c in CHANNELS])
     other = planes[..., order]
     first, second = (network.evaluate(variables, x) for x in (planes, other))
-    np.testing.assert_allclose(first.policy, second.policy, atol=1e-5)
-    np.testing.assert_allclose(first.value, second.value, atol=1e-5)
+    chex.assert_trees_all_close(first, second, atol=1e-5)
     assert bool((planes != other).any())
 
 
@@ -108,21 +118,151 @@ def test_mover_first_leaves_red_and_turns_blue():
         )
 
 
-def test_padded_cells_do_not_count():
-    """A board in a larger grid: what stands in the rim changes nothing on the board."""
+@pytest.mark.parametrize(("blocks", "norm"), [("RT", "batch"), ("TR", "layer"), ("R", "none")])
+def test_padded_cells_do_not_count(blocks, norm):
+    """A board in a larger grid: neither the grid nor what stands in its rim changes what is said
+    of the board, nor, in learning, the statistics."""
     channels = observation.channels("BTR", 2, has_playable=True)
-    padded = _jitted(SMALL, channels)
-    weights = padded.init(jax.random.key(8))
-    weights = jax.tree.map(lambda x: x + 0.05, weights)
-    playable = jnp.zeros((2, 7, 7, 1), jnp.bool_).at[:, :5, :5].set(True)
-    planes = jnp.concatenate([jnp.pad(_planes(9, 5, batch=2), _RIM), playable], axis=-1)
-    small = jnp.concatenate([_planes(9, 5, batch=2), playable[:, :5, :5]], axis=-1)
-    large, alone = padded.evaluate(weights, planes), padded.evaluate(weights, small)
-    np.testing.assert_allclose(large.policy[:, :5, :5], alone.policy, atol=1e-4)
-    np.testing.assert_allclose(large.value, alone.value, atol=1e-5)
+    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm)
+    padded = _jitted(config, channels)
+    weights = _shaken(padded.init(jax.random.key(8)))
+    small = jnp.concatenate([_planes(9, 5), jnp.ones((4, 5, 5, 1), jnp.bool_)], axis=-1)
+    rim = ((0, 0), (0, 4), (0, 4), (0, 0))
+    large = jnp.pad(small, rim)
+    junk = jax.random.bernoulli(jax.random.key(1), 0.5, large[..., :-1].shape)
+    on_board = large[..., -1:]
+    dirty = jnp.concatenate([jnp.where(on_board, large[..., :-1], junk), on_board], axis=-1)
+    turn = jnp.array([c.kind == "turn" for c in channels])
+    dirty = jnp.where(turn, large, dirty)
+    for evaluate in (padded.evaluate, lambda v, x: padded.evaluate_batch(v, x)):
+        alone, clean, strewn = (
+            jax.tree.map(
+                lambda x: x[:, :5, :5] if x.ndim == 4 and x.shape[1] > 1 else x,
+                evaluate(weights, planes),
+            )
+            for planes in (small, large, dirty)
+        )
+        chex.assert_trees_all_close(clean, alone, atol=2e-5, rtol=1e-5)
+        chex.assert_trees_all_close(strewn, alone, atol=2e-5, rtol=1e-5)
 
 
-_RIM = ((0, 0), (0, 2), (0, 2), (0, 0))
+def test_learning_without_statistics_changes_none():
+    for norm in ("layer", "none"):
+        network = _jitted(dataclasses.replace(SMALL, norm=norm), CHANNELS)
+        weights = _shaken(network.init(jax.random.key(0)))
+        assert jax.tree.leaves(weights.batch_stats) == []
+        output, stats = network.evaluate_batch(weights, _planes(2, 5))
+        assert jax.tree.leaves(stats) == []
+        chex.assert_trees_all_close(output, network.evaluate(weights, _planes(2, 5)), atol=1e-5)
+
+
+def test_offsets_that_no_board_has_read_stay_zero():
+    """Learning on 5x5 moves the biases of offsets up to 4 cells; the others wait for a larger
+    board."""
+    config = dataclasses.replace(SMALL, blocks="T")
+    network = _jitted(config, CHANNELS)
+    weights = _shaken(network.init(jax.random.key(0)))
+
+    def total(params):
+        said, _ = network.evaluate_batch(weights._replace(params=params), _planes(1, 5))
+        return jnp.square(said.policy).sum() + said.value[:, 0].sum()
+
+    gradient = jax.grad(total)(weights.params)["blocks"][0]["offset_bias"]
+    span = gradient.shape[-1]
+    read = np.zeros((span, span), bool)
+    read[span // 2 - 4 : span // 2 + 5, span // 2 - 4 : span // 2 + 5] = True
+    assert (np.asarray(gradient)[:, ~read] == 0).all()
+    assert (np.asarray(gradient)[:, read] != 0).any(axis=0).all()
+
+
+def test_policy_has_no_mass_on_illegal_slots(network, variables):
+    rules = PRESETS["wallzero-4stone"]
+    state = initial_state(rules)
+    for ply in range(6):
+        planes = observation.observe(state, grid=7, planes="BTR")[None]
+        logits = slot_logits(network.evaluate(variables, planes).policy[0], state)
+        chances = np.asarray(jax.nn.softmax(logits))
+        legal = np.asarray(actions.legal_slots(state, grid=7))
+        assert (chances[~legal] == 0).all()
+        assert chances.sum() == pytest.approx(1.0, abs=1e-5)
+        bits = jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32)
+        slot = chance.choose_bit(bits, actions.legal_words(state, grid=7))
+        state, _ = referee.play(state, slot, grid=7)
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+@pytest.mark.parametrize("kind", ["scalar", "wdl"])
+def test_values_of_several_players(players, kind):
+    """One value a player, the mover first, within what a game can pay; renumbering the players
+    changes nothing."""
+    channels = observation.channels("BTR", players)
+    config = dataclasses.replace(SMALL, blocks="R", value=kind)
+    network = _jitted(config, channels)
+    weights = _shaken(network.init(jax.random.key(3)), scale=1.0)
+    planes = jax.random.bernoulli(jax.random.key(4), 0.4, (6, 5, 5, len(channels)))
+    mover = jnp.arange(6) % players
+    for player in range(players):
+        index = channels.index(observation.Channel("turn", player))
+        planes = planes.at[..., index].set((mover == player)[:, None, None])
+    output = network.evaluate(weights, planes)
+    assert output.value.shape == (6, players)
+    assert output.ownership.shape == (6, 5, 5, players + 1)
+    assert bool((jnp.abs(output.value) <= 1).all())
+    if players == 2 or kind == "wdl":
+        np.testing.assert_allclose(output.value.sum(axis=1), 0.0, atol=1e-5)
+    if kind == "wdl":
+        chances = np.asarray(jax.nn.softmax(output.result))
+        shares = np.full((players, players + 1), -1 / (players - 1))
+        np.fill_diagonal(shares, 1.0)
+        shares[:, -1] = 0.0
+        np.testing.assert_allclose(output.value, chances @ shares.T, atol=1e-5)
+    turned = [
+        channels.index(c if c.player is None else c._replace(player=(c.player - 1) % players))
+        for c in channels
+    ]
+    again = network.evaluate(weights, planes[..., np.array(turned)])
+    chex.assert_trees_all_close(again, output, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "norm"), [("20R", "batch"), ("20T", "layer"), ("R6(RRT)R", "none")]
+)
+def test_gradients_are_finite_at_depth_20(blocks, norm):
+    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm, value="wdl")
+    network = make_network(config, CHANNELS)
+    weights = _shaken(network.init(jax.random.key(0)), scale=0.05)
+
+    @jax.jit
+    def gradient_of(params):
+        def loss(params):
+            said, _ = network.evaluate_batch(weights._replace(params=params), _planes(0, 5))
+            return sum(jnp.square(x).mean() for x in jax.tree.leaves(said))
+
+        return jax.value_and_grad(loss)(params)
+
+    value, gradient = gradient_of(weights.params)
+    assert bool(jnp.isfinite(value))
+    leaves = jax.tree.leaves(gradient)
+    assert all(bool(jnp.isfinite(leaf).all()) for leaf in leaves)
+    assert float(max(jnp.abs(leaf).max() for leaf in leaves)) > 0
+
+
+def test_parts_make_the_whole():
+    for config in (SMALL, dataclasses.replace(SMALL, norm="none", value="wdl", reply=False)):
+        parts = census(config, CHANNELS, size=7)
+        shapes = make_network(config, CHANNELS).shapes
+        assert sum(part.parameters for part in parts) == count_parameters(shapes)
+
+
+def test_features_and_attention_are_those_of_the_trunk(network, variables):
+    planes = _planes(5, 7)
+    assert network.features(variables, planes).shape == (4, 7, 7, 8)
+    attention = network.attention(variables, planes)
+    assert attention.shape == (4, 1, 2, 49, 49)
+    np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
+    plain = make_network(dataclasses.replace(SMALL, blocks="R"), CHANNELS)
+    with pytest.raises(ValueError, match="without T blocks"):
+        plain.attention(plain.init(jax.random.key(0)), planes)
 
 
 @pytest.mark.parametrize(
@@ -163,13 +303,37 @@ def test_slots_are_gathered_at_the_stones():
 
 
 def test_bfloat16_keeps_float32_parameters_and_agrees():
+    """Over random positions, an R and a T block: slots' chances within 0.02, values within 0.05."""
     exact = _jitted(NetworkConfig(blocks="RT", width=16, dtype="float32"), CHANNELS)
     short = _jitted(NetworkConfig(blocks="RT", width=16, dtype="bfloat16"), CHANNELS)
-    weights = jax.tree.map(lambda x: x + 0.02, exact.init(jax.random.key(3)))
+    weights = _shaken(exact.init(jax.random.key(3)))
     assert {leaf.dtype for leaf in jax.tree.leaves(short.shapes)} == {jnp.dtype("float32")}
-    a, b = (net.evaluate(weights, _planes(11, 7)) for net in (exact, short))
-    np.testing.assert_allclose(a.policy, b.policy, atol=0.05, rtol=0.02)
+    states = _random_states(64)
+    planes = jax.vmap(lambda s: observation.observe(s, grid=7, planes="BTR"))(states)
+    a, b = (net.evaluate(weights, planes) for net in (exact, short))
+    first, second = (jax.nn.softmax(jax.vmap(slot_logits)(said.policy, states)) for said in (a, b))
+    assert {x.dtype for x in jax.tree.leaves(b)} == {jnp.dtype("float32")}
+    np.testing.assert_allclose(first, second, atol=0.02)
     np.testing.assert_allclose(a.value, b.value, atol=0.05)
+    assert float(jnp.abs(a.value).mean()) > 0.05
+    assert float(first.max()) > 0.1
+
+
+def _random_states(count: int) -> State:
+    """States [count] after 12 random plies."""
+    rules = PRESETS["wallzero-4stone"]
+    states = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), initial_state(rules)
+    )
+
+    @jax.vmap
+    def ply(state, bits):
+        slot = chance.choose_bit(bits, actions.legal_words(state, grid=7))
+        return referee.play(state, slot, grid=7)[0]
+
+    for key in jax.random.split(jax.random.key(7), 12):
+        states = jax.jit(ply)(states, jax.random.bits(key, (count,), jnp.uint32))
+    return states
 
 
 def test_bad_shapes_are_refused():

@@ -17,6 +17,7 @@ from tests.train import tiny
 from train import replay
 from train.replay import Plies
 from train.selfplay import first_boards, make_selfplay
+from train.targets import Ending, from_mover
 from wallgo_jax.game.state import Position
 
 ROWS, LENGTH, BOARDS = 12, 3, 4
@@ -51,7 +52,10 @@ def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Plies:
         ),
         slot=jnp.zeros(ended.shape, jnp.int16),
         policy=jnp.asarray(number.sum(axis=-1, keepdims=True) % 1000, jnp.float16),
-        rewards=jnp.asarray(rewards, jnp.float32),
+        paid=Ending(
+            rewards=jnp.asarray(rewards, jnp.float32),
+            owned=jnp.asarray(rewards > 0, jnp.uint32)[..., None],
+        ),
         terminated=jnp.asarray(ended),
     )
 
@@ -78,10 +82,15 @@ def fill(plies: Plies, *, rows: int, length: int) -> replay.Ring:
 
 def drawn(ring: replay.Ring, *, seeds: range = range(1)) -> tuple[np.ndarray, replay.Sample]:
     """Numbers [N, 2] of the plies drawn, 4000 a seed, and the sample."""
-    variant = fake_variant(ring.outcome.shape[1])
+    variant = fake_variant(ring.plies.terminated.shape[1])
     samples = [draw(ring, variant, jax.random.key(seed), size=4000) for seed in seeds]
     sample = jax.tree.map(lambda *x: np.concatenate(x), *samples)
     return sample.position.stones, sample
+
+
+def movers(sample: replay.Sample) -> jax.Array:
+    """[N]: the final rewards of the players to move."""
+    return jax.vmap(from_mover)(sample.ending.rewards, sample.position.player)[:, 0]
 
 
 def rows_ready(terminated: np.ndarray, rows: int) -> range:
@@ -182,7 +191,9 @@ def test_outcome_is_the_movers():
     plies = fake_plies(0, ended, player=player, rewards=np.tile(rewards, (1, 2, 1)))
     numbers, sample = drawn(fill(plies, rows=ROWS, length=LENGTH))
     assert len(np.unique(numbers, axis=0)) == ended.size
-    np.testing.assert_array_equal(sample.outcome, expected[tuple(numbers.T)])
+    np.testing.assert_array_equal(movers(sample), expected[tuple(numbers.T)])
+    # The territory goes with the rewards: here the winner's.
+    np.testing.assert_array_equal(sample.ending.owned[..., 0], sample.ending.rewards > 0)
 
 
 def test_outcome_survives_when_the_start_of_its_game_is_overwritten():
@@ -190,8 +201,26 @@ def test_outcome_survives_when_the_start_of_its_game_is_overwritten():
     ended[[1, ROWS + 4, 2 * ROWS - 1]] = 1
     rewards[ROWS + 4], rewards[-1] = (1, -1), (-1, 1)
     numbers, sample = drawn(fill(fake_plies(0, ended, rewards=rewards), rows=ROWS, length=LENGTH))
-    np.testing.assert_array_equal(sample.outcome, np.where(numbers[:, 0] <= ROWS + 4, 1, -1))
+    np.testing.assert_array_equal(movers(sample), np.where(numbers[:, 0] <= ROWS + 4, 1, -1))
     assert set(numbers[:, 0].tolist()) == set(range(ROWS, 2 * ROWS))
+
+
+def test_reply_is_the_next_ply_of_the_same_game():
+    rng = np.random.default_rng(3)
+    ended = rng.random((5 * LENGTH, BOARDS)) < 0.3
+    ended[-1] = 1
+    ring = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
+    sample = jax.jit(replay.draw, static_argnames=("size", "has_reply"))(
+        ring, fake_variant(BOARDS), jax.random.key(0), size=2000, has_reply=True
+    )
+    row, board = np.asarray(sample.position.stones).T
+    exists = np.asarray(sample.reply.exists)
+    np.testing.assert_array_equal(exists, ~ended[row, board])
+    following = np.stack([row + 1, board], axis=1)[exists]
+    np.testing.assert_array_equal(sample.reply.position.stones[exists], following)
+    np.testing.assert_array_equal(sample.reply.policy[exists, 0], following.sum(axis=1))
+    assert 0.2 < exists.mean() < 0.9
+    assert draw(ring, fake_variant(BOARDS), jax.random.key(0), size=4).reply is None
 
 
 def test_long_games_are_drawn_from_as_often_as_they_are_played():
@@ -231,7 +260,7 @@ def newest_whole_game(plies: Plies, rows: int) -> tuple[int, list[float]] | None
         for board in np.flatnonzero(plies.terminated[row]):
             length = int(plies.position.ply[row, board]) + 1
             if row + 1 - length >= max(played - rows, 0):
-                return length, plies.rewards[row, board].tolist()
+                return length, plies.paid.rewards[row, board].tolist()
     return None
 
 

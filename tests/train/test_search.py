@@ -36,7 +36,10 @@ def _even_judge(grid: int):
     def judge(variables, states: State) -> Judgement:
         del variables
         legal = jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states)
-        return Judgement(jnp.where(legal, 0.0, MASKED), jnp.zeros(legal.shape[0]))
+        return Judgement(
+            jnp.where(legal, 0.0, MASKED),
+            jnp.zeros((legal.shape[0], states.position.stones.shape[1])),
+        )
 
     return judge
 
@@ -46,7 +49,8 @@ def _partial_judge(grid: int, red_value: float):
 
     def judge(variables, states: State) -> Judgement:
         even = _even_judge(grid)(variables, states)
-        return even._replace(value=jnp.where(states.position.player == RED, red_value, -red_value))
+        mine = jnp.where(states.position.player == RED, red_value, -red_value)
+        return even._replace(value=jnp.stack([mine, -mine], axis=1))
 
     return judge
 
@@ -67,7 +71,7 @@ def test_discount_follows_who_moves_next(preset, signs):
         mover = state.position.player
         state = play(state, jnp.uint32(0x9E3779B9 * (ply + 1) % 2**32))
         after = jax.tree.map(lambda x: x[None], state.position)
-        assert float(discount_of(mover[None], after)[0]) == sign, f"ply {ply}"
+        assert float(discount_of(mover[None], after, mover[None])[0]) == sign, f"ply {ply}"
 
 
 def _random_ply(state: State, bits: jax.Array, *, grid: int) -> State:
@@ -80,7 +84,7 @@ def test_discount_is_zero_at_the_end_and_reward_is_the_movers():
     after, rewards = referee.play(state, jnp.int32(_WIN), grid=GRID)
     position = jax.tree.map(lambda x: x[None], after.position)
     assert bool(after.position.terminated)
-    assert float(discount_of(jnp.array([RED]), position)[0]) == 0.0
+    assert float(discount_of(jnp.array([RED]), position, jnp.array([RED]))[0]) == 0.0
     assert rewards.tolist() == [1.0, -1.0]
     assert referee.reward_of(rewards[None], jnp.array([RED])).tolist() == [1.0]
     assert referee.reward_of(rewards[None], jnp.array([BLUE])).tolist() == [-1.0]
@@ -225,11 +229,11 @@ def tree():
     )
     root = judge((), states)
     output = mctx.gumbel_muzero_policy(
-        params=((), states.variant),
+        params=((), states.variant, states.position.player),
         rng_key=jax.random.key(5),
         root=mctx.RootFnOutput(
             prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
-            value=root.value,  # pyright: ignore[reportCallIssue]
+            value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
             embedding=states.position,  # pyright: ignore[reportCallIssue]
         ),
         recurrent_fn=make_recurrent_fn(judge, grid=GRID),
@@ -237,6 +241,78 @@ def tree():
         invalid_actions=root.logits == MASKED,
     )
     return states.variant, output.search_tree
+
+
+# Three players, one stone each.
+TRIO = Rules(size=3, players=3, stones=1, start=(), order=(0, 1, 2))
+
+
+def test_a_share_comes_back_to_its_player_among_three():
+    """A judge that gives each player the same share everywhere: whoever searches finds its own."""
+    shares = jnp.array([0.5, -0.1, -0.4])
+
+    def judge(variables, states: State) -> Judgement:
+        even = _even_judge(GRID)(variables, states)
+        order = (states.position.player[:, None] + jnp.arange(3)[None]) % 3
+        return even._replace(value=shares[order])
+
+    search = jax.jit(make_search(judge, SearchConfig(simulations=24), grid=GRID, gumbel_scale=1.0))
+    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
+    states, state = [], initial_state(TRIO)
+    for ply in range(6):
+        states.append(state)
+        state = play(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32))
+    batch = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    found = search((), batch, jax.random.key(0))
+    expected = shares[batch.position.player]
+    over = batch.position.terminated
+    np.testing.assert_allclose(found.value[~over], expected[~over], atol=1e-5)
+    assert set(batch.position.player.tolist()) == {0, 1, 2}
+
+
+def _paranoid_value(state: State, root: int) -> float:
+    """What the root player gets when all others play against it, by every line of play."""
+    legal, after, rewards = jax.device_get(_shares_of_children(state))
+    values = []
+    for slot in np.flatnonzero(legal):
+        child = jax.tree.map(lambda x, slot=slot: x[slot], after)
+        over = child.position.terminated
+        values.append(float(rewards[slot, root]) if over else _paranoid_value(child, root))
+    return max(values) if int(state.position.player) == root else min(values)
+
+
+@jax.jit
+def _shares_of_children(state: State):
+    slots = jnp.arange(actions.num_slots(1, grid=GRID))
+    after, rewards = jax.vmap(lambda slot: referee.play(state, slot, grid=GRID))(slots)
+    return actions.legal_slots(state, grid=GRID), after, rewards
+
+
+def test_search_among_three_is_paranoid():
+    """Near the end of random games the chosen move keeps the value against all others together."""
+    search = jax.jit(
+        make_search(_even_judge(GRID), SearchConfig(800, 52), grid=GRID, gumbel_scale=0.0)
+    )
+    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
+    decisive = set()
+    for game in range(16):
+        state = initial_state(TRIO)
+        for ply in range(10):
+            state = play(state, jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32))
+        if bool(state.position.terminated):
+            continue
+        root = int(state.position.player)
+        legal, after, rewards = jax.device_get(_shares_of_children(state))
+        values = {}
+        for slot in np.flatnonzero(legal):
+            child = jax.tree.map(lambda x, slot=slot: x[slot], after)
+            over = child.position.terminated
+            values[slot] = float(rewards[slot, root]) if over else _paranoid_value(child, root)
+        if min(values.values()) < max(values.values()):
+            decisive.add(game)
+        found = search((), _batch(state, 1), jax.random.key(game))
+        assert values[int(found.slot[0])] == max(values.values()), f"game {game}"
+    assert len(decisive) >= 3, decisive
 
 
 def test_tree_visits_legal_slots_only(tree):

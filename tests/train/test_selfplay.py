@@ -55,7 +55,7 @@ def test_each_ply_follows_from_the_one_before(played):
     for ply in range(24):
         now = jax.tree.map(lambda x, ply=ply: x[ply], plies)
         after, rewards = step(State(variant, now.position), now.slot)
-        np.testing.assert_array_equal(now.rewards, rewards)
+        np.testing.assert_array_equal(now.paid.rewards, rewards)
         np.testing.assert_array_equal(now.terminated, after.position.terminated)
         if ply < 23:
             following = jax.tree.map(lambda x, ply=ply: x[ply + 1], plies.position)
@@ -85,7 +85,7 @@ def test_sums_are_counted(played):
     assert sums.games == ended.sum() > 4
     assert sums.positions == 24 * 8
     assert sums.length == (np.asarray(plies.position.ply)[ended] + 1).sum()
-    red = np.asarray(plies.rewards)[..., 0]
+    red = np.asarray(plies.paid.rewards)[..., 0]
     assert sums.red_wins == (red > 0).sum()
     assert sums.draws == (red[ended] == 0).sum()
 

@@ -28,10 +28,11 @@ shared_programs = functools.cache(loop.make_programs)
 """In place of `loop.make_programs`: runs of one config share what is compiled."""
 
 
-def variants(rules: Rules, boards: int) -> Variant:
+def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:
     """[B] times the same rules."""
     return jax.tree.map(
-        lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))), make_variant(rules)
+        lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))),
+        make_variant(rules, grid=grid),
     )
 
 

@@ -1,4 +1,7 @@
-"""What can be laid over a position: reachable cells, heat over the cells, a search's moves."""
+"""What can be laid over a position: reachable cells, heat over the cells, a search's moves.
+
+`heat` takes numbers, `paint` colours, for pictures whose boards share one scale.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from wallgo_jax.drawing import board
-from wallgo_jax.drawing.layout import STONE, Layout, layout_of
+from wallgo_jax.drawing.layout import STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import cell_name, placement_of, take_apart, target_of
@@ -67,6 +70,43 @@ def heat(scene: Scene, theme: Theme, values: Sequence[float] | np.ndarray) -> li
         strength = 0.85 * abs(value) / most if most else 0.0
         drawn.append(board.tile(layout, cell, colour, title, fill_opacity=strength))
     return drawn
+
+
+def paint(
+    scene: Scene, theme: Theme, colours: Sequence[str], notes: Sequence[str] | None = None
+) -> list[str]:
+    """A colour over each cell, territory included; stones stand on the bare tile.
+
+    Args:
+      colours: `#rrggbb` for each cell of the grid.
+      notes: for each cell, what to say of it beside its name where the pointer rests.
+
+    Raises:
+      ValueError: if the number of colours or notes is wrong.
+    """
+    for what, given in (("colours", colours), ("notes", notes)):
+        if given is not None and len(given) != scene.grid**2:
+            raise ValueError(
+                f"paint: {len(given)} {what}, not {scene.grid**2}, one a cell of the grid"
+            )
+    layout, drawn = layout_of(scene), []
+    for cell in scene.cells:
+        name = cell_name(cell, grid=scene.grid)
+        title = element("title", text=f"{name}: {notes[cell]}" if notes else name)
+        drawn.append(board.tile(layout, cell, colours[cell], title))
+        if cell in scene.stone_at:
+            x, y = layout.centre(cell)
+            drawn.append(element("circle", cx=x, cy=y, r=STONE + 4, fill=theme.tile))
+    return drawn
+
+
+def mark(scene: Scene, theme: Theme, cell: int) -> list[str]:
+    """A frame round the cell that the picture is about."""
+    layout = layout_of(scene)
+    x, y = layout.corner(cell)
+    box = {"x": x + 1, "y": y + 1, "width": TILE - 2, "height": TILE - 2, "rx": 4, "fill": "none"}
+    outline = element("rect", stroke=theme.tile, stroke_width=8, **box)
+    return [outline, element("rect", stroke=theme.mark, stroke_width=5, **box)]
 
 
 def arrows(scene: Scene, theme: Theme, weights: Mapping[int, float]) -> list[str]:

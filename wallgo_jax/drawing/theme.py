@@ -15,6 +15,10 @@ class Theme(NamedTuple):
     quiet: str
     accent: str
     heat: str
+    shade: str
+    """The far end of a scale from the bare tile."""
+    mark: str
+    """The frame of the cell that a picture is about."""
     players: tuple[str, ...]
     edges: tuple[str, ...]
     """A darker rim of each player's stones and walls."""
@@ -34,6 +38,8 @@ LIGHT = Theme(
     quiet="#877d6c",
     accent="#1d1b18",
     heat="#7a3fc4",
+    shade="#d81e12",
+    mark="#0c9a4b",
     players=("#dd4b41", "#3b78d8", "#2f9e5f", "#e3a81f"),
     edges=("#a52a22", "#234f96", "#1c6e3f", "#a47509"),
 )
@@ -47,6 +53,8 @@ DARK = Theme(
     quiet="#98a2b1",
     accent="#ffffff",
     heat="#b98cff",
+    shade="#ff3b2e",
+    mark="#35e07f",
     players=("#f2685d", "#5d9cf5", "#4fbf80", "#f0c14b"),
     edges=("#ffa79f", "#a9cbff", "#9fe3bd", "#ffe29a"),
 )

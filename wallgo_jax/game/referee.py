@@ -225,6 +225,13 @@ def territory(state: State, *, grid: int) -> jax.Array:
     return terrain.areas(terrain.owned(terrain.regions(ground, grid=grid)))
 
 
+def owned_cells(state: State, *, grid: int) -> jax.Array:
+    """uint32[P, W]: the cells that `territory` counts, as sets (see `board.bitboard`)."""
+    ground = terrain.survey(*state, grid=grid)
+    sets = terrain.owned(terrain.regions(ground, grid=grid))
+    return jnp.stack([bitboard.pack(cells) for cells in sets])
+
+
 def largest_region(state: State, *, grid: int) -> jax.Array:
     """int32[P]: cells of each player's largest single region."""
     ground = terrain.survey(*state, grid=grid)

@@ -107,6 +107,11 @@ class Rules:
         if len(set(self.tie)) != len(self.tie):
             raise ValueError(f"rules: tie names a rule twice: {list(self.tie)}")
 
+    @property
+    def max_plies(self) -> int:
+        """No game is longer: every play builds on one of the inner edges."""
+        return len(self.order) + 2 * self.size * (self.size - 1)
+
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Rules":
         """Rules from a record's `rules` object; an unknown key is refused by name."""

@@ -1,0 +1,208 @@
+"""Lessons and losses against plain NumPy, on samples of real games."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.train import tiny
+from train import replay
+from train.losses import LossWeights, cross_entropy, lesson_of, losses
+from train.network import MASKED, Output
+from train.selfplay import first_boards, make_selfplay
+from wallgo_jax.game import actions, symmetry
+from wallgo_jax.game.rules import Rules
+
+GRID, SAMPLES = 4, 48
+SETUPS = {
+    2: Rules(size=GRID, stones=2, order=(0, 1, 1, 0)),
+    3: Rules(size=3, players=3, stones=1, order=(0, 1, 2)),
+}
+lessons = jax.jit(lesson_of, static_argnames="grid")
+
+
+@pytest.fixture(scope="module", params=SETUPS, ids=lambda players: f"{players} players")
+def drawn(request) -> replay.Sample:
+    """Samples with their next plies, of random games on boards in a grid of 4."""
+    rules = SETUPS[request.param]
+    boards = 8
+    variant = tiny.variants(rules, boards, grid=GRID)
+    play = jax.jit(make_selfplay(tiny.random_search(GRID), grid=GRID, plies=40))
+    _, plies, _ = play((), variant, first_boards(variant), jax.random.key(1))
+    ring = replay.append(replay.make_ring(40, plies), plies)
+    assert int(ring.ready) > 10
+    return replay.draw(ring, variant, jax.random.key(2), size=SAMPLES, has_reply=True)
+
+
+def numpy_losses(output: Output, lesson) -> dict[str, float]:
+    """Every loss, one sample and one cell at a time."""
+    found: dict[str, list[float]] = {}
+
+    def note(name, value):
+        found.setdefault(name, []).append(float(value))
+
+    players = lesson.outcome.shape[1]
+    counts = np.zeros(players + 1)
+    for n in range(SAMPLES):
+        state = jax.tree.map(lambda x, n=n: x[n], lesson.states)
+        legal = np.asarray(actions.legal_slots(state, grid=GRID))
+        note("policy", _nats(_slots(output.policy[n], state)[legal], lesson.policy[n][legal]))
+        outcome = lesson.outcome[n]
+        note("value", ((output.value[n] - outcome) ** 2).mean())
+        result = np.zeros(players + 1)
+        result[np.argmax(outcome) if max(outcome) > 0 else players] = 1
+        note("result", _nats(output.result[n], result))
+        note("margin", (output.margin[n] - lesson.margin[n]) ** 2)
+        for cell in np.argwhere(lesson.on_board[n]):
+            owner = lesson.owner[n][tuple(cell)]
+            logits = output.ownership[n][tuple(cell)]
+            note("ownership", _nats(logits, np.eye(players + 1)[owner]))
+            chances = np.exp(logits) / np.exp(logits).sum()
+            signs = np.array([1] + [-1] * (players - 1) + [0])
+            note("error", (chances @ signs - signs[owner]) ** 2)
+            counts[owner] += 1
+        if lesson.reply.exists[n]:
+            after = state._replace(
+                position=jax.tree.map(lambda x, n=n: x[n], lesson.reply.position)
+            )
+            slots = _slots(output.reply[n], after)
+            in_setup = bool(actions.in_setup(*after))
+            stones = after.position.stones.shape[1]
+            last = GRID**2 if in_setup else 52 * stones
+            note("reply", _nats(slots[:last], lesson.reply.policy[n][:last]))
+    frequency = counts / counts.sum()
+    means = {name: np.mean(values) for name, values in found.items()}
+    return means | {"constant": -(frequency * np.log(np.maximum(frequency, 1e-9))).sum()}
+
+
+def _nats(logits, target) -> float:
+    logits, target = np.asarray(logits, np.float64), np.asarray(target, np.float64)
+    logits = logits - logits.max()
+    return -(target * (logits - np.log(np.exp(logits).sum()))).sum()
+
+
+def _slots(planes, state) -> np.ndarray:
+    """[A] planes read slot by slot."""
+    own = np.asarray(state.position.stones[int(state.position.player)])
+    slots = actions.num_slots(len(own), grid=GRID)
+    values = np.zeros(slots)
+    for slot in range(slots):
+        if bool(actions.in_setup(*state)):
+            values[slot] = planes.reshape(-1, 53)[slot, 52] if slot < GRID**2 else 0
+        elif slot < 52 * len(own):
+            values[slot] = planes.reshape(-1, 53)[own[slot // 52], slot % 52]
+    return values
+
+
+def random_output(players: int, *, kind: str) -> Output:
+    """Numbers of every head, as a network might say them."""
+    keys = iter(jax.random.split(jax.random.key(9), 6))
+
+    def noise(*shape):
+        return jax.random.normal(next(keys), (SAMPLES, *shape))
+
+    result = noise(players + 1)
+    return Output(
+        policy=noise(GRID, GRID, 53),
+        value=jnp.tanh(noise(players)),
+        result=result if kind == "wdl" else None,
+        ownership=noise(GRID, GRID, players + 1),
+        margin=noise(),
+        reply=noise(GRID, GRID, 53),
+    )
+
+
+@pytest.mark.parametrize("kind", ["scalar", "wdl"])
+def test_losses_are_the_stated_ones(drawn, kind):
+    turn = jnp.arange(SAMPLES) % 8
+    lesson = lessons(drawn, turn, grid=GRID)
+    players = lesson.outcome.shape[1]
+    output = random_output(players, kind=kind)
+    weights = LossWeights(policy=2.0, value=0.5, ownership=0.25, margin=3.0, reply=0.125)
+    found = losses(output, lesson, weights)
+    full = random_output(players, kind="wdl")
+    expected = numpy_losses(*jax.device_get((full._replace(value=output.value), lesson)))
+    value = expected["result" if kind == "wdl" else "value"]
+    np.testing.assert_allclose(found.policy_loss, expected["policy"], rtol=1e-4)
+    np.testing.assert_allclose(found.value_loss, value, rtol=1e-4)
+    np.testing.assert_allclose(found.ownership_loss, expected["ownership"], rtol=1e-4)
+    np.testing.assert_allclose(found.ownership_constant, expected["constant"], rtol=1e-4)
+    np.testing.assert_allclose(found.ownership_error, expected["error"], rtol=1e-4)
+    np.testing.assert_allclose(found.margin_loss, expected["margin"], rtol=1e-4)
+    np.testing.assert_allclose(found.reply_loss, expected["reply"], rtol=1e-4)
+    total = (
+        2.0 * expected["policy"]
+        + 0.5 * value
+        + 0.25 * expected["ownership"]
+        + 3.0 * expected["margin"]
+        + 0.125 * expected["reply"]
+    )
+    np.testing.assert_allclose(found.loss, total, rtol=1e-4)
+
+
+def test_heads_that_are_not_there_cost_nothing(drawn):
+    lesson = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
+    output = random_output(lesson.outcome.shape[1], kind="scalar")
+    found = losses(output._replace(ownership=None, margin=None, reply=None), lesson, LossWeights())
+    assert found[4:] == (None,) * 5
+    np.testing.assert_allclose(found.loss, found.policy_loss + found.value_loss, rtol=1e-6)
+
+
+@pytest.mark.parametrize("turn", range(8))
+def test_owners_turn_with_the_board(drawn, turn):
+    """Against NumPy's own quarter turns and mirroring, within the board's own square."""
+    size = int(drawn.variant.size[0])
+    still = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
+    turned = lessons(drawn, jnp.full(SAMPLES, turn), grid=GRID)
+    expected = np.rot90(np.asarray(still.owner)[:, :size, :size], turn % 4, axes=(1, 2))
+    expected = expected[:, :, ::-1] if turn >= 4 else expected
+    np.testing.assert_array_equal(np.asarray(turned.owner)[:, :size, :size], expected)
+    np.testing.assert_array_equal(turned.margin, still.margin)
+    np.testing.assert_array_equal(turned.outcome, still.outcome)
+    assert (np.asarray(turned.owner)[:, size:] == lesson_nobody(drawn)).all()
+
+
+def lesson_nobody(sample: replay.Sample) -> int:
+    return sample.ending.rewards.shape[1]
+
+
+def test_the_winner_owns_most(drawn):
+    lesson = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
+    owner, outcome = np.asarray(lesson.owner), np.asarray(lesson.outcome)
+    players = outcome.shape[1]
+    cells = np.stack([(owner == p).sum(axis=(1, 2)) for p in range(players)], axis=1)
+    won = outcome.max(axis=1) > 0
+    top = cells[np.arange(SAMPLES), outcome.argmax(axis=1)]
+    assert (top[won] == cells[won].max(axis=1)).all()
+    margin = (cells[:, 0] - cells[:, 1:].max(axis=1)) / lesson.on_board[0].sum()
+    np.testing.assert_allclose(lesson.margin, margin, atol=1e-6)
+    assert won.any()
+
+
+def test_next_plies_turn_with_their_own_phase(drawn):
+    lesson = lessons(drawn, jnp.full(SAMPLES, 3), grid=GRID)
+    size = drawn.variant.size
+    turned = jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID))(
+        drawn.reply.position, size
+    )
+    np.testing.assert_array_equal(lesson.reply.position.stones, turned.stones)
+    after = lesson.states._replace(position=lesson.reply.position)
+    legal = jax.vmap(lambda s: actions.legal_slots(s, grid=GRID))(after)
+    exists = lesson.reply.exists
+    assert bool((jnp.where(legal, 0.0, lesson.reply.policy)[exists] == 0).all())
+    assert int(exists.sum()) > SAMPLES // 2
+
+
+def test_cross_entropy_ignores_what_is_masked():
+    logits = jnp.array([MASKED, 0.0, 0.0, MASKED])
+    target = jnp.array([0.0, 0.5, 0.5, 0.0])
+    assert float(cross_entropy(logits, target)) == pytest.approx(np.log(2))
+    gradient = jax.grad(lambda x: cross_entropy(x, target))(logits)
+    assert bool(jnp.isfinite(gradient).all())
+    assert float(cross_entropy(jnp.full(4, MASKED), jnp.zeros(4))) == 0.0
+
+
+@pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan")])
+def test_bad_weights_are_refused(value):
+    with pytest.raises(ValueError, match="margin must be a number from 0 on"):
+        LossWeights(margin=value)

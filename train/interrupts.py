@@ -1,0 +1,30 @@
+"""Ctrl-C and SIGTERM as a question that a long run asks itself."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_STDOUT = 1
+_STOPPING = "stopping: this iteration is finished and saved first (Ctrl-C again to drop it)\n"
+
+
+@contextlib.contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a question to ask; a second Ctrl-C stops at once."""
+    seen: list[int] = []
+
+    def note(signum: int, frame: Any) -> None:
+        if seen and signum == signal.SIGINT:
+            raise KeyboardInterrupt
+        seen.append(signum)
+        # Not print: the signal may have come in the middle of one.
+        os.write(_STDOUT, _STOPPING.encode())
+
+    before = {name: signal.signal(name, note) for name in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

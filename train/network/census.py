@@ -1,0 +1,79 @@
+"""What a network is made of: parts, parameters, multiply-adds."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax.extend import core
+
+from train.network.config import NetworkConfig
+from train.network.restnet import ResTNet, Variables
+from wallgo_jax.observation import Channel
+
+
+class Part(NamedTuple):
+    """A part of the network, on one board."""
+
+    name: str  # such as `block 3 T`
+    shape: tuple[int, ...]  # of what it gives
+    parameters: int
+    multiply_adds: int  # of its matrix products and convolutions, borders counted as cells
+
+
+def census(config: NetworkConfig, channels: tuple[Channel, ...], *, size: int) -> tuple[Part, ...]:
+    """The parts from the stem to the heads, for a board of the given size. Nothing is computed."""
+    model = nnx.eval_shape(lambda: ResTNet(config, channels, rngs=nnx.Rngs(0)))
+    model.eval()
+    planes = _like(size, size, len(channels))
+    features, playable = _like(size, size, config.width), None
+    pooled = _like(2 * config.width)
+    parts = [_part("stem", model.stem, planes, playable)]
+    parts += [
+        _part(f"block {place} {kind}", block, features, playable)
+        for place, (kind, block) in enumerate(model.named_blocks(), start=1)
+    ]
+    parts += [_part(name, head, features, pooled) for name, head in model.heads().items()]
+    return tuple(parts)
+
+
+def count_parameters(variables: Variables) -> int:
+    """Learned numbers, running statistics aside."""
+    return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(variables.params))
+
+
+def _like(*shape: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((1, *shape), jnp.float32)
+
+
+def _part(name: str, module: Any, *inputs: jax.ShapeDtypeStruct | None) -> Part:
+    graph, state = nnx.split(module)
+    program, output = jax.make_jaxpr(
+        lambda state, *inputs: nnx.merge(graph, state)(*inputs), return_shape=True
+    )(state, *inputs)
+    parameters = jax.tree.leaves(nnx.state(module, nnx.Param))
+    return Part(
+        name=name,
+        shape=tuple(output.shape[1:]),
+        parameters=sum(int(np.prod(leaf.shape)) for leaf in parameters),
+        multiply_adds=_multiply_adds(program.jaxpr),
+    )
+
+
+def _multiply_adds(jaxpr: Any) -> int:
+    """Of all matrix products and convolutions in a program, those inside its calls included."""
+    total = 0
+    for equation in jaxpr.eqns:
+        (out, *_), inputs = equation.outvars, equation.invars
+        if equation.primitive.name == "dot_general":
+            ((contracted, _), _) = equation.params["dimension_numbers"]
+            summed = np.prod([inputs[0].aval.shape[axis] for axis in contracted])
+            total += int(np.prod(out.aval.shape) * summed)
+        elif equation.primitive.name == "conv_general_dilated":
+            kernel = inputs[1].aval.shape
+            out_axis = equation.params["dimension_numbers"].rhs_spec[0]
+            total += int(np.prod(out.aval.shape) * np.prod(kernel) // kernel[out_axis])
+        for inner in core.jaxprs_in_params(equation.params):
+            total += _multiply_adds(inner)
+    return total

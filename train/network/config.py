@@ -1,0 +1,60 @@
+"""Shape and options of the network."""
+
+import dataclasses
+
+from train.network.blocks import RESIDUAL, parse_blocks
+
+NORMS = ("batch", "layer", "none")
+VALUES = ("scalar", "wdl")
+DTYPES = ("auto", "float32", "bfloat16")
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig:
+    """Shape of the network.
+
+    Attributes:
+      blocks: the trunk, such as `R`, `2R1T` or `R3(RRT)`.
+      width: features of the trunk.
+      heads: attention heads of a T block.
+      mlp_ratio: hidden width of a T block's MLP over `width`.
+      norm: of the stem and the R blocks. `batch` is the paper's, with running statistics; `layer`
+        (over each cell's features) and `none` (each block scaled by a learned number that starts
+        at 0) learn without statistics, which leaves `Variables.batch_stats` empty. T blocks have
+        layer norms always.
+      value_width: hidden width of the value and margin heads.
+      value: what the value head says: `scalar`, the expected reward, one number (one per player
+        beyond two), or `wdl`, the chances of each player's win and of a draw.
+      ownership: a head that says whose each cell will be.
+      margin: a head that says by how much territory the player to move will lead.
+      reply: a head that says what the next ply's policy will be.
+      planes: feature planes shown to it: B, BT, BTR or BTRH; with a V, also the variant's.
+      mover_first: show the planes of the player to move first, then the others' in order of turn,
+        instead of player 0's first.
+      dtype: compute type, `float32` or `bfloat16`; `auto` is bfloat16 on accelerators, float32 on
+        CPU. Parameters are always float32.
+    """
+
+    blocks: str = "R"
+    width: int = 32
+    heads: int = 4
+    mlp_ratio: float = 2.0
+    norm: str = "batch"
+    value_width: int = 64
+    value: str = "scalar"
+    ownership: bool = True
+    margin: bool = False
+    reply: bool = False
+    planes: str = "BTR"
+    mover_first: bool = True
+    dtype: str = "auto"
+
+    def __post_init__(self) -> None:
+        blocks = parse_blocks(self.blocks)
+        if self.width < 1 or self.heads < 1 or self.value_width < 1 or self.mlp_ratio <= 0:
+            raise ValueError("width, heads, value_width and mlp_ratio must be positive")
+        if blocks.strip(RESIDUAL) and self.width % self.heads:
+            raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
+        for key, allowed in (("norm", NORMS), ("value", VALUES), ("dtype", DTYPES)):
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")

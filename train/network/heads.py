@@ -1,0 +1,75 @@
+"""The heads: each takes features [B, H, W, F] and what is pooled of them [B, 2F].
+
+Their last layers start at zero: a new network knows no preference and calls all even.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from train.network.config import NetworkConfig
+from train.network.layers import Playable
+
+
+def pool(x: jax.Array, playable: Playable) -> jax.Array:
+    """[B, 2F]: mean and maximum over the playable cells."""
+    if playable is None:
+        mean, largest = x.mean(axis=(1, 2)), x.max(axis=(1, 2))
+    else:
+        cells = playable.sum(axis=(1, 2), dtype=jnp.float32)
+        mean = (x * playable).sum(axis=(1, 2), dtype=jnp.float32) / cells
+        largest = jnp.where(playable > 0, x, -jnp.inf).max(axis=(1, 2))
+    return jnp.concatenate([mean.astype(x.dtype), largest], axis=-1)
+
+
+class CellHead(nnx.Module):
+    """Numbers for each cell, from its own features and the pooled ones: float32[B, H, W, D]."""
+
+    def __init__(self, config: NetworkConfig, numbers: int, *, dtype: Any, rngs: nnx.Rngs) -> None:
+        last = {"kernel_init": nnx.initializers.zeros_init(), "dtype": dtype, "rngs": rngs}
+        self.here = nnx.Conv(config.width, numbers, (1, 1), **last)
+        self.everywhere = nnx.Linear(2 * config.width, numbers, use_bias=False, **last)
+
+    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
+        numbers = self.here(x) + self.everywhere(pooled)[:, None, None, :]
+        return numbers.astype(jnp.float32)
+
+
+class BoardHead(nnx.Module):
+    """Numbers for the board, from the pooled features alone: float32[B, D]."""
+
+    def __init__(self, config: NetworkConfig, numbers: int, *, dtype: Any, rngs: nnx.Rngs) -> None:
+        options = {"dtype": dtype, "rngs": rngs}
+        self.hidden = nnx.Linear(2 * config.width, config.value_width, **options)
+        self.last = nnx.Linear(
+            config.value_width, numbers, kernel_init=nnx.initializers.zeros_init(), **options
+        )
+
+    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
+        del x
+        return self.last(nnx.relu(self.hidden(pooled))).astype(jnp.float32)
+
+
+def num_values(kind: str, players: int) -> int:
+    """How many numbers the value head gives: see `expected_rewards`."""
+    if kind == "wdl":
+        return players + 1
+    return 1 if players == 2 else players
+
+
+def expected_rewards(numbers: jax.Array, kind: str, players: int) -> jax.Array:
+    """float32[B, P] in [-1, 1] from the value head's numbers, the player to move first.
+
+    `scalar`: for two players the mover's own, else one a player, before the tanh. `wdl`: logits of
+    a win of each player, the mover first, then of a draw; a win pays 1 and costs each other player
+    1 / (P - 1).
+    """
+    if kind == "wdl":
+        chances = jax.nn.softmax(numbers, axis=-1)[:, :players]
+        lost = chances.sum(axis=-1, keepdims=True) - chances
+        return chances - lost / (players - 1)
+    values = jnp.tanh(numbers)
+    return values * np.array([[1.0, -1.0]], np.float32) if players == 2 else values

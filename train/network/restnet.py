@@ -1,0 +1,218 @@
+"""The whole network: planes in, what the heads say out, as plain functions."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from train.network.blocks import RESIDUAL, parse_blocks
+from train.network.config import NetworkConfig
+from train.network.heads import BoardHead, CellHead, expected_rewards, num_values, pool
+from train.network.layers import Playable, ResidualBlock, Stem, TransformerBlock
+from train.network.slots import POLICY_PLANES
+from wallgo_jax.observation import Channel
+
+
+class Variables(NamedTuple):
+    """All that a network has learned."""
+
+    params: Any  # tree of float32
+    batch_stats: Any  # tree of float32, running statistics; empty without batch norm
+
+
+class Output(NamedTuple):
+    """What the heads say of a batch; None where the config has no such head.
+
+    Players are counted from the one to move, in order of turn.
+    """
+
+    policy: jax.Array  # float32[B, H, W, 53] logits: 52 plays from a cell, then a placement on it
+    value: jax.Array  # float32[B, P] in [-1, 1], expected reward of each player
+    result: jax.Array | None  # float32[B, P + 1] logits of each player's win and of a draw
+    ownership: jax.Array | None  # float32[B, H, W, P + 1] logits of owners, nobody last
+    margin: jax.Array | None  # float32[B] lead of the mover over the best other, in boards
+    reply: jax.Array | None  # float32[B, H, W, 53] logits of the next ply, as `policy`
+
+
+class Network(NamedTuple):
+    """A network as functions, closed over its static shape. Planes are bool[B, H, W, C]."""
+
+    init: Callable[[jax.Array], Variables]
+    shapes: Variables
+    """Shapes and types of the variables, without values."""
+    evaluate: Callable[[Variables, jax.Array], Output]
+    """Running statistics: search and play."""
+    evaluate_batch: Callable[[Variables, jax.Array], tuple[Output, Any]]
+    """Batch statistics: learning. Also returns the new running statistics."""
+    features: Callable[[Variables, jax.Array], jax.Array]
+    """What the trunk gives the heads, by running statistics: float32[B, H, W, F]."""
+    attention: Callable[[Variables, jax.Array], jax.Array]
+    """float32[B, T, heads, H W, H W]: in each T block, how much each cell (second to last axis)
+    takes from each (last axis, of sum 1), by running statistics."""
+
+
+def make_network(config: NetworkConfig, channels: tuple[Channel, ...]) -> Network:
+    """Build the functions of a network that reads the given channels."""
+
+    def build(rngs: nnx.Rngs) -> ResTNet:
+        return ResTNet(config, channels, rngs=rngs)
+
+    def init(key: jax.Array) -> Variables:
+        _, params, stats = nnx.split(build(nnx.Rngs(key)), nnx.Param, nnx.BatchStat)
+        return Variables(nnx.to_pure_dict(params), nnx.to_pure_dict(stats))
+
+    abstract = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
+    abstract.eval()
+    graph, params_like, stats_like = nnx.split(abstract, nnx.Param, nnx.BatchStat)
+    abstract.train()
+    learning_graph = nnx.split(abstract, nnx.Param, nnx.BatchStat)[0]
+
+    def merge(graphdef: Any, variables: Variables, planes: jax.Array) -> ResTNet:
+        chex.assert_shape(planes, (None, None, None, len(channels)))
+        params, stats = jax.tree.map(lambda x: x, (params_like, stats_like))
+        nnx.replace_by_pure_dict(params, variables.params)
+        nnx.replace_by_pure_dict(stats, variables.batch_stats)
+        return nnx.merge(graphdef, params, stats)
+
+    def evaluate(variables: Variables, planes: jax.Array) -> Output:
+        return merge(graph, variables, planes)(planes)
+
+    def evaluate_batch(variables: Variables, planes: jax.Array) -> tuple[Output, Any]:
+        model = merge(learning_graph, variables, planes)
+        output = model(planes)
+        return output, nnx.to_pure_dict(nnx.state(model, nnx.BatchStat))
+
+    def features(variables: Variables, planes: jax.Array) -> jax.Array:
+        return merge(graph, variables, planes).trunk(planes)[0].astype(jnp.float32)
+
+    def attention(variables: Variables, planes: jax.Array) -> jax.Array:
+        return merge(graph, variables, planes).attention(planes)
+
+    shapes = jax.eval_shape(init, jax.random.key(0))
+    return Network(init, shapes, evaluate, evaluate_batch, features, attention)
+
+
+class ResTNet(nnx.Module):
+    """Stem, trunk and heads. bool[B, H, W, C] -> Output."""
+
+    def __init__(
+        self, config: NetworkConfig, channels: tuple[Channel, ...], *, rngs: nnx.Rngs
+    ) -> None:
+        self.dtype = compute_dtype(config.dtype)
+        self.mover_first = config.mover_first
+        self.channels = channels
+        self.players = num_players(channels)
+        self.value_kind = config.value
+        options = {"dtype": self.dtype, "rngs": rngs}
+        self.stem = Stem(config, len(channels), **options)
+        self.blocks = nnx.List(
+            ResidualBlock(config, **options)
+            if block == RESIDUAL
+            else TransformerBlock(config, **options)
+            for block in parse_blocks(config.blocks)
+        )
+        owners = self.players + 1
+        self.policy = CellHead(config, POLICY_PLANES, **options)
+        self.value = BoardHead(config, num_values(config.value, self.players), **options)
+        self.ownership = CellHead(config, owners, **options) if config.ownership else None
+        self.margin = BoardHead(config, 1, **options) if config.margin else None
+        self.reply = CellHead(config, POLICY_PLANES, **options) if config.reply else None
+
+    def __call__(self, planes: jax.Array) -> Output:
+        x, playable = self.trunk(planes)
+        pooled = pool(x, playable)
+        said = {name: head(x, pooled) for name, head in self.heads().items()}
+        return Output(
+            policy=said["policy"],
+            value=expected_rewards(said["value"], self.value_kind, self.players),
+            result=said["value"] if self.value_kind == "wdl" else None,
+            ownership=said.get("ownership"),
+            margin=said["margin"][:, 0] if "margin" in said else None,
+            reply=said.get("reply"),
+        )
+
+    def trunk(self, planes: jax.Array) -> tuple[jax.Array, Playable]:
+        """Features [B, H, W, F], and the playable cells (see `train.network.layers`)."""
+        x, playable = self._open(planes)
+        for block in self.blocks:
+            x = block(x, playable)
+        return x, playable
+
+    def attention(self, planes: jax.Array) -> jax.Array:
+        """float32[B, T, heads, H W, H W]: see `Network.attention`."""
+        x, playable = self._open(planes)
+        maps = []
+        for block in self.blocks:
+            if isinstance(block, TransformerBlock):
+                x, weights = block.attend(x, playable)
+                maps.append(weights)
+            else:
+                x = block(x, playable)
+        if not maps:
+            raise ValueError("a network without T blocks has no attention")
+        return jnp.stack(maps, axis=1)
+
+    def heads(self) -> dict[str, CellHead | BoardHead]:
+        """The heads that there are, by their names in `Output`."""
+        every = {
+            "policy": self.policy,
+            "value": self.value,
+            "ownership": self.ownership,
+            "margin": self.margin,
+            "reply": self.reply,
+        }
+        return {name: head for name, head in every.items() if head is not None}
+
+    def named_blocks(self) -> Iterator[tuple[str, nnx.Module]]:
+        """The blocks, each with its letter."""
+        for block in self.blocks:
+            yield "R" if isinstance(block, ResidualBlock) else "T", block
+
+    def _open(self, planes: jax.Array) -> tuple[jax.Array, Playable]:
+        playable = playable_cells(planes, self.channels, dtype=self.dtype)
+        if self.mover_first:
+            planes = mover_first(planes, self.channels)
+        return self.stem(planes.astype(self.dtype), playable), playable
+
+
+def num_players(channels: tuple[Channel, ...]) -> int:
+    """How many players the channels show."""
+    return sum(channel.kind == "turn" for channel in channels)
+
+
+def playable_cells(
+    planes: jax.Array, channels: tuple[Channel, ...], *, dtype: Any = jnp.float32
+) -> Playable:
+    """[B, H, W, 1] of 0 and 1, the plane of playable cells; None where it is not shown."""
+    shown = Channel("playable")
+    if shown not in channels:
+        return None
+    index = channels.index(shown)
+    return planes[..., index : index + 1].astype(dtype)
+
+
+def mover_first(planes: jax.Array, channels: tuple[Channel, ...]) -> jax.Array:
+    """Planes with the players renumbered so that the one to move is player 0, the next player 1."""
+    players = num_players(channels)
+    shown = planes
+    for mover in range(1, players):
+        to_move = planes[..., channels.index(Channel("turn", mover))].any(axis=(1, 2))
+        order = [
+            channels.index(
+                c if c.player is None else c._replace(player=(c.player + mover) % players)
+            )
+            for c in channels
+        ]
+        shown = jnp.where(to_move[:, None, None, None], planes[..., np.array(order)], shown)
+    return shown
+
+
+def compute_dtype(name: str) -> np.dtype:
+    """What a config's `dtype` means on this device."""
+    if name == "auto":
+        name = "float32" if jax.default_backend() == "cpu" else "bfloat16"
+    return jnp.dtype(name)
