@@ -62,6 +62,11 @@ def test_show_moves(capsys, here):
     assert run(capsys, "show", "moves.txt", "--rules", "small.json") == BOARD
 
 
+def test_show_moves_longer_than_the_name_of_a_file(capsys, here):
+    spaced = " ".join(MOVES.replace(" ", "\n" * 80).splitlines())
+    assert run(capsys, "show", spaced, "--rules", "small.json") == BOARD
+
+
 def test_show_reads_standard_input(capsys, here, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(MOVES))
     assert run(capsys, "show", "-", "--rules", "small.json") == BOARD
