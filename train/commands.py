@@ -304,7 +304,14 @@ class Probe:
         )
         Console().print(probe.probe_table(rows, caption=caption))
         if self.json is not None:
-            _write_json(self.json, probe.probe_record(rows))
+            asked = {
+                "rules": self.rules,
+                "seeds": list(self.seeds),
+                "count_train": self.count_train,
+                "count_test": self.count_test,
+                "min_distance": self.min_distance,
+            }
+            _write_json(self.json, asked | probe.probe_record(rows))
         return 0
 
 

@@ -74,15 +74,23 @@ class CheckpointConfig:
 
     Attributes:
       every: iterations between checkpoints.
-      keep: checkpoints of the weights that are kept; what resuming needs is kept once.
+      keep: checkpoints of the weights that are kept, the newest; what resuming needs is kept twice.
+      keep_best: further ones, those that won most of a short match; a checkpoint without a match in
+        its iteration is not among them.
+      keep_every: the weights of every so-manyth iteration are kept for ever, where they are saved;
+        0 for none.
     """
 
     every: int = 10
     keep: int = 5
+    keep_best: int = 1
+    keep_every: int = 0
 
     def __post_init__(self) -> None:
         if self.every < 1 or self.keep < 1:
             raise ValueError("every and keep must be at least 1")
+        if self.keep_best < 0 or self.keep_every < 0:
+            raise ValueError("keep_best and keep_every must not be negative")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -198,12 +198,14 @@ def take(examples: Examples, index: jax.Array, *, grid: int, has_reply: bool) ->
         reply = Reply(
             position=jax.tree.map(lambda x: x[after], examples.position),
             policy=jax.nn.one_hot(examples.slot[after], slots),
+            policy_weight=jnp.ones(index.shape),
             exists=(examples.game[after] == game) & (after != index),
         )
     return Sample(
         variant=jax.tree.map(lambda x: x[game], examples.variant),
         position=position,
         policy=jax.nn.one_hot(examples.slot[index], slots),
+        policy_weight=jnp.ones(index.shape),
         ending=jax.tree.map(lambda x: x[game], examples.ending),
         reply=reply,
     )

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from rich.table import Table
 
-from train import checkpoint, roster
+from train import roster
+from train.checkpoint import Store
 from train.config import RunConfig, config_to_dict
 from train.errors import UsageError
 from train.examples import Examples, make_examples, read_book, split, take
@@ -24,10 +25,9 @@ from train.learner import Learner, LearnerState, make_learner
 from train.losses import Losses
 from train.metrics import Display, MetricsWriter
 from train.rundir import (
-    CONFIG_FILE,
+    begin,
     check_directory,
-    has_checkpoint,
-    make_directory,
+    first_state,
     write_json,
 )
 
@@ -89,13 +89,11 @@ def fit(
         f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
     )
     programs = _make_programs(config)
-    state = programs.init()
-    if resume and has_checkpoint(directory):
-        state = checkpoint.read_run(directory, state)
-    make_directory(directory)
-    write_json(directory / CONFIG_FILE, config_to_dict(config))
+    state = first_state(directory, programs.init, resume=resume)
+    done = int(fetch(state.iterations))
+    store = begin(directory, config, state.learner.variables, done=done)
     write_json(directory / RECORDS_FILE, summary)
-    return _run(config, programs, state, data, directory, display)
+    return _run(config, programs, state, data, directory, store, display)
 
 
 def _run(
@@ -104,12 +102,12 @@ def _run(
     state: FitState,
     data: _Data,
     directory: Path,
+    store: Store,
     display: Display,
 ) -> bool:
     done = int(fetch(state.iterations))
     row = _validate(programs, state, data)
     writer = MetricsWriter(directory, from_iteration=done)
-    store = checkpoint.Store(directory, keep=config.checkpoint.keep)
     try:
         with display, interrupts() as interrupted:
             for iteration in range(done, config.iterations):

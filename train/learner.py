@@ -18,6 +18,10 @@ from wallgo_jax import observation
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 from wallgo_jax.game.state import State, Variant
 
+OPTIMIZERS = ("adamw", "sgd")
+SCHEDULES = ("cosine", "steps")
+NO_TENSOR = -1
+
 
 @dataclasses.dataclass(frozen=True)
 class LearnerConfig:
@@ -26,21 +30,36 @@ class LearnerConfig:
     Attributes:
       batch: samples a step.
       steps: steps an iteration.
-      learning_rate: peak of the schedule: linear warm-up, then a cosine to `final_rate` of it.
-      final_rate: last learning rate over the peak.
+      optimizer: `adamw`, or `sgd` with momentum.
+      momentum: of `sgd`.
+      learning_rate: peak of the schedule.
+      schedule: after a linear warm-up, `cosine` down to `final_rate` of the peak, or `steps`, which
+        halves the rate at each of `drops` (ResTNet's 0.02, 0.01, 0.005).
+      final_rate: last learning rate of `cosine` over the peak.
+      drops: shares of the run at which `steps` halves the rate.
       warmup: steps of warm-up.
-      weight_decay: AdamW's, on kernels alone: norms and biases are spared.
+      weight_decay: on kernels alone: norms, biases and tables of offsets are spared. AdamW's
+        decoupled one, or, for `sgd`, added to the gradient.
       clip: largest global norm of the gradient.
+      symmetry: turn each sample by a random symmetry of the square.
+      average: if above 0, the share of the past that a moving average of the weights keeps at each
+        step; the averaged weights then play, in games to learn from and in matches.
       weights: of the losses.
     """
 
     batch: int = 512
     steps: int = 32
+    optimizer: str = "adamw"
+    momentum: float = 0.9
     learning_rate: float = 3e-3
+    schedule: str = "cosine"
     final_rate: float = 0.1
+    drops: tuple[float, ...] = (0.7, 0.9)
     warmup: int = 50
     weight_decay: float = 1e-4
     clip: float = 1.0
+    symmetry: bool = True
+    average: float = 0.0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
 
     def __post_init__(self) -> None:
@@ -48,14 +67,29 @@ class LearnerConfig:
             raise ValueError("batch and steps must be at least 1, warmup at least 0")
         if min(self.learning_rate, self.clip) <= 0 or self.weight_decay < 0:
             raise ValueError("learning_rate and clip must be positive, weight_decay not negative")
+        for key, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
+        if not all(0 <= share < 1 for share in (self.momentum, self.average)):
+            raise ValueError("momentum and average must be from 0 to below 1")
+        if not 0 <= self.final_rate <= 1:
+            raise ValueError("final_rate must be from 0 to 1")
+        if not all(0 < share < 1 for share in self.drops) or list(self.drops) != sorted(self.drops):
+            raise ValueError("drops must be shares between 0 and 1 in rising order")
 
 
 class LearnerState(NamedTuple):
     """What a step changes."""
 
     variables: Variables
+    averaged: Variables | None  # None without averaging
     optimizer: Any
     step: jax.Array  # int32
+
+    @property
+    def player(self) -> Variables:
+        """The weights that play."""
+        return self.variables if self.averaged is None else self.averaged
 
 
 class StepMetrics(NamedTuple):
@@ -63,6 +97,9 @@ class StepMetrics(NamedTuple):
 
     losses: Losses
     gradient_norm: jax.Array  # before clipping
+    bad_tensor: jax.Array
+    """int32, place of the first parameter whose gradient is not finite (see `tensor_names`), or
+    NO_TENSOR."""
 
 
 class Learner(NamedTuple):
@@ -102,7 +139,9 @@ def make_learner(
     optimizer = make_optimizer(config, total_steps=total_steps)
 
     def init(variables: Variables) -> LearnerState:
-        return LearnerState(variables, optimizer.init(variables.params), jnp.zeros((), jnp.int32))
+        averaged = jax.tree.map(jnp.copy, variables) if config.average else None
+        optimizer_state = optimizer.init(variables.params)
+        return LearnerState(variables, averaged, optimizer_state, jnp.zeros((), jnp.int32))
 
     @jax.vmap
     def look(state: State) -> jax.Array:
@@ -116,16 +155,24 @@ def make_learner(
     def update(
         state: LearnerState, sample: Sample, key: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:
-        turn = jax.random.randint(key, sample.policy.shape[:1], 0, NUM_SYMMETRIES)
+        turns = NUM_SYMMETRIES if config.symmetry else 1
+        turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns)
         lesson = lesson_of(sample, turn, grid=grid)
         params, stats = state.variables
         (_, (stats, found)), gradient = jax.value_and_grad(loss_of, has_aux=True)(
             params, stats, lesson
         )
         updates, optimizer_state = optimizer.update(gradient, state.optimizer, params)
-        params = optax.apply_updates(params, updates)
-        metrics = StepMetrics(found, optax.tree.norm(gradient))
-        return LearnerState(Variables(params, stats), optimizer_state, state.step + 1), metrics
+        variables = Variables(optax.apply_updates(params, updates), stats)
+        averaged = state.averaged
+        if averaged is not None:
+            averaged = jax.tree.map(
+                lambda old, new: config.average * old + (1 - config.average) * new,
+                averaged,
+                variables,
+            )
+        metrics = StepMetrics(found, optax.tree.norm(gradient), _bad_tensor(gradient))
+        return LearnerState(variables, averaged, optimizer_state, state.step + 1), metrics
 
     def step(
         state: LearnerState, ring: Ring, variant: Variant, key: jax.Array
@@ -143,20 +190,48 @@ def make_learner(
 
 
 def make_optimizer(config: LearnerConfig, *, total_steps: int) -> optax.GradientTransformation:
-    """Clipped AdamW on a warm-up and cosine schedule."""
-    warmup = min(config.warmup, max(total_steps - 1, 0))
-    schedule = optax.warmup_cosine_decay_schedule(
-        init_value=0.0 if warmup else config.learning_rate,
-        peak_value=config.learning_rate,
-        warmup_steps=warmup,
-        decay_steps=max(total_steps, warmup + 1),
-        end_value=config.final_rate * config.learning_rate,
-    )
-    return optax.chain(
-        optax.clip_by_global_norm(config.clip),
-        optax.adamw(schedule, weight_decay=config.weight_decay, mask=_is_kernel),
-    )
+    """Clipped AdamW or SGD with momentum, on the config's schedule."""
+    schedule = make_schedule(config, total_steps=total_steps)
+    decay = config.weight_decay
+    if config.optimizer == "adamw":
+        rule = [optax.adamw(schedule, weight_decay=decay, mask=_decays)]
+    else:
+        rule = [
+            optax.add_decayed_weights(decay, mask=_decays),
+            optax.sgd(schedule, momentum=config.momentum),
+        ]
+    return optax.chain(optax.clip_by_global_norm(config.clip), *rule)
 
 
-def _is_kernel(params: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf.ndim > 1, params)
+def make_schedule(config: LearnerConfig, *, total_steps: int) -> optax.Schedule:
+    """The learning rate by step."""
+    peak, warmup = config.learning_rate, min(config.warmup, max(total_steps - 1, 0))
+    if config.schedule == "cosine":
+        return optax.warmup_cosine_decay_schedule(
+            init_value=0.0 if warmup else peak,
+            peak_value=peak,
+            warmup_steps=warmup,
+            decay_steps=max(total_steps, warmup + 1),
+            end_value=config.final_rate * peak,
+        )
+    halved = {round(share * total_steps): 0.5 for share in config.drops}
+    steps = optax.piecewise_constant_schedule(peak, halved)
+    return lambda step: steps(step) * jnp.minimum(1.0, (step + 1) / max(warmup, 1))
+
+
+def tensor_names(params: Any) -> list[str]:
+    """The names of a network's parameters, in the order that `StepMetrics.bad_tensor` counts."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(params)
+    return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+
+
+def _bad_tensor(gradient: Any) -> jax.Array:
+    bad = jnp.stack([~jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)])
+    return jnp.where(bad.any(), bad.argmax(), NO_TENSOR).astype(jnp.int32)
+
+
+def _decays(params: Any) -> Any:
+    """Which parameters decay: kernels, neither norms and biases nor tables of offsets."""
+    return jax.tree_util.tree_map_with_path(
+        lambda path, leaf: leaf.ndim > 1 and "offset_bias" not in jax.tree_util.keystr(path), params
+    )

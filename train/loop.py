@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from train import checkpoint, replay, roster
+from train import replay, roster
 from train.arena import MatchResult, play_match
 from train.config import RunConfig, config_to_dict
 from train.host import fetch
@@ -14,12 +14,11 @@ from train.iteration import Programs, RunState, make_programs, run_iteration
 from train.metrics import Display, MetricsWriter, match_record, match_table
 from train.players import Player
 from train.rundir import (
-    CONFIG_FILE,
     GAME_FILE,
     RESULT_FILE,
+    begin,
     check_directory,
-    has_checkpoint,
-    make_directory,
+    first_state,
     write_json,
 )
 from wallgo_jax import render
@@ -31,7 +30,7 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     Args:
       config: the run.
       runs: directory of all runs.
-      resume: go on from the newest checkpoint instead of starting.
+      resume: go on from the newest whole checkpoint instead of starting.
 
     Returns:
       Whether the run came to its end; False when it was interrupted and saved.
@@ -45,15 +44,11 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     for opponent in config.evaluation.opponents:
         roster.make_player(opponent, config.game)
     programs = make_programs(config)
-    state = programs.init()
-    if resume and has_checkpoint(directory):
-        state = checkpoint.read_run(directory, state)
+    state = first_state(directory, programs.init, resume=resume)
     done = int(fetch(state.iterations))
     display = Display(total=config.iterations, done=done)
-    make_directory(directory)
-    write_json(directory / CONFIG_FILE, config_to_dict(config))
+    store = begin(directory, config, state.learner.variables, done=done)
     writer = MetricsWriter(directory, from_iteration=done)
-    store = checkpoint.Store(directory, keep=config.checkpoint.keep)
     try:
         with display:
             with interrupts() as interrupted:
@@ -66,7 +61,8 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
                     writer.write(row)
                     display.show(row)
                     if is_last or _is_due(done, config.checkpoint.every):
-                        store.save(done, state.learner.variables, state, config_to_dict(config))
+                        weights, saved = state.learner.variables, config_to_dict(config)
+                        store.save(done, weights, state, saved, win_rate=row.get("win_rate"))
                     if is_last:
                         break
                 store.wait()

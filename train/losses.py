@@ -47,6 +47,7 @@ class Lesson(NamedTuple):
 
     states: State
     policy: jax.Array  # float32[N, A]
+    policy_weight: jax.Array  # float32[N]
     outcome: jax.Array  # float32[N, P], final rewards
     owner: jax.Array  # int32[N, H, W], of each cell in the end, P for nobody
     on_board: jax.Array  # bool[N, H, W]
@@ -55,19 +56,23 @@ class Lesson(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Means over samples, float32[]; None where the network has no such head."""
+    """Means over samples, float32[]; None where the network has no such head.
+
+    Those of policies are weighted means: a policy of weight 0 is not learned, and leaves the loss
+    of the others as it is.
+    """
 
     loss: jax.Array  # the weighted sum
     policy_loss: jax.Array  # nats
     value_loss: jax.Array
-    accuracy: jax.Array  # share of samples whose likeliest slot is the search's
+    accuracy: jax.Array  # share of policies learned whose likeliest slot is the search's
     ownership_loss: jax.Array | None  # nats a cell
     ownership_constant: jax.Array | None
     """The loss of one distribution for every cell: the entropy of the owners' frequencies."""
     ownership_error: jax.Array | None
     """Squared error of the expected owner, 1 for the mover's cell, -1 another's, 0 nobody's."""
     margin_loss: jax.Array | None
-    reply_loss: jax.Array | None  # nats, over the samples that have a next ply
+    reply_loss: jax.Array | None  # nats, over the samples that have a next ply, by its weight
 
 
 def lesson_of(sample: Sample, turn: jax.Array, *, grid: int) -> Lesson:
@@ -84,11 +89,12 @@ def _lesson_of(sample: Sample, turn: jax.Array, *, grid: int) -> Lesson:
     reply = sample.reply
     if reply is not None:
         after, policy = _turn(State(sample.variant, reply.position), reply.policy, turn, grid)
-        reply = Reply(after.position, policy, reply.exists)
+        reply = reply._replace(position=after.position, policy=policy)
     state, policy = _turn(State(sample.variant, sample.position), sample.policy, turn, grid)
     return Lesson(
         states=state,
         policy=policy,
+        policy_weight=sample.policy_weight,
         outcome=targets.from_mover(sample.ending.rewards, player),
         owner=targets.owners_of(owned).reshape(grid, grid),
         on_board=board.reshape(grid, grid),
@@ -107,9 +113,11 @@ def _turn(state: State, policy: jax.Array, turn: jax.Array, grid: int) -> tuple[
 def losses(output: Output, lesson: Lesson, weights: LossWeights) -> Losses:
     """How far a network's output is from a lesson."""
     logits = jax.vmap(slot_logits)(output.policy, lesson.states)
-    policy_loss = cross_entropy(logits, lesson.policy).mean()
+    weight = lesson.policy_weight
+    policy_loss = weighted_mean(cross_entropy(logits, lesson.policy), weight)
     value_loss = _value_loss(output, lesson.outcome)
-    agrees = (logits.argmax(axis=-1) == lesson.policy.argmax(axis=-1)).mean()
+    agrees = logits.argmax(axis=-1) == lesson.policy.argmax(axis=-1)
+    accuracy = weighted_mean(agrees, weight > 0)
     total = weights.policy * policy_loss + weights.value * value_loss
     ownership = constant = error = margin = reply = None
     if output.ownership is not None:
@@ -121,13 +129,20 @@ def losses(output: Output, lesson: Lesson, weights: LossWeights) -> Losses:
     if output.reply is not None and lesson.reply is not None:
         reply = _reply_loss(output.reply, lesson.states, lesson.reply)
         total += weights.reply * reply
-    return Losses(total, policy_loss, value_loss, agrees, ownership, constant, error, margin, reply)
+    return Losses(
+        total, policy_loss, value_loss, accuracy, ownership, constant, error, margin, reply
+    )
 
 
 def cross_entropy(logits: jax.Array, target: jax.Array) -> jax.Array:
     """[...] nats of float[..., D] logits against distributions; a target of 0 costs nothing, even
     where the logit is MASKED."""
     return -(target * jax.nn.log_softmax(logits, axis=-1)).sum(axis=-1)
+
+
+def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
+    """float32[] of [N] numbers by weights [N] from 0 on; 0 where all weigh nothing."""
+    return (weight * x).sum() / jnp.maximum(weight.sum(), 1e-9)
 
 
 def _value_loss(output: Output, outcome: jax.Array) -> jax.Array:
@@ -160,4 +175,4 @@ def _signed(owners: jax.Array) -> jax.Array:
 def _reply_loss(planes: jax.Array, states: State, reply: Reply) -> jax.Array:
     after = State(states.variant, reply.position)
     nats = cross_entropy(jax.vmap(reply_logits)(planes, after), reply.policy)
-    return jnp.where(reply.exists, nats, 0.0).sum() / jnp.maximum(reply.exists.sum(), 1)
+    return weighted_mean(jnp.where(reply.exists, nats, 0.0), reply.exists * reply.policy_weight)

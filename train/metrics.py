@@ -116,6 +116,8 @@ def describe(row: Mapping[str, Any]) -> str:
     if row.get("policy_loss") is not None:
         parts.append(f"policy {row['policy_loss']:.3f}")
         parts.append(f"value {row['value_loss']:.3f}")
+    if row.get("ownership_loss") is not None:
+        parts.append(f"ownership {row['ownership_loss']:.3f}")
     for name in ("policy", "value", "ownership"):
         if row.get(f"validation_{name}_loss") is not None:
             parts.append(f"held back {name} {row[f'validation_{name}_loss']:.3f}")

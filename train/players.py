@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.search import Evaluator, SearchResult
+from train.search import Evaluator, Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State
 
@@ -40,7 +40,19 @@ def make_random_player(*, grid: int) -> Player:
 def make_greedy_player(*, grid: int) -> Player:
     """One ply: the largest lead in territory right after the ply, at random among equals."""
 
-    def act_one(state: State, bits: jax.Array) -> jax.Array:
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        del variables
+        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+        return jax.vmap(chance.choose)(bits, greedy_slots(states, grid=grid))
+
+    return Player("greedy", (), act)
+
+
+def greedy_slots(states: State, *, grid: int) -> jax.Array:
+    """bool[B, A]: the legal slots that lead to the mover's largest lead in territory at once."""
+
+    def best(state: State) -> jax.Array:
         mover = state.position.player
         slots = jnp.arange(actions.num_slots(state.position.stones.shape[1], grid=grid))
 
@@ -52,15 +64,28 @@ def make_greedy_player(*, grid: int) -> Player:
 
         legal = actions.legal_slots(state, grid=grid)
         lead = jnp.where(legal, jax.vmap(lead_after)(slots), jnp.iinfo(jnp.int32).min)
-        return chance.choose(bits, legal & (lead == lead.max()))
+        return legal & (lead == lead.max())
 
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+    return jax.vmap(best)(states)
+
+
+def make_greedy_search(*, grid: int) -> Search:
+    """The greedy player in place of a search: its policy is even over the slots that it draws
+    from."""
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables
+        best = greedy_slots(states, grid=grid)
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        return jax.vmap(act_one)(states, bits)
+        nothing = jnp.zeros(best.shape[0], jnp.float32)
+        return SearchResult(
+            slot=jax.vmap(chance.choose)(bits, best).astype(jnp.int32),
+            policy=best / best.sum(axis=1, keepdims=True),
+            value=nothing,
+            surprise=nothing,
+        )
 
-    return Player("greedy", (), act)
+    return search
 
 
 def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:

@@ -25,7 +25,8 @@ class Plies(NamedTuple):
 
     position: Position  # before the ply
     slot: jax.Array  # int16[...], what was played
-    policy: jax.Array  # float16[..., A], the search's improved policy
+    policy: jax.Array  # float16[..., A], what the search would have learned
+    policy_weight: jax.Array  # float32[...], of the policy in learning, 0 for not at all
     paid: Ending  # what the ply's end of the game came to
     terminated: jax.Array  # bool[...], whether the ply ended its game
 
@@ -45,6 +46,7 @@ class Reply(NamedTuple):
 
     position: Position
     policy: jax.Array  # float16[N, A]
+    policy_weight: jax.Array  # float32[N]
     exists: jax.Array  # bool[N], whether there is one: its other fields are junk if not
 
 
@@ -54,6 +56,7 @@ class Sample(NamedTuple):
     variant: Variant
     position: Position
     policy: jax.Array  # float16[N, A]
+    policy_weight: jax.Array  # float32[N]
     ending: Ending
     reply: Reply | None  # only where asked for
 
@@ -113,6 +116,7 @@ def draw(
         variant=jax.tree.map(lambda x: x[board], variant),
         position=jax.tree.map(lambda x: x[row, board], ring.plies.position),
         policy=ring.plies.policy[row, board],
+        policy_weight=ring.plies.policy_weight[row, board],
         ending=jax.tree.map(lambda x: x[row, board], ring.ending),
         reply=_reply(ring.plies, row, board) if has_reply else None,
     )
@@ -125,6 +129,7 @@ def _reply(plies: Plies, row: jax.Array, board: jax.Array) -> Reply:
     return Reply(
         position=jax.tree.map(lambda x: x[after, board], plies.position),
         policy=plies.policy[after, board],
+        policy_weight=plies.policy_weight[after, board],
         exists=~plies.terminated[row, board],
     )
 

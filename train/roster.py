@@ -71,7 +71,7 @@ def search_player(
     name: str, variables: Variables, config: RunConfig, rules: Rules, *, simulations: int
 ) -> Player:
     """A run's search without exploration noise; players of one shape share one program."""
-    options = dataclasses.replace(config.search, simulations=simulations)
+    options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
     return Player(name, variables, _search_act(config.network, rules.size, rules.players, options))
 
 
@@ -88,7 +88,7 @@ def _search_act(
         _evaluator(config, grid, players),
         options,
         grid=grid,
-        gumbel_scale=0.0,
+        explores=False,
     )
     return make_search_player("search", (), search).act
 

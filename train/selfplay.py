@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from train.replay import Plies
-from train.search import SearchResult
+from train.search import Search, SearchResult
 from train.targets import Ending
 from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
@@ -23,14 +23,31 @@ class SelfPlayConfig:
     Attributes:
       boards: boards played at once.
       plies: plies of every board in one iteration.
+      full_share: chance of a ply, the same for all boards, to be searched in full. The others are
+        searched in little and without noise, and their policies are not learned: playout cap
+        randomization after Wu, "Accelerating Self-Play Learning in Go" (2019), section 3.1, with
+        one coin for the batch, which so stays full.
+      cheap_simulations: simulations a move of a ply in little, at most those of a ply in full.
+      surprise: share of the weight of the policies in learning that goes by how far the search
+        moved away from the network, after Wu, "Other Methods Implemented in KataGo", section
+        Policy Surprise Weighting, which has one half. There it is the weight of a whole sample.
     """
 
     boards: int = 256
     plies: int = 32
+    full_share: float = 1.0
+    cheap_simulations: int = 4
+    surprise: float = 0.0
 
     def __post_init__(self) -> None:
         if self.boards < 1 or self.plies < 1:
             raise ValueError("boards and plies must be at least 1")
+        if not 0 < self.full_share <= 1:
+            raise ValueError("full_share must be above 0, at most 1")
+        if self.cheap_simulations < 1:
+            raise ValueError("cheap_simulations must be at least 1")
+        if not 0 <= self.surprise <= 1:
+            raise ValueError("surprise must be from 0 to 1")
 
 
 class SelfPlayMetrics(NamedTuple):
@@ -38,10 +55,11 @@ class SelfPlayMetrics(NamedTuple):
 
     games: jax.Array
     positions: jax.Array
+    full: jax.Array  # positions searched in full
     length: jax.Array  # plies of the finished games
     red_wins: jax.Array
     draws: jax.Array
-    entropy: jax.Array  # of the improved policies, in nats
+    entropy: jax.Array  # of the policies searched in full, in nats
 
 
 def first_boards(variant: Variant) -> Position:
@@ -50,16 +68,30 @@ def first_boards(variant: Variant) -> Position:
 
 
 def make_selfplay(
-    search: Callable[[Any, State, jax.Array], SearchResult], *, grid: int, plies: int
+    search: Search,
+    *,
+    grid: int,
+    plies: int,
+    cheap: Search | None = None,
+    full_share: float = 1.0,
+    surprise: float = 0.0,
 ) -> Callable[[Any, Variant, Position, jax.Array], tuple[Position, Plies, SelfPlayMetrics]]:
     """An iteration of self-play as a function of (variables, variant [B], boards [B], key).
 
     It returns the boards as they stand, to be handed to the next iteration, and the plies [T, B].
+
+    Args:
+      search: decides what is played.
+      grid: side length of the boards.
+      plies: T.
+      cheap: the search in little; None for none.
+      full_share, surprise: as in `SelfPlayConfig`; `full_share` is idle without `cheap`.
     """
+    look = _in_full(search) if cheap is None else _by_coin(search, cheap, full_share)
 
     def selfplay(variables: Any, variant: Variant, boards: Position, key: jax.Array):
         def ply(position: Position, ply_key: jax.Array):
-            found = search(variables, State(variant, position), ply_key)
+            found, is_full = look(variables, State(variant, position), ply_key)
             after, rewards = jax.vmap(lambda state, slot: referee.play(state, slot, grid=grid))(
                 State(variant, position), found.slot
             )
@@ -68,27 +100,66 @@ def make_selfplay(
                 position=position,
                 slot=found.slot.astype(jnp.int16),
                 policy=found.policy.astype(POLICY_DTYPE),
+                policy_weight=jnp.broadcast_to(is_full.astype(jnp.float32), over.shape),
                 paid=_paid(after, rewards, grid=grid),
                 terminated=over,
             )
             fresh = jax.vmap(referee.restart_if_over)(after)
             lengths = jnp.where(over, after.position.ply, 0)
-            return fresh.position, (made, lengths, _entropy(found.policy))
+            nats = found.surprise if surprise > 0 else None
+            return fresh.position, (made, lengths, _entropy(found.policy), nats)
 
-        boards, (made, lengths, entropy) = jax.lax.scan(ply, boards, jax.random.split(key, plies))
+        boards, (made, lengths, entropy, nats) = jax.lax.scan(
+            ply, boards, jax.random.split(key, plies)
+        )
         metrics = SelfPlayMetrics(
             games=made.terminated.sum().astype(jnp.float32),
             positions=jnp.float32(entropy.size),
+            full=made.policy_weight.sum(),
             length=lengths.sum().astype(jnp.float32),
             red_wins=(made.paid.rewards[..., 0] > 0).sum().astype(jnp.float32),
             draws=(made.terminated & (made.paid.rewards == 0).all(axis=-1))
             .sum()
             .astype(jnp.float32),
-            entropy=entropy.sum(),
+            entropy=(made.policy_weight * entropy).sum(),
         )
+        if nats is not None:
+            weight = weigh(made.policy_weight, nats, share=surprise)
+            made = made._replace(policy_weight=weight)
         return boards, made, metrics
 
     return selfplay
+
+
+def weigh(is_full: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
+    """float32[...]: weights of which a share goes by surprise float32[...], in nats.
+
+    Their mean over the plies searched in full, float32[...] 1 there and 0 elsewhere, is 1; all
+    others weigh nothing.
+    """
+    mean = (is_full * surprise).sum() / jnp.maximum(is_full.sum(), 1)
+    relative = jnp.where(mean > 1e-6, surprise / jnp.maximum(mean, 1e-6), 1.0)
+    return is_full * (1 - share + share * relative)
+
+
+_Look = Callable[[Any, State, jax.Array], tuple[SearchResult, jax.Array]]
+"""(variables, states [B], key) -> what was found, and whether in full, bool[]."""
+
+
+def _in_full(search: Search) -> _Look:
+    def look(variables: Any, states: State, key: jax.Array) -> tuple[SearchResult, jax.Array]:
+        return search(variables, states, key), jnp.bool_(True)
+
+    return look
+
+
+def _by_coin(search: Search, cheap: Search, full_share: float) -> _Look:
+    def look(variables: Any, states: State, key: jax.Array) -> tuple[SearchResult, jax.Array]:
+        coin_key, search_key = jax.random.split(key)
+        is_full = jax.random.bernoulli(coin_key, full_share)
+        return jax.lax.cond(is_full, search, cheap, variables, states, search_key), is_full
+
+    return look
 
 
 def _paid(after: State, rewards: jax.Array, *, grid: int) -> Ending:

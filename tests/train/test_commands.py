@@ -21,9 +21,11 @@ from tests.reference.referee import Game
 from tests.train import tiny
 from train import iteration, loop
 from train.__main__ import main
-from train.commands import EXIT_INTERRUPTED, EXIT_USAGE
 from train.arena import wilson_interval
+from train.commands import CONFIGURED, EXIT_INTERRUPTED, EXIT_USAGE
 from train.config import RunConfig, config_to_dict
+from train.corridors import read_corridors
+from wallgo_jax import records
 from wallgo_jax.notation import parse_moves
 
 ROOT = Path(__file__).parents[2]
@@ -143,7 +145,8 @@ def test_metrics_have_a_row_an_iteration(finished):
     learned = [row for row in rows if "loss" in row]
     assert rows[-1] in learned
     for row in learned:
-        assert row["loss"] == pytest.approx(row["policy_loss"] + row["value_loss"], rel=1e-4)
+        total = row["policy_loss"] + row["value_loss"] + 0.5 * row["ownership_loss"]
+            assert row["loss"] == pytest.approx(total, rel=1e-4)
         assert row["replay_rows"] > 0
     assert [row["iteration"] for row in rows if "win_rate" in row] == [2]
     assert rows[2]["opponent"] == "random"
@@ -314,6 +317,65 @@ def test_match_prints_a_table(finished):
     assert again.out == said.out
 
 
+def test_match_writes_its_games_down(tmp_path):
+    path = tmp_path / "new" / "games.jsonl.gz"
+    said = command("match", "random", "greedy", *MATCH, "--records", path)
+    assert said.code == 0
+    written = list(records.read(path))
+    assert len(written) == 20
+    won = 0.0
+    for record in written:
+        game = records.replay(record)
+        assert game.is_over
+        assert game.rules == tiny.RULES
+        seat = record.players.index("random")
+        won += (game.rewards[seat] + 1) / 2
+    assert sum(record.players[0] == "random" for record in written) == 10
+    assert f"win rate │ {won / 20:.2%} │" in " ".join(said.out.split())
+
+
+def test_describe_prints_and_writes(finished, tmp_path):
+    path = tmp_path / "new" / "parts.json"
+    said = command("describe", finished[0], "--batch", "4", "--json", path)
+    assert (said.code, said.err) == (0, "")
+    assert "block 1 R" in said.out
+    assert "evaluations/s" in said.out
+    figures = json.loads(path.read_text())
+    assert figures["parameters"] == sum(part["parameters"] for part in figures["parts"])
+    assert "evaluations/s" not in command("describe", tiny.PATH, "--no-measure").out
+
+
+def test_corridors_are_written(tmp_path):
+    path = tmp_path / "new" / "corridors.jsonl"
+    said = command("corridors", path, "--count", "4", "--min-distance", "8", "--seed", "3")
+    assert said == Said(0, "", "")
+    found = read_corridors(path)
+    assert found.is_connected.sum() == 2
+
+
+def test_probe_of_a_run(tmp_path):
+    words = ["--rules.size", "5", "--network.planes", "B", "--evaluation.opponents", "[]"]
+    words += ["--iterations", "1", "--network.blocks", "RT", "--selfplay.plies", "4"]
+    assert command("run", tiny.PATH, "--runs", tmp_path, *words).code == 0
+    rules = json.dumps({"size": 5, "stones": 1, "order": [0, 1]})
+    counts = ["--count-train", "40", "--count-test", "20", "--min-distance", "6", "--seeds", "0"]
+    path = tmp_path / "probe.json"
+    said = command("probe", tmp_path / "tiny", "--rules", rules, *counts, "--json", path)
+    assert (said.code, said.err) == (0, "")
+    assert "untrained" in said.out
+    assert len(json.loads(path.read_text())["rows"]) == 2
+
+
+def test_three_players_learn_without_matches(tmp_path):
+    words = ["--rules.players", "3", "--rules.order", "[0, 1, 2]", "--evaluation.opponents", "[]"]
+    words += ["--network.value", "wdl", "--iterations", "2"]
+    said = command("run", tiny.PATH, "--runs", tmp_path, *words)
+    assert (said.code, said.err) == (0, "")
+    rows = (tmp_path / "tiny" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(row)["iteration"] for row in rows] == [0, 1]
+    assert not (tmp_path / "tiny" / "evaluation.json").exists()
+
+
 def test_match_of_a_preset_named_wrong(finished):
     message = complaint(command("match", "random", "random", "--rules", "wallzero"))
     assert message.startswith("rules: unknown preset 'wallzero'; known presets: wallzero-4stone")
@@ -322,7 +384,29 @@ def test_match_of_a_preset_named_wrong(finished):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "command line: Expected one of {run, match}."),
+        ([], "command line: Expected one of {run, fit, match, describe, attention, ownership, "),
+        (["describe", "nowhere"], "nowhere: no such config file or run directory"),
+        (["describe", "--batch", "0", "--no-measure"], "describe: batch (0) must be at least 1"),
+        (["fit"], "fit: --records names no file"),
+        (["fit", "--records", "none.jsonl"], "none.jsonl: cannot be read: No such file"),
+        (["fit", "--records", "x", "--stepz", "3"], "config: unknown key stepz; known keys: "),
+        (["attention", "nowhere", "A1", "--cell", "A1"], "Missing from python -m train attention: --out"),
+        (
+            ["attention", "nowhere", "hkoi", "--cell", "A1", "--out", "a.svg"],
+            "nowhere: no such run directory",
+        ),
+        (["attention", "nowhere", "hkoi", "--cell", "A1", "--out", "a.pdf"], "a.pdf"),
+        (
+            ["ownership", "nowhere", "hkoi", "--ply", "0", "--out", "a.svg"],
+            "the game has not ended",
+        ),
+        (["corridors", "a.jsonl", "--count", "3"], "corridors: count is 3, not an even number"),
+        (["corridors", "a.jsonl", "--seed", "-1"], "corridors: seed (-1) must be from 0 to"),
+        (["corridors", "a.jsonl", "--rules", "playwallgo-3p"], "the rules are for 3 players"),
+        (["probe"], "probe: name at least one run directory"),
+        (["probe", "nowhere"], "nowhere: no such run directory"),
+        (["probe", "nowhere", "--seeds", "-3"], "probe: seed (-3) must be from 0 to"),
+        (["match", "random", "random", "--seed", "-1"], "match: seed (-1) must be from 0 to"),
         (["train"], "command line: Unrecognized options: train"),
         (["run", "--network.blocks", "RX"], "config: network: blocks: 'RX': 'X' at place 2"),
         (["run", "--seed", "--resume"], "config: seed: Input should be a valid integer"),
@@ -365,7 +449,9 @@ def test_usage_errors_are_one_line(words, reason, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["match", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], *([name, "--help"] for name in (*CONFIGURED, "match", "probe"))]
+)
 def test_help(words, capsys):
     with pytest.raises(SystemExit) as caught:
         main(words)

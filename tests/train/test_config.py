@@ -50,10 +50,21 @@ dtype = "bfloat16"
 [search]
 simulations = 5
 considered = 4
+kind = "puct"
+c_init = 2
+c_base = 1000
+dirichlet_fraction = 0.5
+dirichlet_alpha = 0.3
+temperature = 0.75
+temperature_plies = 23
+first_simulations = 3
 
 [selfplay]
 boards = 6
 plies = 7
+full_share = 0.25
+cheap_simulations = 2
+surprise = 0.5
 
 [replay]
 positions = 8
@@ -61,11 +72,17 @@ positions = 8
 [learner]
 batch = 9
 steps = 10
+optimizer = "sgd"
+momentum = 0.5
 learning_rate = 0.5
+schedule = "steps"
 final_rate = 0.25
+drops = [0.5, 0.625]
 warmup = 3
 weight_decay = 0.125
 clip = 2
+symmetry = false
+average = 0.375
 
 [learner.weights]
 policy = 1.5
@@ -86,6 +103,8 @@ opening_plies = 20
 [checkpoint]
 every = 21
 keep = 22
+keep_best = 23
+keep_every = 24
 """
 
 FULL_CONFIG = RunConfig(
@@ -96,12 +115,27 @@ FULL_CONFIG = RunConfig(
     network=NetworkConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
     ),
-    search=SearchConfig(5, 4),
-    selfplay=SelfPlayConfig(6, 7),
+    search=SearchConfig(5, 4, "puct", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    selfplay=SelfPlayConfig(6, 7, 0.25, 2, 0.5),
     replay=ReplayConfig(8),
-    learner=LearnerConfig(9, 10, 0.5, 0.25, 3, 0.125, 2.0, LossWeights(1.5, 0.75, 0.0, 0.5, 0.25)),
+    learner=LearnerConfig(
+        9,
+        10,
+        "sgd",
+        0.5,
+        0.5,
+        "steps",
+        0.25,
+        (0.5, 0.625),
+        3,
+        0.125,
+        2.0,
+        False,
+        0.375,
+        LossWeights(1.5, 0.75, 0.0, 0.5, 0.25),
+    ),
     evaluation=EvaluationConfig(0, ("greedy", "net:runs/old"), 14, 16, 18, 19, 20),
-    checkpoint=CheckpointConfig(21, 22),
+    checkpoint=CheckpointConfig(21, 22, 23, 24),
 )
 
 
@@ -206,7 +240,7 @@ def test_override_changes_nothing_else():
         (["--foo", "1"], "unknown key foo; known keys: name, seed, iterations, rules, network,"),
         (["--learnr.steps", "1"], "unknown key learnr; did you mean learner?"),
         (["--learner.stpes", "1"], "unknown key learner.stpes; did you mean learner.steps? Known"),
-        (["--learner.q", "1"], "unknown key learner.q; known keys: batch, steps, learning_rate,"),
+        (["--learner.q", "1"], "unknown key learner.q; known keys: batch, steps, optimizer,"),
         (["--rules.sise", "3"], "unknown key rules.sise; did you mean rules.size? Known keys: "),
         # Words that are no options.
         (["extra"], "'extra' is not an option; write --some.key value"),
@@ -239,6 +273,17 @@ def test_override_changes_nothing_else():
         (["--network.dtype", "float16"], "network: dtype 'float16' is not one of auto, float32"),
         (["--network.planes", "BR"], "planes: 'BR' is not one of B, BT, BTR, BTRH"),
         (["--search.simulations", "0"], "search: simulations and considered must be at least 1"),
+        (["--search.kind", "mcts"], "search: kind 'mcts' is not one of gumbel, puct"),
+        (["--search.c_base", "0"], "search: c_init must be a number from 0 on, c_base a positive"),
+        (["--search.dirichlet_fraction", "2"], "search: dirichlet_fraction must be from 0 to 1"),
+        (["--search.dirichlet_alpha", "0"], "search: dirichlet_alpha must be from 0.001 to 1000"),
+        (["--search.temperature", "-1"], "search: temperature must be 0 or from 0.01 to 100"),
+        (["--search.temperature", "nan"], "search: temperature must be 0 or from 0.01 to 100"),
+        (["--search.temperature_plies", "-1"], "search: temperature_plies must not be negative"),
+        (["--search.first_simulations", "3"], "first_simulations must be from 0 to simulations"),
+        (["--selfplay.full_share", "0"], "selfplay: full_share must be above 0, at most 1"),
+        (["--selfplay.cheap_simulations", "0"], "cheap_simulations must be at least 1"),
+        (["--selfplay.surprise", "1.5"], "selfplay: surprise must be from 0 to 1"),
         (["--selfplay.plies", "0"], "selfplay: boards and plies must be at least 1"),
         (["--replay.positions", "0"], "replay: positions must be at least 1"),
         (["--learner.batch", "0"], "learner: batch and steps must be at least 1"),
@@ -252,6 +297,8 @@ def test_override_changes_nothing_else():
         (["--evaluation.batch", "0"], "evaluation: games, final_games and batch must be even"),
         (["--evaluation.every", "-1"], "evaluation: every and opening_plies must not be negative"),
         (["--checkpoint.keep", "0"], "checkpoint: every and keep must be at least 1"),
+        (["--checkpoint.keep_best", "-1"], "keep_best and keep_every must not be negative"),
+        (["--checkpoint.keep-every", "-1"], "keep_best and keep_every must not be negative"),
         # Rules.
         (["--rules", "wallzero"], "rules: unknown preset 'wallzero'; known presets: wallzero-4"),
         (["--rules", "3"], "rules: Input should be a valid string (got 3)"),

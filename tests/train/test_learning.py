@@ -51,7 +51,9 @@ def test_training_beats_random_by_a_margin():
     for iteration in range(CONFIG.iterations):
         state, row = run_iteration(CONFIG, programs, state, iteration)
         losses.append(row.get("value_loss"))
+        owners = (row.get("ownership_loss"), row.get("ownership_constant"))
     after = win_rate(state.learner.variables)
+    assert owners[0] < owners[1] - 0.1, owners
     assert before < 0.65
     assert after >= 0.85
     assert losses[-1] < 0.8 * next(loss for loss in losses if loss is not None)

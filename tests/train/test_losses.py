@@ -31,22 +31,30 @@ def drawn(request) -> replay.Sample:
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(1))
     ring = replay.append(replay.make_ring(40, plies), plies)
     assert int(ring.ready) > 10
-    return replay.draw(ring, variant, jax.random.key(2), size=SAMPLES, has_reply=True)
+    sample = replay.draw(ring, variant, jax.random.key(2), size=SAMPLES, has_reply=True)
+    weight = jnp.arange(SAMPLES) % 4 / 2  # in place of the ones of self-play
+    assert (sample.policy_weight == 1).all()
+    reply = sample.reply._replace(policy_weight=weight[::-1])
+    return sample._replace(policy_weight=weight, reply=reply)
 
 
 def numpy_losses(output: Output, lesson) -> dict[str, float]:
     """Every loss, one sample and one cell at a time."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[tuple[float, float]]] = {}
 
-    def note(name, value):
-        found.setdefault(name, []).append(float(value))
+    def note(name, value, weight=1.0):
+        found.setdefault(name, []).append((float(value), float(weight)))
 
     players = lesson.outcome.shape[1]
     counts = np.zeros(players + 1)
     for n in range(SAMPLES):
         state = jax.tree.map(lambda x, n=n: x[n], lesson.states)
         legal = np.asarray(actions.legal_slots(state, grid=GRID))
-        note("policy", _nats(_slots(output.policy[n], state)[legal], lesson.policy[n][legal]))
+        slots = _slots(output.policy[n], state)
+        weight = lesson.policy_weight[n]
+        note("policy", _nats(slots[legal], lesson.policy[n][legal]), weight)
+        is_best = np.where(legal, slots, -np.inf).argmax() == lesson.policy[n].argmax()
+        note("accuracy", is_best, weight > 0)
         outcome = lesson.outcome[n]
         note("value", ((output.value[n] - outcome) ** 2).mean())
         result = np.zeros(players + 1)
@@ -69,9 +77,13 @@ def numpy_losses(output: Output, lesson) -> dict[str, float]:
             in_setup = bool(actions.in_setup(*after))
             stones = after.position.stones.shape[1]
             last = GRID**2 if in_setup else 52 * stones
-            note("reply", _nats(slots[:last], lesson.reply.policy[n][:last]))
+            nats = _nats(slots[:last], lesson.reply.policy[n][:last])
+            note("reply", nats, lesson.reply.policy_weight[n])
     frequency = counts / counts.sum()
-    means = {name: np.mean(values) for name, values in found.items()}
+    means = {}
+    for name, notes in found.items():
+        values, weights = np.transpose(notes)
+        means[name] = np.average(values, weights=weights)
     return means | {"constant": -(frequency * np.log(np.maximum(frequency, 1e-9))).sum()}
 
 
@@ -124,6 +136,7 @@ def test_losses_are_the_stated_ones(drawn, kind):
     expected = numpy_losses(*jax.device_get((full._replace(value=output.value), lesson)))
     value = expected["result" if kind == "wdl" else "value"]
     np.testing.assert_allclose(found.policy_loss, expected["policy"], rtol=1e-4)
+    np.testing.assert_allclose(found.accuracy, expected["accuracy"], rtol=1e-4)
     np.testing.assert_allclose(found.value_loss, value, rtol=1e-4)
     np.testing.assert_allclose(found.ownership_loss, expected["ownership"], rtol=1e-4)
     np.testing.assert_allclose(found.ownership_constant, expected["constant"], rtol=1e-4)
@@ -146,6 +159,30 @@ def test_heads_that_are_not_there_cost_nothing(drawn):
     found = losses(output._replace(ownership=None, margin=None, reply=None), lesson, LossWeights())
     assert found[4:] == (None,) * 5
     np.testing.assert_allclose(found.loss, found.policy_loss + found.value_loss, rtol=1e-6)
+
+
+def test_policies_of_weight_0_teach_nothing(drawn):
+    lesson = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
+    output = random_output(lesson.outcome.shape[1], kind="scalar")
+
+    def of_policies(policy, reply, weight):
+        after = lesson.reply._replace(policy_weight=weight)
+        found = losses(
+            output._replace(policy=policy, reply=reply),
+            lesson._replace(policy_weight=weight, reply=after),
+            LossWeights(value=0.0, ownership=0.0, margin=0.0),
+        )
+        return found.loss
+
+    gradient = jax.jit(jax.value_and_grad(of_policies, argnums=(0, 1)))
+    _, (policy, reply) = gradient(output.policy, output.reply, drawn.policy_weight)
+    taught = np.asarray(drawn.policy_weight) > 0
+    assert (np.asarray(policy)[~taught] == 0).all()
+    assert (np.asarray(reply)[~taught] == 0).all()
+    assert (np.abs(policy).max(axis=(1, 2, 3)) > 0)[taught].mean() > 0.8
+    loss, (policy, reply) = gradient(output.policy, output.reply, jnp.zeros(SAMPLES))
+    assert float(loss) == 0.0
+    assert not np.any(policy) and not np.any(reply)
 
 
 @pytest.mark.parametrize("turn", range(8))

@@ -16,9 +16,11 @@ from tests.reference.referee import Game
 from tests.train import tiny
 from train import replay
 from train.replay import Plies
+from train.search import Search, SearchResult
 from train.selfplay import first_boards, make_selfplay
 from train.targets import Ending, from_mover
-from wallgo_jax.game.state import Position
+from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game.state import Position, State
 
 ROWS, LENGTH, BOARDS = 12, 3, 4
 
@@ -52,6 +54,7 @@ def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Plies:
         ),
         slot=jnp.zeros(ended.shape, jnp.int16),
         policy=jnp.asarray(number.sum(axis=-1, keepdims=True) % 1000, jnp.float16),
+        policy_weight=jnp.asarray(number.sum(axis=-1) % 1000 / 8, jnp.float32),
         paid=Ending(
             rewards=jnp.asarray(rewards, jnp.float32),
             owned=jnp.asarray(rewards > 0, jnp.uint32)[..., None],
@@ -169,6 +172,7 @@ def test_draws_are_uniform_over_rows_and_boards():
     # Everything of a sample is of the same ply.
     np.testing.assert_array_equal(sample.variant.board, numbers[:, 1])
     np.testing.assert_array_equal(sample.policy[:, 0], numbers.sum(axis=1))
+    np.testing.assert_array_equal(sample.policy_weight, numbers.sum(axis=1) / 8)
     assert sample.policy.dtype == jnp.float16
 
 
@@ -219,6 +223,7 @@ def test_reply_is_the_next_ply_of_the_same_game():
     following = np.stack([row + 1, board], axis=1)[exists]
     np.testing.assert_array_equal(sample.reply.position.stones[exists], following)
     np.testing.assert_array_equal(sample.reply.policy[exists, 0], following.sum(axis=1))
+    np.testing.assert_array_equal(sample.reply.policy_weight[exists], following.sum(axis=1) / 8)
     assert 0.2 < exists.mean() < 0.9
     assert draw(ring, fake_variant(BOARDS), jax.random.key(0), size=4).reply is None
 
@@ -242,10 +247,91 @@ def test_long_games_are_drawn_from_as_often_as_they_are_played():
     assert np.mean(shares) == pytest.approx(long / boards, abs=0.005)
 
 
-def real_pieces(boards: int, length: int, count: int) -> list[Plies]:
-    """Pieces of real games with random moves."""
+def moody_search(variables, states: State, key: jax.Array) -> SearchResult:
+    """A player whose mood is Red's first cell. In one mood it ends the game as soon as Red wins by
+    that; in the other it goes on as long as it can, then Blue wins if possible."""
+    found = tiny.random_search(3)(variables, states, key)
+    slots = jnp.arange(found.policy.shape[1])
+
+    def choose(state: State, bits: jax.Array) -> jax.Array:
+        after, rewards = jax.vmap(lambda slot: referee.play(state, slot, grid=3))(slots)
+        over, red = after.position.terminated, rewards[:, 0]
+        hasty = jnp.where(over & (red > 0), 1.0, 0.0) - jnp.where(over & (red <= 0), 1.0, 0.0)
+        patient = jnp.where(over, -2.0 - red, 0.0)
+        liking = jnp.where(state.position.stones[0, 0] % 2 == 0, hasty, patient)
+        legal = actions.legal_slots(state, grid=3)
+        best = jnp.where(legal, liking, -9.0).max()
+        return chance.choose(bits, legal & (liking == best))
+
+    bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+    return found._replace(slot=jax.vmap(choose)(states, bits))
+
+
+def games_of(terminated: np.ndarray, red: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[R, B] lengths and Red's rewards of the games of all plies; length 0 for unfinished ones."""
+    lengths, outcomes = np.zeros(red.shape, int), np.zeros(red.shape)
+    for board in range(red.shape[1]):
+        start = 0
+        for end in np.flatnonzero(terminated[:, board]):
+            lengths[start : end + 1, board] = end + 1 - start
+            outcomes[start : end + 1, board] = red[end, board]
+            start = end + 1
+    return lengths, outcomes
+
+
+def test_learned_positions_are_of_the_games_played():
+    """Lengths and outcomes, which go together here, are drawn as they are played: in every
+    iteration as in the rows drawn from, and over the run, its start included, as in all plies."""
+    boards, length, rows, size = 48, 8, 48, 4000
+    made = real_pieces(boards, length, 40, search=moody_search)
+    played = jax.tree.map(lambda *x: np.concatenate(x), *made)
+    lengths, outcomes = games_of(played.terminated, played.paid.rewards[..., 0])
+    is_long = lengths > np.median(lengths[played.terminated])
+    kind = np.where(lengths == 0, -1, 3 * is_long + outcomes + 1).astype(int)
+
+    def shares(kinds: np.ndarray) -> np.ndarray:
+        return np.bincount(kinds.ravel(), minlength=6) / kinds.size
+
+    place = np.stack(np.indices(lengths.shape), axis=-1)
+    ring = replay.make_ring(rows, made[0])
     variant = tiny.variants(tiny.RULES, boards)
-    play = jax.jit(make_selfplay(tiny.random_search(3), grid=3, plies=length))
+    draw_many = jax.jit(replay.draw, static_argnames="size")
+    drawn_shares, ready_shares = [], []
+    for count, piece in enumerate(made, start=1):
+        # The policy carries the ply's place.
+        policy = np.asarray(piece.policy).copy()
+        policy[..., :2] = place[(count - 1) * length : count * length]
+        ring = append(ring, piece._replace(policy=jnp.asarray(policy)))
+        ready = rows_ready(played.terminated[: count * length], rows)
+        assert int(ring.ready) == len(ready)
+        if ready:
+            sample = draw_many(ring, variant, jax.random.key(count), size=size)
+            row, board = np.asarray(sample.policy)[:, :2].astype(int).T
+            np.testing.assert_array_equal(sample.ending.rewards[:, 0], outcomes[row, board])
+            drawn_shares.append(shares(kind[row, board]))
+            ready_shares.append(shares(kind[ready.start : ready.stop]))
+    drawn_shares, ready_shares = np.array(drawn_shares), np.array(ready_shares)
+    assert len(drawn_shares) >= 38
+    # Five standard deviations of a draw, and of all draws together.
+    assert np.abs(drawn_shares - ready_shares).max() < 5 * np.sqrt(0.25 / size)
+    draws = size * len(drawn_shares)
+    difference = drawn_shares.mean(axis=0) - ready_shares.mean(axis=0)
+    assert np.abs(difference).max() < 5 * np.sqrt(0.25 / draws)
+    of_plies = shares(kind[kind >= 0])
+    assert np.abs(drawn_shares.mean(axis=0) - of_plies).max() < 0.02
+    # The player is as biased as it is meant to be, so that the above says something.
+    of_games = shares(kind[played.terminated])
+    assert np.abs(of_games - of_plies).max() > 0.05
+    short, late = of_plies[:3] / of_plies[:3].sum(), of_plies[3:] / of_plies[3:].sum()
+    assert short[2] > late[2] + 0.2
+
+
+def real_pieces(
+    boards: int, length: int, count: int, *, search: Search | None = None
+) -> list[Plies]:
+    """Pieces of real games, with random moves unless a search is given."""
+    variant = tiny.variants(tiny.RULES, boards)
+    play = jax.jit(make_selfplay(search or tiny.random_search(3), grid=3, plies=length))
     position, made = first_boards(variant), []
     for key in jax.random.split(jax.random.key(3), count):
         position, plies, _ = play((), variant, position, key)
@@ -270,15 +356,15 @@ def test_newest_game_is_a_whole_game_of_the_referee():
     ring, found = replay.make_ring(rows, made[0]), []
     for count, piece in enumerate(made, start=1):
         ring = append(ring, piece)
-        actions = replay.newest_game(ring, tiny.variants(tiny.RULES, boards), grid=3)
+        moves = replay.newest_game(ring, tiny.variants(tiny.RULES, boards), grid=3)
         game, rewards = Game(tiny.RULES.to_dict()), None
-        for action in actions:
+        for action in moves:
             assert action in game.turns()
             rewards = game.act(action)
-        assert game.over == bool(actions)
+        assert game.over == bool(moves)
         played = jax.tree.map(lambda *x: np.concatenate(x), *made[:count])
         expected = newest_whole_game(played, rows)
-        assert (len(actions), rewards) == (expected or (0, None))
-        found.append((bool(actions), bool(played.terminated[-rows:].any())))
+        assert (len(moves), rewards) == (expected or (0, None))
+        found.append((bool(moves), bool(played.terminated[-rows:].any())))
     # Some rings hold a whole game, some only the ends of games.
     assert {(True, True), (False, True)} <= set(found)

@@ -1,6 +1,8 @@
 """A run that was stopped and resumed ends exactly as one that was not."""
 
+import datetime
 import json
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,12 @@ import numpy as np
 import pytest
 
 from tests.train import tiny
-from train import checkpoint, loop
+from tests.train.test_commands import read_scalars
+from train import checkpoint, loop, rundir
+from train.config import RunConfig
+from train.errors import UsageError
 from train.metrics import METRICS_FILE
+from wallgo_jax.env import VERSION
 
 CONFIG = tiny.config()
 DIRECTORY = CONFIG.name
@@ -59,11 +65,12 @@ def rows(directory: Path) -> list[dict[str, Any]]:
     ]
 
 
-def assert_same_run(directory: Path, expected: Path) -> None:
-    """Weights, optimizer, replay, boards, metrics, evaluation and game are the same."""
-    like = tiny.shared_programs(CONFIG).init()
+def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG) -> None:
+    """Weights, optimizer, replay, boards, metrics, evaluation and game are the same, and the same
+    checkpoints are kept."""
+    like = tiny.shared_programs(config).init()
     found, wanted = (checkpoint.read_run(path, like) for path in (directory, expected))
-    assert int(found.iterations) == CONFIG.iterations
+    assert int(found.iterations) == config.iterations
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
     weights = checkpoint.read_weights(directory, like.learner.variables)
@@ -71,8 +78,13 @@ def assert_same_run(directory: Path, expected: Path) -> None:
     for one, other in zip(jax.tree.leaves(weights), expected_weights, strict=True):
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
     assert rows(directory) == rows(expected)
-    for name in (loop.RESULT_FILE, loop.GAME_FILE, loop.CONFIG_FILE):
+    for name in (rundir.RESULT_FILE, rundir.GAME_FILE, rundir.CONFIG_FILE):
         assert (directory / name).read_text() == (expected / name).read_text()
+
+
+def kept(directory: Path, kind: str) -> list[str]:
+    """The checkpoints by name, all but what was set aside."""
+    return sorted(p.name for p in (directory / kind).iterdir() if ".aside" not in p.name)
 
 
 def test_run_learns_and_is_complete(straight):
@@ -106,7 +118,7 @@ def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, numb
     directory = tmp_path / DIRECTORY
     assert rows(directory) == rows(straight)[:done]
     assert checkpoint.newest_iteration(directory, checkpoint.RESUME) == done
-    assert not (directory / loop.RESULT_FILE).exists()
+    assert not (directory / rundir.RESULT_FILE).exists()
     assert loop.train(CONFIG, tmp_path, resume=True)
     assert_same_run(directory, straight)
 
@@ -150,3 +162,148 @@ def test_second_interrupt_drops_the_iteration(straight, tmp_path, monkeypatch):
     assert checkpoint.newest_iteration(directory, checkpoint.RESUME) == 2
     assert loop.train(CONFIG, tmp_path, resume=True)
     assert_same_run(directory, straight)
+
+
+def copied(straight: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(straight, tmp_path / DIRECTORY))
+
+
+def test_checkpoints_of_a_whole_run(straight):
+    assert kept(straight, checkpoint.WEIGHTS) == ["4", "6"]
+    assert kept(straight, checkpoint.RESUME) == ["4", "6"]
+
+
+def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
+    directory = copied(straight, tmp_path)
+    (directory / "resume" / "6" / "run" / "manifest.ocdbt").unlink()
+    assert loop.train(CONFIG, tmp_path, resume=True)
+    said = capsys.readouterr()
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"{directory}/resume/6: cannot be read: ")
+    assert line.endswith("; taking iteration 4")
+    assert "iteration 5: " in said.out
+    assert "iteration 4: " not in said.out
+    assert_same_run(directory, straight)
+    for kind in (checkpoint.WEIGHTS, checkpoint.RESUME):
+        assert kept(directory, kind) == ["4", "6"]
+        assert (directory / kind / "6.aside").is_dir()
+    found, wanted = read_scalars(directory), read_scalars(straight)
+    for name in wanted:
+        if not name.endswith(("_seconds", "_per_second")):
+            assert found[name] == wanted[name], name
+    # Nothing was in the way: the next damaged one finds a free name.
+    (directory / "resume" / "6" / "meta" / "metadata").unlink()
+    assert loop.train(CONFIG, tmp_path, resume=True)
+    assert (directory / "resume" / "6.aside1").is_dir()
+    assert_same_run(directory, straight)
+
+
+def test_nothing_to_take_is_refused_and_left_alone(straight, tmp_path, capsys):
+    directory = copied(straight, tmp_path)
+    for iteration in ("4", "6"):
+        (directory / "resume" / iteration / "run" / "manifest.ocdbt").unlink()
+    before = sorted(directory.rglob("*"))
+    with pytest.raises(UsageError) as caught:
+        loop.train(CONFIG, tmp_path, resume=True)
+    message = str(caught.value)
+    assert message.startswith(f"{directory}/resume/6: cannot be read: ")
+    assert message.endswith("; nor can any other of 2")
+    assert "\n" not in message
+    assert sorted(directory.rglob("*")) == before
+    assert rows(directory) == rows(straight)
+    assert capsys.readouterr().err == ""
+
+
+def test_damaged_weights_are_set_aside_and_the_run_goes_on(straight, tmp_path):
+    directory = copied(straight, tmp_path)
+    shutil.rmtree(directory / "checkpoints" / "4" / "weights")
+    assert loop.train(CONFIG, tmp_path, resume=True)
+    assert kept(directory, checkpoint.WEIGHTS) == ["6"]
+    assert (directory / "checkpoints" / "4.aside").is_dir()
+    assert_same_run(directory, straight)
+
+
+def test_weights_that_were_not_finished_are_saved_again(straight, tmp_path):
+    directory = copied(straight, tmp_path)
+    (directory / "checkpoints" / "6").rename(directory / "checkpoints" / "6.orbax-checkpoint-tmp")
+    assert loop.train(CONFIG, tmp_path, resume=True)
+    assert kept(directory, checkpoint.WEIGHTS) == ["4", "6"]
+    assert_same_run(directory, straight)
+
+
+def test_run_whose_first_save_was_not_finished_starts_again(straight, tmp_path):
+    directory = copied(straight, tmp_path)
+    shutil.rmtree(directory / "resume" / "4")
+    (directory / "resume" / "6").rename(directory / "resume" / "6.orbax-checkpoint-tmp")
+    assert loop.train(CONFIG, tmp_path, resume=True)
+    assert kept(directory, checkpoint.WEIGHTS) == ["4", "6"]
+    assert kept(directory, checkpoint.RESUME) == ["4", "6"]
+    assert_same_run(directory, straight)
+
+
+def test_resuming_computes_no_first_state(straight, tmp_path, monkeypatch):
+    copied(straight, tmp_path)
+    programs = tiny.shared_programs(CONFIG)
+
+    def shapes_alone():
+        state = programs.init()
+        assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
+        return state
+
+    watched = programs._replace(init=shapes_alone)
+    monkeypatch.setattr(loop, "make_programs", lambda config: watched)
+    assert loop.train(CONFIG, tmp_path, resume=True)
+
+
+def test_best_weights_are_kept(tmp_path, monkeypatch):
+    # What is compiled does not depend on matches and checkpoints.
+    monkeypatch.setattr(loop, "make_programs", lambda config: tiny.shared_programs(CONFIG))
+    words = ["--checkpoint.every=1", "--checkpoint.keep=1", "--evaluation.every=1"]
+    config = tiny.config(*words, "--checkpoint.keep-every=4", "--evaluation.final_games=2")
+    assert loop.train(config, tmp_path, resume=False)
+    rates = [row["win_rate"] for row in rows(tmp_path / DIRECTORY)[:-1]]
+    best = max(range(len(rates)), key=lambda i: (rates[i], i)) + 1
+    assert kept(tmp_path / DIRECTORY, checkpoint.WEIGHTS) == sorted({str(best), "4", "6"})
+
+
+def test_directory_is_never_without_its_config(tmp_path, monkeypatch):
+    def die(path, data):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rundir, "write_json", die)
+        with pytest.raises(Killed):
+            loop.train(CONFIG, tmp_path, resume=False)
+    assert not (tmp_path / DIRECTORY).exists()
+    assert loop.train(CONFIG, tmp_path, resume=False)
+
+
+def test_starts_are_recorded(tmp_path, monkeypatch):
+    break_off(monkeypatch, 0, lambda: signal.raise_signal(signal.SIGINT))
+    assert not loop.train(CONFIG, tmp_path, resume=False)
+    assert loop.train(CONFIG, tmp_path, resume=True)
+    path = tmp_path / DIRECTORY / rundir.STARTS_FILE
+    starts = json.loads(path.read_text())["starts"]
+    assert [start["iterations"] for start in starts] == [[0, 6], [1, 6]]
+    for start in starts:
+        assert start["seed"] == CONFIG.seed
+        assert start["env_version"] == VERSION
+        assert start["versions"]["jax"] == jax.__version__
+        assert start["versions"].keys() >= {"python", "flax", "optax", "mctx", "orbax-checkpoint"}
+        assert start["devices"]["count"] == len(jax.devices())
+        assert start["devices"]["platform"] == jax.default_backend()
+        when = datetime.datetime.fromisoformat(start["time"])
+        assert abs((datetime.datetime.now(datetime.UTC) - when).total_seconds()) < 3600
+        git = start["git"]
+        assert git is None or (len(git["revision"]) >= 40 and isinstance(git["dirty"], bool))
+    # A damaged list is kept and another begun.
+    path.write_text('{"starts": [')
+    assert loop.train(CONFIG, tmp_path, resume=True)
+    assert [start["iterations"] for start in json.loads(path.read_text())["starts"]] == [[6, 6]]
+    assert path.with_name("run.json.aside").read_text() == '{"starts": ['
+
+
+def test_without_git_the_revision_is_unknown(tmp_path, monkeypatch):
+    assert rundir._git_revision(tmp_path) is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert rundir._git_revision(Path(rundir.__file__).parent) is None

@@ -12,9 +12,16 @@ from train.roster import evaluator_for, network_for
 from train.search import (
     Judgement,
     SearchConfig,
+    dirichlet,
     discount_of,
+    divergence,
+    draw_visited,
     make_recurrent_fn,
     make_search,
+    mix,
+    most_visited,
+    simulations_at,
+    stages,
 )
 from wallgo_jax import PRESETS, Rules
 from wallgo_jax.board.geometry import DOWN, LEFT
@@ -90,13 +97,16 @@ def test_discount_is_zero_at_the_end_and_reward_is_the_movers():
     assert referee.reward_of(rewards[None], jnp.array([BLUE])).tolist() == [-1.0]
 
 
-@pytest.mark.parametrize("preset", ["wallzero-4stone", "wallzero-empty"])
-def test_a_constant_advantage_comes_back_unchanged(preset):
+@pytest.mark.parametrize(
+    ("preset", "kind"),
+    [("wallzero-4stone", "gumbel"), ("wallzero-empty", "gumbel"), ("wallzero-empty", "puct")],
+)
+def test_a_constant_advantage_comes_back_unchanged(preset, kind):
     """A judge that is always sure that Red is 0.5 ahead: after any search, at every ply, setup and
     its double moves included, the root is worth +0.5 to Red and -0.5 to Blue. One wrong sign on the
     way up would mix the two."""
     search = make_search(
-        _partial_judge(7, 0.5), SearchConfig(simulations=24), grid=7, gumbel_scale=1.0
+        _partial_judge(7, 0.5), SearchConfig(simulations=24, kind=kind), grid=7, explores=True
     )
     states, movers = [], []
     state = initial_state(PRESETS[preset])
@@ -145,14 +155,17 @@ def test_the_drawn_position_is_as_drawn(mover):
         assert float(rewards[mover]) == own
 
 
+@pytest.mark.parametrize("kind", ["gumbel", "puct"])
 @pytest.mark.parametrize("mover", [RED, BLUE])
-def test_search_wins_at_once_and_shuns_the_immediate_loss(mover):
+def test_search_wins_at_once_and_shuns_the_immediate_loss(mover, kind):
     """A wrong sign of the reward would turn the two around; with an even judge nothing else tells
     the moves apart."""
-    config = SearchConfig(simulations=64, considered=32)
-    search = make_search(_even_judge(GRID), config, grid=GRID, gumbel_scale=0.0)
+    # PUCT looks at each slot once before it can tell.
+    config = SearchConfig(simulations=64 if kind == "gumbel" else 192, considered=32, kind=kind)
+    search = make_search(_even_judge(GRID), config, grid=GRID, explores=False)
     found = jax.jit(search)((), _batch(_duel(mover=mover), 1), jax.random.key(3))
-    assert found.slot.tolist() == [_WIN]
+    if kind == "gumbel":  # to PUCT a win in two plies is as good
+        assert found.slot.tolist() == [_WIN]
     legal = np.asarray(actions.legal_slots(_duel(mover=mover), grid=GRID))
     policy = np.asarray(found.policy[0])
     assert policy[_LOSS] < 0.2 / legal.sum()
@@ -196,7 +209,7 @@ def test_search_keeps_the_exact_value_near_the_end():
     """Positions with five sides left to wall, from random games, and the same with the colours
     exchanged: the chosen move must keep the value that looking at every line of play finds."""
     search = jax.jit(
-        make_search(_even_judge(GRID), SearchConfig(2000, 52), grid=GRID, gumbel_scale=0.0)
+        make_search(_even_judge(GRID), SearchConfig(2000, 52), grid=GRID, explores=False)
     )
     play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
     decisive = {RED: 0, BLUE: 0}
@@ -247,7 +260,8 @@ def tree():
 TRIO = Rules(size=3, players=3, stones=1, start=(), order=(0, 1, 2))
 
 
-def test_a_share_comes_back_to_its_player_among_three():
+@pytest.mark.parametrize("kind", ["gumbel", "puct"])
+def test_a_share_comes_back_to_its_player_among_three(kind):
     """A judge that gives each player the same share everywhere: whoever searches finds its own."""
     shares = jnp.array([0.5, -0.1, -0.4])
 
@@ -256,7 +270,8 @@ def test_a_share_comes_back_to_its_player_among_three():
         order = (states.position.player[:, None] + jnp.arange(3)[None]) % 3
         return even._replace(value=shares[order])
 
-    search = jax.jit(make_search(judge, SearchConfig(simulations=24), grid=GRID, gumbel_scale=1.0))
+    config = SearchConfig(simulations=24, kind=kind)
+    search = jax.jit(make_search(judge, config, grid=GRID, explores=True))
     play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
     states, state = [], initial_state(TRIO)
     for ply in range(6):
@@ -291,7 +306,7 @@ def _shares_of_children(state: State):
 def test_search_among_three_is_paranoid():
     """Near the end of random games the chosen move keeps the value against all others together."""
     search = jax.jit(
-        make_search(_even_judge(GRID), SearchConfig(800, 52), grid=GRID, gumbel_scale=0.0)
+        make_search(_even_judge(GRID), SearchConfig(800, 52), grid=GRID, explores=False)
     )
     play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
     decisive = set()
@@ -355,7 +370,7 @@ def test_tree_holds_positions_only():
         int(np.prod(leaf.shape[1:])) * leaf.dtype.itemsize for leaf in jax.tree.leaves(root_shapes)
     )
     assert node_bytes == 60
-    search = make_search(evaluate, SearchConfig(simulations=4), grid=7, gumbel_scale=1.0)
+    search = make_search(evaluate, SearchConfig(simulations=4), grid=7, explores=True)
     program = jax.make_jaxpr(search)(
         network_for(config, 2).init(jax.random.key(0)), states, jax.random.key(0)
     )
@@ -368,9 +383,171 @@ def test_tree_holds_positions_only():
 
 def test_search_is_traced_once():
     rules = PRESETS["wallzero-4stone"]
-    search = make_search(_even_judge(7), SearchConfig(simulations=2), grid=7, gumbel_scale=1.0)
+    search = make_search(_even_judge(7), SearchConfig(simulations=2), grid=7, explores=True)
     chex.clear_trace_counter()
     traced = jax.jit(chex.assert_max_traces(search, n=1))
     for seed in range(3):
         found = traced((), _batch(initial_state(rules), 2), jax.random.key(seed))
     assert found.policy.shape == (2, 208)
+
+
+def _taste_judge(strength: float):
+    """Prefers some slots to others, always the same ones; nobody is ahead."""
+    taste = strength * jax.random.normal(jax.random.key(8), (actions.num_slots(1, grid=GRID),))
+
+    def judge(variables, states: State) -> Judgement:
+        even = _even_judge(GRID)(variables, states)
+        return even._replace(logits=jnp.where(even.logits == MASKED, MASKED, taste))
+
+    return judge
+
+
+def _early_duel() -> State:
+    """Both stones placed, no wall yet: nothing can be won soon."""
+    state = initial_state(DUEL)
+    for cell in (0, 8):
+        state, _ = referee.play(state, jnp.int32(cell), grid=GRID)
+    return state
+
+
+def test_puct_is_muzeros_search():
+    judge, states, key = _taste_judge(1.0), _batch(_early_duel(), 2), jax.random.key(4)
+    config = SearchConfig(simulations=60, kind="puct", c_init=2.0, c_base=100.0)
+    found = jax.jit(make_search(judge, config, grid=GRID, explores=False))((), states, key)
+    root = judge((), states)
+    expected = mctx.muzero_policy(
+        params=((), states.variant, states.position.player),
+        rng_key=key,
+        root=mctx.RootFnOutput(
+            prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
+            value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
+            embedding=states.position,  # pyright: ignore[reportCallIssue]
+        ),
+        recurrent_fn=make_recurrent_fn(judge, grid=GRID),
+        num_simulations=60,
+        invalid_actions=root.logits == MASKED,
+        dirichlet_fraction=0.0,
+        pb_c_init=2.0,
+        pb_c_base=100.0,
+    )
+    np.testing.assert_array_equal(found.policy, expected.action_weights)
+    np.testing.assert_array_equal(found.slot, found.policy.argmax(axis=1))
+    np.testing.assert_allclose(found.value, expected.search_tree.summary().value, atol=1e-6)
+    prior = np.asarray(jax.nn.softmax(root.logits), np.float64)
+    policy = np.asarray(found.policy, np.float64)
+    nats = np.where(policy > 0, policy * np.log(np.maximum(policy, 1e-30) / (prior + 1e-300)), 0)
+    np.testing.assert_allclose(found.surprise, nats.sum(axis=1), rtol=1e-4)
+
+
+def test_root_noise_falls_on_legal_slots_alone():
+    slots, legal_slots, count = 52, 9, 20_000
+    legal = jnp.arange(slots) % 6 == 1
+    assert int(legal.sum()) == legal_slots
+    rows = jnp.broadcast_to(legal, (count, slots))
+    noise = np.asarray(dirichlet(jax.random.key(0), rows, alpha=0.17), np.float64)
+    assert (noise[:, ~np.asarray(legal)] == 0).all()
+    np.testing.assert_allclose(noise.sum(axis=1), 1.0, atol=1e-5)
+    # The marginals of a symmetric Dirichlet distribution are Beta(alpha, (n - 1) alpha).
+    of_legal = noise[:, np.asarray(legal)]
+    variance = (1 / legal_slots) * (1 - 1 / legal_slots) / (0.17 * legal_slots + 1)
+    np.testing.assert_allclose(of_legal.mean(axis=0), 1 / legal_slots, rtol=0.05)
+    assert of_legal.var(axis=0).mean() == pytest.approx(variance, rel=0.03)
+    # A quarter of the prior's mass makes room for the noise, none of it is lost.
+    logits = jnp.where(rows, jnp.arange(slots) / 10.0, MASKED)
+    mixed = np.asarray(jax.nn.softmax(mix(logits, jnp.asarray(noise), rows, fraction=0.25)))
+    prior = np.asarray(jax.nn.softmax(logits))
+    np.testing.assert_allclose(mixed, 0.75 * prior + 0.25 * noise, atol=1e-5)
+    assert (mixed[:, ~np.asarray(legal)] == 0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.01, 30.0])
+def test_root_noise_is_a_distribution_for_any_alpha(alpha):
+    legal = jnp.arange(64)[None] < jnp.array([1, 2, 64])[:, None]
+    noise = np.asarray(dirichlet(jax.random.key(1), legal, alpha=alpha))
+    assert np.isfinite(noise).all()
+    np.testing.assert_allclose(noise.sum(axis=1), 1.0, atol=1e-5)
+    assert noise[0, 0] == 1.0
+
+
+def test_root_noise_is_for_self_play():
+    """A judge that is sure of one slot is followed without noise; with noise alone it is not."""
+    config = SearchConfig(simulations=8, kind="puct", dirichlet_fraction=1.0, dirichlet_alpha=50.0)
+    states = _batch(_early_duel(), 4)
+    follows, explores = (
+        jax.jit(make_search(_taste_judge(40.0), config, grid=GRID, explores=explores))(
+            (), states, jax.random.key(2)
+        )
+        for explores in (False, True)
+    )
+    assert (np.asarray(follows.policy).max(axis=1) >= 0.75).all()
+    assert (np.asarray(explores.policy).max(axis=1) <= 0.5).all()
+    legal = np.asarray(actions.legal_slots(_early_duel(), grid=GRID))
+    assert (np.asarray(explores.policy)[:, ~legal] == 0).all()
+
+
+@pytest.mark.parametrize("plies", [0, 3])
+def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
+    """Half of the boards are at ply 2, half at ply 3."""
+    boards = 300
+    states = _batch(_early_duel(), 2 * boards)
+    ply = jnp.repeat(jnp.array([2, 3], jnp.int16), boards)
+    states = states._replace(position=states.position._replace(ply=ply))
+    config = SearchConfig(
+        simulations=24, kind="puct", dirichlet_fraction=0.0, temperature_plies=plies
+    )
+    search = jax.jit(make_search(_taste_judge(1.0), config, grid=GRID, explores=True))
+    found = search((), states, jax.random.key(6))
+    policy = np.asarray(found.policy)
+    for half in (slice(boards), slice(boards, None)):
+        slot = np.asarray(found.slot[half])
+        if plies and half.start:
+            np.testing.assert_array_equal(slot, policy[half].argmax(axis=1))
+        else:
+            share = np.bincount(slot, minlength=policy.shape[1]) / boards
+            assert np.abs(share - policy[half].mean(axis=0)).max() < 0.1
+            assert len(set(slot.tolist())) > 5
+
+
+@pytest.mark.parametrize(
+    ("temperature", "shares"), [(1.0, [1, 3, 0, 4]), (0.5, [1, 9, 0, 16]), (0.01, [0, 0, 0, 1])]
+)
+def test_draws_go_by_visits_to_a_power(temperature, shares):
+    visits = jnp.broadcast_to(jnp.array([1, 3, 0, 4]), (20_000, 4))
+    slots = draw_visited(jax.random.key(0), visits, temperature=temperature)
+    expected = np.array(shares) / sum(shares)
+    np.testing.assert_allclose(np.bincount(slots, minlength=4) / 20_000, expected, atol=0.02)
+
+
+def test_the_prior_breaks_ties_of_visits():
+    visits = jnp.array([[2, 3, 3, 0], [1, 0, 0, 0]])
+    prior = jnp.array([[9.0, 0.0, 1.0, 5.0], [0.0, MASKED, 50.0, 0.0]])
+    assert most_visited(visits, prior).tolist() == [2, 0]
+
+
+def test_divergence_is_kullback_and_leiblers():
+    policy = jnp.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [1.0, 0.0, 0.0]])
+    logits = jnp.log(jnp.array([[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]))
+    logits = jnp.maximum(logits, MASKED)
+    expected = [0.0, 0.25 * np.log(0.5) + 0.75 * np.log(3), 0.0]
+    np.testing.assert_allclose(divergence(policy, logits), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (0, 16, (16,)),
+        (16, 16, (16,)),
+        (2, 16, (2, 4, 8, 16)),
+        (3, 20, (3, 6, 12, 20)),
+        (1, 1, (1,)),
+    ],
+)
+def test_simulations_double_up_to_the_last(first, last, expected):
+    config = SearchConfig(simulations=last, first_simulations=first)
+    assert stages(config) == expected
+    for iterations in (len(expected), 3 * len(expected), 100):
+        counts = [simulations_at(config, i, iterations) for i in range(iterations)]
+        assert tuple(dict.fromkeys(counts)) == expected
+        lengths = [counts.count(count) for count in expected]
+        assert max(lengths) - min(lengths) <= 1
+    assert simulations_at(config, 1000, 10) == last

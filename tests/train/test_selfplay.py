@@ -1,18 +1,22 @@
 """Self-play against the referee: what is written down is what was played."""
 
+import logging
+
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.train import tiny
+from train import iteration as iteration_lib
 from train.config import EvaluationConfig, ReplayConfig, RunConfig
 from train.learner import LearnerConfig
 from train.loop import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.roster import evaluator_for, network_for
 from train.search import SearchConfig, make_search
-from train.selfplay import SelfPlayConfig, first_boards, make_selfplay
+from train.selfplay import SelfPlayConfig, first_boards, make_selfplay, weigh
 from wallgo_jax import Rules
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position
@@ -39,7 +43,7 @@ def played():
     boards = first_boards(programs.variant)
     parts, sums = [], []
     for key in jax.random.split(jax.random.key(1), 2):
-        boards, plies, metrics = programs.selfplay(variables, programs.variant, boards, key)
+        boards, plies, metrics = programs.selfplay_at(0)(variables, programs.variant, boards, key)
         parts.append(plies)
         sums.append(metrics)
     plies = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
@@ -94,11 +98,11 @@ def test_a_run_traces_each_program_once():
     """Self-play, the ring and the learner, over iterations with and without rows to learn from."""
     programs = make_programs(CONFIG)
     chex.clear_trace_counter()
+    selfplay = _retrace_watch(programs.selfplay_at(0).__wrapped__, 2)
     watched = programs._replace(
-        **{
-            name: _retrace_watch(getattr(programs, name).__wrapped__, donate)
-            for name, donate in (("selfplay", 2), ("append", 0), ("learn", 0))
-        }
+        selfplay_at=lambda iteration: selfplay,
+        append=_retrace_watch(programs.append.__wrapped__, 0),
+        learn=_retrace_watch(programs.learn.__wrapped__, 0),
     )
     state = programs.init()
     rows = []
@@ -116,7 +120,7 @@ def _retrace_watch(function, donated: int):
 def test_the_search_decides_what_is_played():
     """A search that always takes the last legal slot is obeyed."""
     evaluate = evaluator_for(CONFIG.network, RULES)
-    real = make_search(evaluate, CONFIG.search, grid=4, gumbel_scale=1.0)
+    real = make_search(evaluate, CONFIG.search, grid=4, explores=True)
 
     def stubborn(variables, states, key):
         found = real(variables, states, key)
@@ -132,3 +136,134 @@ def test_the_search_decides_what_is_played():
     )
     assert plies.slot[0].tolist() == [15] * 8
     assert plies.slot[1].tolist() == [14] * 8
+
+
+def last_search(variables, states: State, key: jax.Array):
+    """The last legal slot, in place of a search in little."""
+    found = tiny.random_search(4)(variables, states, key)
+    legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(states)
+    last = legal.shape[1] - 1 - legal[:, ::-1].argmax(axis=1)
+    return found._replace(slot=last.astype(jnp.int32))
+
+
+def surprised_search(variables, states: State, key: jax.Array):
+    """Any legal slot, to a surprise of as many nats as plies were played."""
+    found = tiny.random_search(4)(variables, states, key)
+    return found._replace(surprise=states.position.ply.astype(jnp.float32))
+
+
+def play(*, share: float = 0.0, cheap=last_search):
+    """40 plies of 6 boards, half of them searched in full."""
+    variant = tiny.variants(RULES, 6)
+    selfplay = make_selfplay(
+        surprised_search, grid=4, plies=40, cheap=cheap, full_share=0.5, surprise=share
+    )
+    boards = first_boards(variant)
+    _, plies, sums = jax.jit(selfplay)((), variant, boards, jax.random.key(2))
+    return variant, plies, sums
+
+
+def test_one_coin_a_ply_decides_how_all_boards_are_searched():
+    variant, plies, sums = play()
+    weight = np.asarray(plies.policy_weight)
+    assert weight.dtype == np.float32
+    is_full = weight[:, 0] == 1
+    np.testing.assert_array_equal(weight, np.broadcast_to(is_full[:, None], weight.shape))
+    assert 10 < is_full.sum() < 30
+    assert float(sums.full) == is_full.sum() * 6
+    legal = jax.vmap(
+        jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=4), (0, 0)), (None, 0)
+    )
+    mask = np.asarray(legal(variant, plies.position))
+    last = mask.shape[-1] - 1 - mask[..., ::-1].argmax(axis=-1)
+    is_last = np.asarray(plies.slot) == last
+    assert is_last[~is_full].all()
+    assert is_last[is_full].mean() < 0.3
+
+
+def test_without_a_cheap_search_there_is_no_coin():
+    variant = tiny.variants(RULES, 2)
+    text = {}
+    for cheap in (None, last_search):
+        selfplay = make_selfplay(
+            tiny.random_search(4), grid=4, plies=2, cheap=cheap, full_share=0.5
+        )
+        boards = first_boards(variant)
+        text[cheap] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))
+    assert "bernoulli" not in text[None]
+    assert "bernoulli" in text[last_search]
+    assert text[None].count(" cond[") < text[last_search].count(" cond[")
+
+
+def test_weight_goes_by_surprise_among_plies_in_full():
+    _, plain, _ = play()
+    _, plies, _ = play(share=0.5)
+    weight, is_full = np.asarray(plies.policy_weight), np.asarray(plain.policy_weight) == 1
+    assert (weight[~is_full] == 0).all()
+    assert weight[is_full].mean() == pytest.approx(1.0, rel=1e-5)
+    nats = np.asarray(plies.position.ply, np.float64)
+    expected = 0.5 + 0.5 * nats / nats[is_full].mean()
+    np.testing.assert_allclose(weight[is_full], expected[is_full], rtol=1e-5)
+
+
+def test_weights_of_no_surprise_and_of_no_ply_in_full():
+    is_full = jnp.array([[1.0, 1.0], [0.0, 0.0]])
+    assert weigh(is_full, jnp.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
+    assert weigh(jnp.zeros((2, 2)), jnp.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
+
+
+GROWING = tiny.config(
+    "--search.kind=puct",
+    "--search.simulations=8",
+    "--search.first_simulations=4",
+    "--iterations=4",
+    "--selfplay.full_share=0.5",
+    "--selfplay.cheap_simulations=3",
+    "--selfplay.surprise=0.5",
+    "--selfplay.plies=16",
+    "--network.reply=true",
+)
+
+
+def test_nothing_compiles_after_the_first_iteration_of_growing_simulations(caplog):
+    programs = make_programs(GROWING)
+    state = programs.init()
+    rows, compiled = [], []
+    for iteration in range(GROWING.iterations):
+        caplog.clear()
+        with jax.log_compiles(), caplog.at_level(logging.WARNING):
+            state, row = run_iteration(GROWING, programs, state, iteration)
+        rows.append(row)
+        compiled.append(sum("Finished XLA compilation" in text for text in caplog.messages))
+        # Shares of visits tell how many there were.
+        plies = jax.device_get(state.ring.plies)
+        assert plies.terminated.shape[0] == GROWING.selfplay.plies
+        is_full = plies.policy_weight[:, 0] > 0
+        counts = np.where(is_full, row["simulations"], 3)
+        visits = plies.policy.astype(np.float64) * counts[:, None, None]
+        np.testing.assert_allclose(visits, visits.round(), atol=0.01)
+        assert row["full_share"] == is_full.mean()
+    assert [row["simulations"] for row in rows] == [4, 4, 8, 8]
+    assert compiled[0] > 3
+    assert compiled[1:] == [0] * 3
+    assert [row["replay_rows"] > 0 for row in rows] == [True] * 4
+    assert [row["reuse"] for row in rows] == [2 * 8 / (4 * 16)] * 4
+    assert all(np.isfinite(row["loss"]) for row in rows)
+
+
+def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
+    made = []
+
+    def fake(config, simulations):
+        made.append(simulations)
+        return lambda variables, variant, boards, key: boards.ply + simulations
+
+    monkeypatch.setattr(iteration_lib, "selfplay_of", fake)
+    programs = make_programs(GROWING)
+    variables = network_for(GROWING.network, 2).init(jax.random.key(0))
+    for iteration, expected in ((1, 4), (2, 8), (3, 8)):
+        boards = first_boards(programs.variant)
+        selfplay = programs.selfplay_at(iteration)
+        found = selfplay(variables, programs.variant, boards, jax.random.key(0))
+        assert found.tolist() == [expected] * 4
+        assert made == [4, 8]

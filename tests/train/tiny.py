@@ -44,6 +44,7 @@ def random_search(grid: int):
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
         legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
         slot = jax.vmap(chance.choose)(bits, legal)
-        return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), jnp.zeros(slot.shape))
+        nothing = jnp.zeros(slot.shape)
+        return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), nothing, nothing)
 
     return search

@@ -1,0 +1,111 @@
+"""One program on one device or on many: a mesh of one axis, along which boards lie.
+
+Boards, and the samples drawn from them, are spread over the devices; weights, optimizer and
+counters are the same everywhere. Self-play runs on each device for itself, so that none waits for
+another; the learner's sums, gradients and batch statistics are those of all samples.
+
+B boards, R rows, N samples.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from train.errors import UsageError
+
+AXIS = "boards"
+EVERYWHERE = PartitionSpec()
+BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
+ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
+
+
+class Devices(NamedTuple):
+    """The mesh of all devices of all hosts."""
+
+    mesh: Mesh
+
+    @property
+    def count(self) -> int:
+        """How many devices there are."""
+        return self.mesh.size
+
+    def sharding(self, spec: PartitionSpec) -> NamedSharding:
+        """How an array lies on the devices."""
+        return NamedSharding(self.mesh, spec)
+
+    def shardings(self, specs: Any) -> Any:
+        """`sharding`, for a tree."""
+        is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
+        return jax.tree.map(self.sharding, specs, is_leaf=is_spec)
+
+    def apart(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
+        """The function on each device for itself, on its own part of what lies by board."""
+        return jax.shard_map(
+            function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
+        )
+
+    def place(self, tree: Any, specs: Any) -> Any:
+        """NumPy arrays, the same in every process, as arrays on the devices."""
+
+        def put(leaf: np.ndarray, spec: PartitionSpec) -> jax.Array:
+            leaf = np.asarray(leaf)
+            return jax.make_array_from_callback(
+                leaf.shape, self.sharding(spec), lambda index: leaf[index]
+            )
+
+        return jax.tree.map(put, tree, specs)
+
+    def check_divides(self, **numbers: int) -> None:
+        """Refuse numbers that the devices cannot share evenly.
+
+        Raises:
+          UsageError: which key, and how many devices there are.
+        """
+        for name, number in numbers.items():
+            if number % self.count:
+                key = name.replace("_", ".", 1)
+                raise UsageError(f"{key} ({number}) must be a multiple of the {self.count} devices")
+
+
+def all_devices(count: int | None = None) -> Devices:
+    """The mesh of all devices, or of the first `count`."""
+    return Devices(Mesh(np.array(jax.devices()[:count]), (AXIS,)))
+
+
+def join_hosts() -> None:
+    """Join the processes of a cluster, by its launch variables (Slurm, Open MPI, Kubernetes, TPU
+    pods; see `jax.distributed.initialize`), or by JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and
+    JAX_PROCESS_ID.
+
+    Raises:
+      UsageError: no cluster is found, or the processes do not meet.
+    """
+    given = [os.environ.get(name) for name in ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID")]
+    try:
+        count, own = (None if text is None else int(text) for text in given)
+        jax.distributed.initialize(num_processes=count, process_id=own)
+    except (ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"distributed: {reason}") from None
+
+
+def is_first_process() -> bool:
+    """Whether this process writes and speaks."""
+    return jax.process_index() == 0
+
+
+def any_process(flag: bool) -> bool:
+    """Whether the flag is set in some process; each must ask at the same point."""
+    if jax.process_count() == 1:
+        return flag
+    return bool(multihost_utils.process_allgather(np.array(flag)).any())
+
+
+def own_copy(tree: Any) -> Any:
+    """Arrays that are the same everywhere, as arrays of this process alone."""
+    return jax.tree.map(lambda x: x.addressable_data(0), tree)
