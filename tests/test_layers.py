@@ -67,6 +67,7 @@ FLOORS = {
         "train/__init__.py",
         "train/errors.py",
         "train/host.py",
+        "train/devices.py",
         "train/network/blocks.py",
         "train/network/config.py",
         "train/network/slots.py",

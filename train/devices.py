@@ -7,9 +7,10 @@ another; the learner's sums, gradients and batch statistics are those of all sam
 B boards, R rows, N samples.
 """
 
+import dataclasses
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -24,7 +25,8 @@ BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
 ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
 
 
-class Devices(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Devices:
     """The mesh of all devices of all hosts."""
 
     mesh: Mesh

@@ -56,7 +56,10 @@ def keep_rows_before(path: Path, iteration: int) -> None:
             continue
         if row["iteration"] < iteration:
             kept.append(line)
-    path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    # In one step, so that a run killed meanwhile loses nothing.
+    unnamed = path.with_name(f".{path.name}")
+    unnamed.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    unnamed.replace(path)
 
 
 class Display:
