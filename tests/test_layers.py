@@ -107,6 +107,7 @@ FLOORS = {
         "train/probe.py",
         "train/pictures.py",
         "train/attention.py",
+        "train/programs.py",
         "train/iteration.py",
         "train/fit.py",
         "train/loop.py",

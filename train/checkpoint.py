@@ -125,8 +125,20 @@ def _open(folder: Path, policy: _Retention) -> ocp.CheckpointManager:
         cleanup_tmp_directories=True,
         # Orbax would open every checkpoint there is, and fail where one is damaged.
         lightweight_initialize=True,
+        multiprocessing_options=_alone(0),
     )
     return ocp.CheckpointManager(folder.resolve(), options=options)
+
+
+def _alone(process: int) -> ocp.options.MultiprocessingOptions:
+    """One process reads or writes, and waits for no other."""
+    if jax.process_count() == 1:
+        return ocp.options.MultiprocessingOptions()
+    return ocp.options.MultiprocessingOptions(
+        primary_host=process,
+        active_processes={process},
+        barrier_sync_key_prefix=f"process_{process}",
+    )
 
 
 def newest_iteration(directory: Path, kind: str) -> int | None:
@@ -150,11 +162,13 @@ def read_weights(directory: Path, like: Variables) -> Variables:
     Raises:
       UsageError: there are none.
     """
-    return _newest(directory, WEIGHTS, lambda folder: _read(folder, "weights", like), say=_say)
+    found = _newest(directory, WEIGHTS, lambda folder: _read(folder, "weights", like), say=_say)
+    return jax.tree.map(jnp.array, found)
 
 
 def read_run(directory: Path, like: Any) -> Any:
-    """All that resuming needs, of the newest iteration where it is whole; as `read_weights`."""
+    """All that resuming needs, of the newest iteration where it is whole, as NumPy arrays; else as
+    `read_weights`."""
     return _newest(directory, RESUME, lambda folder: _read(folder, "run", like), say=_say)
 
 
@@ -279,14 +293,16 @@ def _read(folder: Path, item: str, like: Any) -> Any:
     path = (folder / item).resolve()
     try:
         _check_arrays(path, target)
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+        handler = ocp.StandardCheckpointHandler()
+        alone = _alone(jax.process_index())
+        with ocp.Checkpointer(handler, multiprocessing_options=alone) as checkpointer:
             found = checkpointer.restore(path, args=ocp.args.StandardRestore(target))
     except Exception as error:  # orbax and tensorstore have their own for everything
         raise _UnreadableError(_in_one_line(error)) from None
     for name, number in _sums(found).items():
         if sums.get(name) != number:
             raise _UnreadableError(f"{name} is not what was written")
-    return jax.tree.map(jnp.array, found)
+    return found
 
 
 def _check_arrays(folder: Path, target: Any) -> None:

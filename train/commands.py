@@ -23,6 +23,7 @@ from train import (
     rundir,
 )
 from train.config import read_config
+from train.devices import join_hosts
 from train.errors import UsageError
 from wallgo_jax import records
 from wallgo_jax.game import rules as rules_lib
@@ -44,10 +45,14 @@ class Run:
     """Go on from the newest checkpoint of the run."""
     runs: Path = Path("runs")
     """Directory of all runs."""
+    distributed: bool = False
+    """One of several processes: join the others, by the cluster's launch variables."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         config = read_config(self.config, overrides)
+        if self.distributed:
+            join_hosts()
         finished = loop.train(config, self.runs, resume=self.resume)
         return 0 if finished else EXIT_INTERRUPTED
 
@@ -332,7 +337,7 @@ CONFIGURED = {"run": Run, "fit": Fit}
 def own_options(command: type) -> set[str]:
     """The options of a command itself."""
     names = {field.name.replace("_", "-") for field in dataclasses.fields(command)} - {"config"}
-    return {"--help", "--no-resume"} | {f"--{name}" for name in names}
+    return {"--help", "--no-resume", "--no-distributed"} | {f"--{name}" for name in names}
 
 
 def _check_seed(command: str, seed: int) -> None:

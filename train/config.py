@@ -23,17 +23,21 @@ from wallgo_jax.observation import check_planes
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
-    """How much is remembered.
+    """How much is remembered, and where.
 
     Attributes:
       positions: plies kept, rounded up to whole iterations.
+      memory: `device`, or `host` where they do not fit there: samples are then drawn by the CPU.
     """
 
     positions: int = 200_000
+    memory: str = "device"
 
     def __post_init__(self) -> None:
         if self.positions < 1:
             raise ValueError("positions must be at least 1")
+        if self.memory not in ("device", "host"):
+            raise ValueError(f"memory {self.memory!r} is not one of device, host")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +129,10 @@ class RunConfig:
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
         check_planes(self.network.planes)
+        if self.selfplay.full_share < 1 and (
+            self.selfplay.cheap_simulations > self.search.simulations
+        ):
+            raise ValueError("selfplay.cheap_simulations must not exceed search.simulations")
         if rules_lib.named(self.rules).players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "

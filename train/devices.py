@@ -101,6 +101,19 @@ def is_first_process() -> bool:
     return jax.process_index() == 0
 
 
+class Mute:
+    """In place of what the first process alone does: every method does nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *args, **kwargs: None
+
+
+def meet(where: str) -> None:
+    """Wait until every process has come here."""
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices(where)
+
+
 def any_process(flag: bool) -> bool:
     """Whether the flag is set in some process; each must ask at the same point."""
     if jax.process_count() == 1:

@@ -89,9 +89,9 @@ def fit(
         f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
     )
     programs = _make_programs(config)
-    state = first_state(directory, programs.init, resume=resume)
+    state = first_state(directory, programs.init, _place, resume=resume)
     done = int(fetch(state.iterations))
-    store = begin(directory, config, state.learner.variables, done=done)
+    store = begin(directory, config, state.learner.player, done=done)
     write_json(directory / RECORDS_FILE, summary)
     return _run(config, programs, state, data, directory, store, display)
 
@@ -117,7 +117,7 @@ def _run(
                 display.show(row)
                 is_last = done == config.iterations or interrupted()
                 if is_last or done % config.checkpoint.every == 0:
-                    weights = state.learner.variables
+                    weights = state.learner.player
                     store.save(done, weights, state, config_to_dict(config))
                 if is_last:
                     break
@@ -144,14 +144,14 @@ def _iteration(
     for step_key in jax.random.split(key, config.learner.steps):
         learner, metrics = programs.learn(learner, data.examples, data.learned, step_key)
         steps.append(metrics)
-    means = means_of(fetch(steps))
-    check_finite(means, iteration)
+    steps = fetch(steps)
+    check_finite(steps, learner, iteration)
     seconds = time.perf_counter() - started
     state = FitState(learner, state.iterations + 1)
     row = {
         "iteration": iteration,
         "positions_per_second": config.learner.steps * config.learner.batch / seconds,
-        **means,
+        **means_of(steps),
         **_validate(programs, state, data),
     }
     return state, row
@@ -160,7 +160,7 @@ def _iteration(
 def _validate(programs: _Programs, state: FitState, data: _Data) -> dict[str, float]:
     """Means of the losses over the positions that are checked on."""
     found = [
-        programs.judge(state.learner.variables, data.examples, jnp.asarray(batch))
+        programs.judge(state.learner.player, data.examples, jnp.asarray(batch))
         for batch in data.checked
     ]
     rows = [losses._asdict() for losses in fetch(found)]
@@ -169,6 +169,11 @@ def _validate(programs: _Programs, state: FitState, data: _Data) -> dict[str, fl
         for name, value in rows[0].items()
         if value is not None
     }
+
+
+def _place(state: FitState) -> FitState:
+    """Onto the device, in buffers of its own: they get donated."""
+    return jax.tree.map(jnp.array, state)
 
 
 def _make_programs(config: RunConfig) -> _Programs:

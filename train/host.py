@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+from jax.experimental import multihost_utils
 
 
 class ReadCount:
@@ -17,7 +18,18 @@ READS = ReadCount()
 
 
 def fetch(tree: Any) -> Any:
-    """The tree with NumPy arrays for device arrays; waits until they are ready."""
+    """The tree with NumPy arrays for device arrays; waits until they are ready.
+
+    What lies on devices of several processes is gathered, so each of them must ask for it.
+    """
     READS.reads += 1
     READS.arrays += len(jax.tree.leaves(tree))
-    return jax.device_get(tree)
+    return jax.device_get(jax.tree.map(_within_reach, tree))
+
+
+def _within_reach(leaf: Any) -> Any:
+    if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
+        return leaf
+    if leaf.is_fully_replicated:
+        return leaf.addressable_data(0)
+    return multihost_utils.process_allgather(leaf, tiled=True)

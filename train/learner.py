@@ -1,4 +1,4 @@
-"""One jitted step of learning: draw, turn, observe, loss, update; the only file that knows optax.
+"""A step of learning: turn, observe, loss, update; the only file that knows optax.
 
 N samples.
 """
@@ -13,10 +13,10 @@ import optax
 
 from train.losses import Lesson, Losses, LossWeights, lesson_of, losses
 from train.network import Network, Variables
-from train.replay import Ring, Sample, draw
+from train.replay import Sample
 from wallgo_jax import observation
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
-from wallgo_jax.game.state import State, Variant
+from wallgo_jax.game.state import State
 
 OPTIMIZERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "steps")
@@ -106,8 +106,6 @@ class Learner(NamedTuple):
     """Learning as functions."""
 
     init: Callable[[Variables], LearnerState]
-    step: Callable[[LearnerState, Ring, Variant, jax.Array], tuple[LearnerState, StepMetrics]]
-    """Draw samples from a ring [R, B], whose boards play the variants [B], and learn them."""
     update: Callable[[LearnerState, Sample, jax.Array], tuple[LearnerState, StepMetrics]]
     """Learn samples [N], each turned by a random symmetry."""
     judge: Callable[[Variables, Sample], Losses]
@@ -122,10 +120,8 @@ def make_learner(
     grid: int,
     planes: str,
     has_playable: bool,
-    has_reply: bool = False,
 ) -> Learner:
-    """Build the learner's functions; `step` and `update` are to be jitted with their first
-    argument donated.
+    """Build the learner's functions; `update` is to be jitted with its first argument donated.
 
     Args:
       network: what learns.
@@ -134,7 +130,6 @@ def make_learner(
       grid: side length of the boards.
       planes: what the network sees.
       has_playable: whether it sees the playable cells.
-      has_reply: draw next plies for the network's reply head.
     """
     optimizer = make_optimizer(config, total_steps=total_steps)
 
@@ -174,19 +169,12 @@ def make_learner(
         metrics = StepMetrics(found, optax.tree.norm(gradient), _bad_tensor(gradient))
         return LearnerState(variables, averaged, optimizer_state, state.step + 1), metrics
 
-    def step(
-        state: LearnerState, ring: Ring, variant: Variant, key: jax.Array
-    ) -> tuple[LearnerState, StepMetrics]:
-        draw_key, turn_key = jax.random.split(key)
-        sample = draw(ring, variant, draw_key, size=config.batch, has_reply=has_reply)
-        return update(state, sample, turn_key)
-
     def judge(variables: Variables, sample: Sample) -> Losses:
         lesson = lesson_of(sample, jnp.zeros(sample.policy.shape[:1], jnp.int32), grid=grid)
         output = network.evaluate(variables, look(lesson.states))
         return losses(output, lesson, config.weights)
 
-    return Learner(init, step, update, judge)
+    return Learner(init, update, judge)
 
 
 def make_optimizer(config: LearnerConfig, *, total_steps: int) -> optax.GradientTransformation:

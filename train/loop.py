@@ -1,5 +1,6 @@
 """The run: self-play, replay, learn, evaluate, save, again."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,15 @@ import jax
 
 from train import replay, roster
 from train.arena import MatchResult, play_match
+from train.checkpoint import Store
 from train.config import RunConfig, config_to_dict
+from train.devices import Mute, any_process, is_first_process, meet, own_copy
 from train.host import fetch
 from train.interrupts import interrupts
-from train.iteration import Programs, RunState, make_programs, run_iteration
+from train.iteration import run_iteration
 from train.metrics import Display, MetricsWriter, match_record, match_table
 from train.players import Player
+from train.programs import Programs, RunState, make_programs
 from train.rundir import (
     GAME_FILE,
     RESULT_FILE,
@@ -44,39 +48,85 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     for opponent in config.evaluation.opponents:
         roster.make_player(opponent, config.game)
     programs = make_programs(config)
-    state = first_state(directory, programs.init, resume=resume)
+    state = first_state(directory, programs.init, programs.place, resume=resume)
+    meet("every process has its first state")
     done = int(fetch(state.iterations))
-    display = Display(total=config.iterations, done=done)
-    store = begin(directory, config, state.learner.variables, done=done)
-    writer = MetricsWriter(directory, from_iteration=done)
+    display = Display(total=config.iterations, done=done, is_quiet=not is_first_process())
+    if is_first_process():
+        store = begin(directory, config, fetch(state.learner.player), done=done)
+        writer = MetricsWriter(directory, from_iteration=done)
+    else:
+        store, writer = Mute(), Mute()
+    display.say(_about(config, state))
     try:
         with display:
-            with interrupts() as interrupted:
-                for iteration in range(done, config.iterations):
-                    state, row = run_iteration(config, programs, state, iteration)
-                    done = iteration + 1
-                    if _has_match(config, done):
-                        row |= _short_match(config, state, done, display)
-                    is_last = done == config.iterations or interrupted()
-                    writer.write(row)
-                    display.show(row)
-                    if is_last or _is_due(done, config.checkpoint.every):
-                        weights, saved = state.learner.variables, config_to_dict(config)
-                        store.save(done, weights, state, saved, win_rate=row.get("win_rate"))
-                    if is_last:
-                        break
-                store.wait()
-                stopped = interrupted()
+            with interrupts() as is_interrupted:
+                state, stopped = _iterate(
+                    config, programs, state, display, writer, store, is_interrupted
+                )
             if stopped:
+                done = int(fetch(state.iterations))
                 display.say(f"saved after iteration {done}; the same command with --resume goes on")
                 return False
-            _write_game(config, programs, state, directory)
-            if config.evaluation.opponents:
-                _final_evaluation(config, state, directory, display)
+            _finish(config, programs, state, directory, display)
         return True
     finally:
         store.close()
         writer.close()
+
+
+def _iterate(
+    config: RunConfig,
+    programs: Programs,
+    state: RunState,
+    display: Display,
+    writer: MetricsWriter | Mute,
+    store: Store | Mute,
+    is_interrupted: Callable[[], bool],
+) -> tuple[RunState, bool]:
+    """All iterations that are left, or up to an interruption; and whether there was one."""
+    for iteration in range(int(fetch(state.iterations)), config.iterations):
+        state, row = run_iteration(config, programs, state, iteration)
+        done = iteration + 1
+        if _has_match(config, done) and is_first_process():
+            row |= _short_match(config, state, done, display)
+        stops = any_process(is_interrupted())
+        writer.write(row)
+        display.show(row)
+        if stops or done == config.iterations or _is_due(done, config.checkpoint.every):
+            weights, run = fetch((state.learner.player, state))
+            saved = config_to_dict(config)
+            store.save(done, weights, run, saved, win_rate=row.get("win_rate"))
+        if stops:
+            break
+    store.wait()
+    return state, any_process(is_interrupted())
+
+
+def _finish(
+    config: RunConfig, programs: Programs, state: RunState, directory: Path, display: Display
+) -> None:
+    """A game, and the final matches, by the first process."""
+    if not is_first_process():
+        return
+    if jax.process_count() == 1:
+        _write_game(config, programs, state, directory)
+    if config.evaluation.opponents:
+        _final_evaluation(config, state, directory, display)
+
+
+def _about(config: RunConfig, state: RunState) -> str:
+    """What the run's memory holds, in a line."""
+    rows, boards = state.ring.plies.terminated.shape
+    size = replay.position_bytes(state.ring)
+    positions = config.selfplay.boards * config.selfplay.plies
+    reuse = config.learner.steps * config.learner.batch / positions
+    where = f"{jax.device_count()} × {jax.devices()[0].device_kind}"
+    return (
+        f"{config.name} on {where}: replay of {rows * boards} positions, {size} bytes each, "
+        f"{rows * boards * size / 2**20:.0f} MiB on the {config.replay.memory}; "
+        f"{reuse:.1f} samples learned a new position"
+    )
 
 
 def _is_due(done: int, every: int) -> bool:
@@ -92,7 +142,7 @@ def _player(config: RunConfig, state: RunState) -> Player:
     simulations = config.evaluation.simulations
     return roster.search_player(
         f"{config.name}@{simulations}",
-        state.learner.variables,
+        own_copy(state.learner.player),
         config,
         config.game,
         simulations=simulations,

@@ -65,8 +65,8 @@ def keep_rows_before(path: Path, iteration: int) -> None:
 class Display:
     """The run on the console: a live bar on a terminal, a line an iteration elsewhere."""
 
-    def __init__(self, *, total: int = 0, done: int = 0) -> None:
-        self.console = Console(file=sys.stdout)
+    def __init__(self, *, total: int = 0, done: int = 0, is_quiet: bool = False) -> None:
+        self.console = Console(file=sys.stdout, quiet=is_quiet)
         self._win_rate = ""
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),

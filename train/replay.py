@@ -8,6 +8,7 @@ long games are learned from as often as they are played.
 R rows, B boards, T plies of an iteration, A slots, P players.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -66,6 +67,12 @@ def make_ring(rows: int, like: Plies) -> Ring:
     plies = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[1:]), x.dtype), like)
     ending = jax.tree.map(jnp.copy, plies.paid)
     return Ring(plies, ending, *(jnp.zeros((), jnp.int32) for _ in range(3)))
+
+
+def position_bytes(ring: Ring) -> int:
+    """Bytes that a position takes in the ring."""
+    arrays = jax.tree.leaves((ring.plies, ring.ending))
+    return sum(x.dtype.itemsize * math.prod(x.shape[2:]) for x in arrays)
 
 
 def append(ring: Ring, plies: Plies) -> Ring:

@@ -80,11 +80,14 @@ def has_checkpoint(directory: Path) -> bool:
     return False
 
 
-def first_state(directory: Path, init: Callable[[], T], *, resume: bool) -> T:
-    """What a run starts from: its newest whole checkpoint, or, where there is none, `init()`.
-    `init` is not computed where it only gives the shapes."""
+def first_state(
+    directory: Path, init: Callable[[], T], place: Callable[[T], T], *, resume: bool
+) -> T:
+    """What a run starts from: its newest whole checkpoint, by way of `place` from NumPy arrays to
+    the devices, or, where there is none, `init()`. `init` is not computed where it only gives the
+    shapes."""
     if resume and has_checkpoint(directory):
-        return checkpoint.read_run(directory, jax.eval_shape(init))
+        return place(checkpoint.read_run(directory, jax.eval_shape(init)))
     return init()
 
 

@@ -31,6 +31,8 @@ class SelfPlayConfig:
       surprise: share of the weight of the policies in learning that goes by how far the search
         moved away from the network, after Wu, "Other Methods Implemented in KataGo", section
         Policy Surprise Weighting, which has one half. There it is the weight of a whole sample.
+      bootstrap: iterations at the start that the greedy player plays in place of the network's
+        search, as the wallgame.io engine begins (see README, sources).
     """
 
     boards: int = 256
@@ -38,6 +40,7 @@ class SelfPlayConfig:
     full_share: float = 1.0
     cheap_simulations: int = 4
     surprise: float = 0.0
+    bootstrap: int = 0
 
     def __post_init__(self) -> None:
         if self.boards < 1 or self.plies < 1:
@@ -46,6 +49,8 @@ class SelfPlayConfig:
             raise ValueError("full_share must be above 0, at most 1")
         if self.cheap_simulations < 1:
             raise ValueError("cheap_simulations must be at least 1")
+        if self.bootstrap < 0:
+            raise ValueError("bootstrap must not be negative")
         if not 0 <= self.surprise <= 1:
             raise ValueError("surprise must be from 0 to 1")
 

@@ -25,9 +25,10 @@ from rich.table import Table
 from train import roster
 from train.arena import play_match, wilson_interval
 from train.config import EvaluationConfig, ReplayConfig, RunConfig
-from train.iteration import make_programs, run_iteration
+from train.iteration import run_iteration
 from train.learner import LearnerConfig
 from train.network import NetworkConfig, Variables
+from train.programs import make_programs
 from train.search import SearchConfig
 from train.selfplay import SelfPlayConfig
 from wallgo_jax.game.rules import Rules

@@ -29,6 +29,16 @@ from .test_selfplay import CONFIG, RULES
 VIEW = {"grid": 4, "planes": "BTR", "has_playable": False}
 
 
+def step_of(learner, batch: int):
+    """(state, ring, variant, key) -> a step on samples drawn from the ring."""
+
+    def step(state, ring, variant, key):
+        draw_key, turn_key = jax.random.split(key)
+        return learner.update(state, draw(ring, variant, draw_key, size=batch), turn_key)
+
+    return step
+
+
 @pytest.fixture(scope="module")
 def ring():
     """A ring filled by real self-play, and the boards' variant."""
@@ -71,7 +81,7 @@ def test_the_loss_is_the_stated_one(ring):
     )
     learner = make_learner(network, config, total_steps=10, **VIEW)
     state = learner.init(network.init(jax.random.key(0)))
-    _, metrics = jax.jit(learner.step)(state, filled, variant, jax.random.key(4))
+    _, metrics = jax.jit(step_of(learner, 256))(state, filled, variant, jax.random.key(4))
     draw_key, _ = jax.random.split(jax.random.key(4))
     sample = draw(filled, variant, draw_key, size=256)
     legal = np.asarray(
@@ -96,7 +106,7 @@ def test_steps_learn_the_ring(ring):
     network = network_for(NetworkConfig(width=16), 2)
     config = LearnerConfig(batch=128, steps=1, learning_rate=1e-2, warmup=0, weight_decay=0.0)
     learner = make_learner(network, config, total_steps=1000, **VIEW)
-    step = jax.jit(learner.step, donate_argnums=0)
+    step = jax.jit(step_of(learner, 128), donate_argnums=0)
     state = learner.init(network.init(jax.random.key(0)))
     seen = []
     for key in jax.random.split(jax.random.key(5), 50):
@@ -209,7 +219,7 @@ def test_averaged_weights_follow_slowly_and_play(ring, plain):
     config = LearnerConfig(batch=32, steps=1, warmup=0, average=0.75)
     learner = make_learner(plain, config, total_steps=10, **VIEW)
     state = learner.init(plain.init(jax.random.key(0)))
-    step, expected = jax.jit(learner.step), state.variables
+    step, expected = jax.jit(step_of(learner, 32)), state.variables
     for key in jax.random.split(jax.random.key(1), 3):
         state, _ = step(state, filled, variant, key)
         expected = jax.tree.map(lambda a, b: 0.75 * a + 0.25 * b, expected, state.variables)
@@ -226,7 +236,7 @@ def test_a_tensor_that_is_not_finite_is_named(ring, plain):
     filled, variant = ring
     learner = make_learner(plain, LearnerConfig(batch=8, steps=1), total_steps=10, **VIEW)
     state = learner.init(plain.init(jax.random.key(0)))
-    step = jax.jit(learner.step)
+    step = jax.jit(step_of(learner, 8))
     _, metrics = step(state, filled, variant, jax.random.key(1))
     assert int(metrics.bad_tensor) == NO_TENSOR
     # Where a head's output overflows, its own gradient is the first that is no number.

@@ -1,5 +1,6 @@
 """Self-play against the referee: what is written down is what was played."""
 
+import dataclasses
 import logging
 
 import chex
@@ -9,14 +10,21 @@ import numpy as np
 import pytest
 
 from tests.train import tiny
-from train import iteration as iteration_lib
+from train import programs as programs_lib
 from train.config import EvaluationConfig, ReplayConfig, RunConfig
+from train.host import READS
 from train.learner import LearnerConfig
 from train.loop import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.roster import evaluator_for, network_for
 from train.search import SearchConfig, make_search
-from train.selfplay import SelfPlayConfig, first_boards, make_selfplay, weigh
+from train.selfplay import (
+    SelfPlayConfig,
+    SelfPlayMetrics,
+    first_boards,
+    make_selfplay,
+    weigh,
+)
 from wallgo_jax import Rules
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position
@@ -94,27 +102,46 @@ def test_sums_are_counted(played):
     assert sums.draws == (red[ended] == 0).sum()
 
 
-def test_a_run_traces_each_program_once():
+def test_a_run_compiles_in_its_first_iteration_alone(caplog):
     """Self-play, the ring and the learner, over iterations with and without rows to learn from."""
     programs = make_programs(CONFIG)
-    chex.clear_trace_counter()
-    selfplay = _retrace_watch(programs.selfplay_at(0).__wrapped__, 2)
-    watched = programs._replace(
-        selfplay_at=lambda iteration: selfplay,
-        append=_retrace_watch(programs.append.__wrapped__, 0),
-        learn=_retrace_watch(programs.learn.__wrapped__, 0),
-    )
     state = programs.init()
-    rows = []
+    rows, compiled = [], []
     for iteration in range(4):
-        state, row = run_iteration(CONFIG, watched, state, iteration)
+        state, row, count = _compilations(CONFIG, programs, state, iteration, caplog)
         rows.append(row)
+        compiled.append(count)
+    assert rows[0]["replay_rows"] == 0
     assert rows[-1]["replay_rows"] > 0
     assert "policy_loss" in rows[-1]
+    assert compiled[0] > 2
+    assert compiled[1:] == [0] * 3
 
 
-def _retrace_watch(function, donated: int):
-    return jax.jit(chex.assert_max_traces(function, n=1), donate_argnums=donated)
+def _compilations(config, programs, state, iteration, caplog):
+    """An iteration, and how many programs it compiled."""
+    caplog.clear()
+    with jax.log_compiles(), caplog.at_level(logging.WARNING):
+        state, row = run_iteration(config, programs, state, iteration)
+    return state, row, sum("Finished XLA compilation" in text for text in caplog.messages)
+
+
+def test_memory_stays_flat_and_little_is_read():
+    """Over fifty iterations: as many arrays and bytes on the device as after the tenth, and two
+    reads an iteration, of metrics alone."""
+    config = dataclasses.replace(CONFIG, iterations=50)
+    programs = make_programs(config)
+    state = programs.init()
+    held, read = [], []
+    for iteration in range(50):
+        before = (READS.reads, READS.arrays)
+        state, _ = run_iteration(config, programs, state, iteration)
+        read.append((READS.reads - before[0], READS.arrays - before[1]))
+        held.append(sum(x.nbytes for x in jax.live_arrays()))
+    assert len(set(held[10:])) == 1, held
+    assert {reads for reads, _ in read} == {2}
+    metrics = len(SelfPlayMetrics._fields) + 1
+    assert {arrays for _, arrays in read} <= {metrics, metrics + CONFIG.learner.steps * 9}
 
 
 def test_the_search_decides_what_is_played():
@@ -256,14 +283,15 @@ def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
 
     def fake(config, simulations):
         made.append(simulations)
-        return lambda variables, variant, boards, key: boards.ply + simulations
+        nothing = jnp.zeros((1, 4))
+        return lambda variables, variant, boards, key: (boards.ply + simulations, nothing, 0.0)
 
-    monkeypatch.setattr(iteration_lib, "selfplay_of", fake)
     programs = make_programs(GROWING)
+    monkeypatch.setattr(programs_lib, "selfplay_of", fake)
     variables = network_for(GROWING.network, 2).init(jax.random.key(0))
     for iteration, expected in ((1, 4), (2, 8), (3, 8)):
         boards = first_boards(programs.variant)
         selfplay = programs.selfplay_at(iteration)
-        found = selfplay(variables, programs.variant, boards, jax.random.key(0))
+        found, _, _ = selfplay(variables, programs.variant, boards, jax.random.key(0))
         assert found.tolist() == [expected] * 4
         assert made == [4, 8]
