@@ -20,7 +20,7 @@ from train.errors import UsageError
 from train.examples import Examples, make_examples, read_book, split, take
 from train.host import fetch
 from train.interrupts import interrupts
-from train.iteration import check_finite, means_of
+from train.iteration import check_finite, means_of, warning_of
 from train.learner import Learner, LearnerState, make_learner
 from train.losses import Losses
 from train.metrics import Display, MetricsWriter
@@ -115,6 +115,8 @@ def _run(
                 done = iteration + 1
                 writer.write(row)
                 display.show(row)
+                if "warning" in row:
+                    display.say(f"iteration {done}: {row['warning']}")
                 is_last = done == config.iterations or interrupted()
                 if is_last or done % config.checkpoint.every == 0:
                     weights = state.learner.player
@@ -152,6 +154,7 @@ def _iteration(
         "iteration": iteration,
         "positions_per_second": config.learner.steps * config.learner.batch / seconds,
         **means_of(steps),
+        **warning_of(steps),
         **_validate(programs, state, data),
     }
     return state, row

@@ -12,6 +12,9 @@ from train.host import fetch
 from train.learner import NO_TENSOR, LearnerState, StepMetrics, tensor_names
 from train.programs import Programs, RunState, simulations_of
 
+EXPLOSION = 10.0
+"""Times the median of an iteration, beyond which the norm of a gradient is reported."""
+
 
 def run_iteration(
     config: RunConfig, programs: Programs, state: RunState, iteration: int
@@ -53,6 +56,7 @@ def run_iteration(
         "replay_rows": int(rows),
         "reuse": len(steps) * config.learner.batch / float(played.positions),
         **means_of(steps),
+        **warning_of(steps),
     }
     return RunState(learner, boards, ring, state.iterations + 1), row
 
@@ -82,6 +86,17 @@ def check_finite(steps: list[StepMetrics], learner: LearnerState, iteration: int
             f"iteration {iteration + 1}, step {number} of {len(steps)}: {loss}{tensor}; the last "
             "checkpoint is good: start again from it with a lower learner.learning_rate"
         )
+
+
+def warning_of(steps: list[StepMetrics]) -> dict[str, str]:
+    """`warning`: the step whose gradient was far larger than the others', if there was one."""
+    norms = np.array([step.gradient_norm for step in steps])
+    if len(norms) < 2 or norms.max() <= EXPLOSION * np.median(norms):
+        return {}
+    return {
+        "warning": f"step {norms.argmax() + 1} of {len(norms)}: the norm of the gradient was "
+        f"{norms.max():.3g}, the median {np.median(norms):.3g}; it was clipped"
+    }
 
 
 def means_of(steps: list[StepMetrics]) -> dict[str, float]:

@@ -93,6 +93,8 @@ def _iterate(
         stops = any_process(is_interrupted())
         writer.write(row)
         display.show(row)
+        if "warning" in row:
+            display.say(f"iteration {done}: {row['warning']}")
         if stops or done == config.iterations or _is_due(done, config.checkpoint.every):
             weights, run = fetch((state.learner.player, state))
             saved = config_to_dict(config)

@@ -181,7 +181,9 @@ def _make_ring_programs(config: RunConfig, devices: Devices, specs: Any) -> _Rin
             return append_there(ring, jax.device_put(plies, cpu))
 
         def draw_and_send(ring: replay.Ring, variant: Variant, key: jax.Array) -> replay.Sample:
-            sample = draw_there(ring, *jax.device_put((variant, key), cpu), batch)
+            # The key of the first device, so that one device draws the same from either memory.
+            there = jax.device_put((variant, jax.random.fold_in(key, 0)), cpu)
+            sample = draw_there(ring, *there, batch)
             return jax.device_put(sample, devices.sharding(BY_BOARD))
 
         return _RingPrograms(lambda ring: jax.device_put(ring, cpu), append, draw_and_send)
@@ -229,9 +231,7 @@ def _make_learn(
             return ring, variant
         return ring_programs.draw(ring, variant, draw_key_of(keys, index)), ()
 
-    def prepare(
-        state: LearnerState, ring: replay.Ring, variant: Variant, keys: jax.Array
-    ) -> None:
+    def prepare(state: LearnerState, ring: replay.Ring, variant: Variant, keys: jax.Array) -> None:
         if not compiled:
             source, rules = source_of(ring, variant, keys, np.int32(0))
             compiled.append(jitted.lower(state, source, rules, keys, np.int32(0)).compile())

@@ -492,10 +492,17 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
 
 
 def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
-    monkeypatch.setattr(iteration, "means_of", lambda losses: {"loss": float("nan")})
+    one_by_one = iteration._one_by_one
+
+    def broken(steps):
+        losses = [step.losses._replace(loss=float("nan")) for step in one_by_one(steps)]
+        return [step._replace(losses=x) for step, x in zip(steps, losses, strict=True)]
+
+    monkeypatch.setattr(iteration, "_one_by_one", broken)
     said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
-    assert complaint(said).startswith("iteration 7: the loss is nan; the last checkpoint is good")
-    assert [path.name for path in (copy / "tiny" / "resume").iterdir()] == ["6"]
+    start = "iteration 7, step 1 of 2: the loss is nan; the last checkpoint is good"
+    assert complaint(said).startswith(start)
+    assert sorted(path.name for path in (copy / "tiny" / "resume").iterdir()) == ["4", "6"]
 
 
 def test_process_ends_without_a_traceback(tmp_path):

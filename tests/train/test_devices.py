@@ -143,9 +143,7 @@ def test_what_the_devices_cannot_share_is_refused():
     many.check_divides(selfplay_boards=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(devices), "count", 8)
-        with pytest.raises(
-            UsageError, match=r"selfplay\.boards \(12\) must be a multiple of"
-        ):
+        with pytest.raises(UsageError, match=r"selfplay\.boards \(12\) must be a multiple of"):
             many.check_divides(selfplay_boards=12, learner_batch=8)
         with pytest.raises(UsageError, match=r"learner\.batch \(9\) must be a multiple"):
             many.check_divides(selfplay_boards=16, learner_batch=9)
