@@ -126,7 +126,9 @@ def _open(folder: Path, policy: _Retention) -> ocp.CheckpointManager:
         # Orbax would open every checkpoint there is, and fail where one is damaged.
         lightweight_initialize=True,
         multiprocessing_options=_alone(0),
+        create=False,
     )
+    folder.mkdir(parents=True, exist_ok=True)
     return ocp.CheckpointManager(folder.resolve(), options=options)
 
 

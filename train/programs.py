@@ -75,19 +75,19 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     plies, boards = config.selfplay.plies, config.selfplay.boards
     devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
     rules = config.game
-    variant = jax.tree.map(
+    same = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(rules)
     )
-    variant = devices.place(variant, jax.tree.map(lambda x: BY_BOARD, variant))
+    variant = devices.place(same, jax.tree.map(lambda x: BY_BOARD, same))
     network = roster.network_for(config.network, rules.players)
     learner = _make_learner(config, network)
     rows = -(-config.replay.positions // (boards * plies)) * plies
 
     def init() -> RunState:
         key = jax.random.fold_in(jax.random.key(config.seed), 2**31 - 1)
-        first = first_boards(jax.tree.map(jnp.asarray, variant))
+        first = first_boards(jax.tree.map(jnp.asarray, same))
         selfplay = selfplay_of(config, config.search.simulations)
-        _, like, _ = jax.eval_shape(selfplay, network.shapes, variant, first, key)
+        _, like, _ = jax.eval_shape(selfplay, network.shapes, same, first, key)
         ring = replay.make_ring(rows, like)
         state = learner.init(network.init(key))
         return RunState(state, first, ring, jnp.zeros((), jnp.int32))
