@@ -103,6 +103,7 @@ FLOORS = {
         "train/bench.py",
         "train/interrupts.py",
         "train/describe.py",
+        "train/mazes.py",
         "train/corridors.py",
         "train/probe.py",
         "train/pictures.py",

@@ -26,6 +26,7 @@ import numpy as np
 
 from train.errors import UsageError
 from train.host import fetch
+from train.mazes import Board, Tree, draw_maze, make_board, walk
 from wallgo_jax import diagram
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
@@ -35,8 +36,6 @@ from wallgo_jax.game.state import Position, State, initial_state
 from wallgo_jax.notation import cell_name, parse_cell
 
 MIN_SIZE = 5
-SIGHT = 2
-"""The cut lies outside the cells that are this near to the asked cell in row and column: 5x5."""
 MAX_DRAWS = 4000
 """Mazes in a row without a fitting pair of cuts, after which there is none to be hoped for."""
 
@@ -178,84 +177,6 @@ def _num_walls(size: int) -> int:
     return 2 * size * (size - 1) - (size**2 - 1) + 1
 
 
-class _Board(NamedTuple):
-    """The cells of a size, before any wall."""
-
-    neighbours: tuple[tuple[int, ...], ...]
-    edges: tuple[tuple[int, int], ...]  # (lower cell, higher cell)
-    in_sight: np.ndarray  # bool[cells, cells]
-
-
-@functools.cache
-def _board(size: int) -> _Board:
-    cells = range(size * size)
-    right = [(cell, cell + 1) for cell in cells if (cell + 1) % size]
-    down = [(cell, cell + size) for cell in cells[: -size or None]]
-    edges = tuple(sorted(right + down))
-    neighbours = tuple(tuple(sum(edge) - cell for edge in edges if cell in edge) for cell in cells)
-    row, column = np.divmod(np.arange(size * size), size)
-    apart = np.maximum(abs(row[:, None] - row), abs(column[:, None] - column))
-    return _Board(neighbours, edges, apart <= SIGHT)
-
-
-class _Tree(NamedTuple):
-    """The maze as seen from the asked cell. An edge is named by its far cell."""
-
-    order: list[int]  # cells, each after its parent
-    parent: list[int]
-    depth: list[int]
-    degree: list[int]
-
-    def beyond(self, cell: int) -> list[int]:
-        """The cells that a cut before this one shuts off."""
-        inside = {cell}
-        for each in self.order:
-            if self.parent[each] in inside:
-                inside.add(each)
-        return sorted(inside)
-
-    def add_up(self, weight: list[int]) -> list[int]:
-        """For each cell, the sum of the weights beyond it."""
-        total = list(weight)
-        for cell in reversed(self.order[1:]):
-            total[self.parent[cell]] += total[cell]
-        return total
-
-
-def _draw_maze(board: _Board, rng: np.random.Generator) -> list[list[int]]:
-    """For each cell, the neighbours it is open to: a random depth-first tree, long of corridor."""
-    cells = len(board.neighbours)
-    ranks = rng.random((cells, 4)).tolist()
-    waiting = [
-        [near for _, near in sorted(zip(ranks[cell], board.neighbours[cell], strict=False))]
-        for cell in range(cells)
-    ]
-    links: list[list[int]] = [[] for _ in range(cells)]
-    path = [int(rng.integers(cells))]
-    visited = {path[0]}
-    while path:
-        cell = path[-1]
-        near = waiting[cell].pop() if waiting[cell] else None
-        if near is None:
-            path.pop()
-        elif near not in visited:
-            visited.add(near)
-            links[cell].append(near)
-            links[near].append(cell)
-            path.append(near)
-    return links
-
-
-def _walk(links: list[list[int]], root: int) -> _Tree:
-    order, parent, depth = [root], [root] * len(links), [0] * len(links)
-    for cell in order:
-        for near in links[cell]:
-            if near != parent[cell]:
-                parent[near], depth[near] = cell, depth[cell] + 1
-                order.append(near)
-    return _Tree(order, parent, depth, [len(near) for near in links])
-
-
 class _Pair(NamedTuple):
     """Two positions that differ in the place of one wall."""
 
@@ -268,10 +189,10 @@ class _Pair(NamedTuple):
 
 
 def _draw_pair(rules: Rules, rng: np.random.Generator, *, asker: int, min_distance: int) -> _Pair:
-    board = _board(rules.size)
+    board = make_board(rules.size)
     for _ in range(MAX_DRAWS):
-        links = _draw_maze(board, rng)
-        tree = _walk(links, int(rng.integers(len(links))))
+        links = draw_maze(board, rng)
+        tree = walk(links, int(rng.integers(len(links))))
         cuts = _choose_cuts(board, tree, rng, stones=rules.stones, min_distance=min_distance)
         if cuts is None:
             continue
@@ -286,7 +207,7 @@ def _draw_pair(rules: Rules, rng: np.random.Generator, *, asker: int, min_distan
 
 
 def _choose_cuts(
-    board: _Board, tree: _Tree, rng: np.random.Generator, *, stones: int, min_distance: int
+    board: Board, tree: Tree, rng: np.random.Generator, *, stones: int, min_distance: int
 ) -> tuple[int, int] | None:
     """Two edges that are alike, either of which could shut off all enemies and one own stone."""
     room = tree.add_up([int(depth >= min_distance) for depth in tree.depth])
@@ -308,7 +229,7 @@ def _choose_cuts(
 
 
 def _choose_stones(
-    tree: _Tree, cut: int, rng: np.random.Generator, stones: int, *, min_distance: int
+    tree: Tree, cut: int, rng: np.random.Generator, stones: int, *, min_distance: int
 ) -> tuple[list[int], list[int]]:
     """The cells of the asker's stones, the asked one among them, and of the enemy's.
 
@@ -327,7 +248,7 @@ def _choose_stones(
 
 
 def _can_step(
-    links: list[list[int]], cells: list[int], stones: np.ndarray, tree: _Tree, cuts: tuple[int, int]
+    links: list[list[int]], cells: list[int], stones: np.ndarray, tree: Tree, cuts: tuple[int, int]
 ) -> bool:
     """Whether one of a player's stones has a free neighbour whichever cut is made, and so a turn
     under all rules."""
@@ -345,12 +266,12 @@ def _build(
     rng: np.random.Generator,
     stones: np.ndarray,
     links: list[list[int]],
-    tree: _Tree,
+    tree: Tree,
     cuts: tuple[int, int],
 ) -> _Pair:
     """Wall up the maze, in random colours of equal number; of an odd number of walls the player
     who does not move next built one more."""
-    edges = [edge for edge in _board(rules.size).edges if edge[1] not in links[edge[0]]]
+    edges = [edge for edge in make_board(rules.size).edges if edge[1] not in links[edge[0]]]
     first = int(rng.integers(2))
     builders = rng.permutation((np.arange(len(edges) + 1) + first) % 2).tolist()
     built = (builders.count(0), builders.count(1))

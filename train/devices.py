@@ -20,6 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from train.errors import UsageError
 
 AXIS = "boards"
+_PATIENCE = 24 * 3600  # seconds that processes wait at the end for the first to play its matches
 EVERYWHERE = PartitionSpec()
 BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
 ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
@@ -90,7 +91,9 @@ def join_hosts() -> None:
     given = [os.environ.get(name) for name in ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID")]
     try:
         count, own = (None if text is None else int(text) for text in given)
-        jax.distributed.initialize(num_processes=count, process_id=own)
+        jax.distributed.initialize(
+            num_processes=count, process_id=own, shutdown_timeout_seconds=_PATIENCE
+        )
     except (ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"distributed: {reason}") from None

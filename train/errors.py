@@ -1,5 +1,9 @@
-"""The one error that the command line shows as a line instead of a traceback."""
+"""The errors that the command line shows as a line instead of a traceback."""
 
 
 class UsageError(Exception):
     """Something the user can mend: says in one line what is wrong, where and what is allowed."""
+
+
+class NotFiniteError(UsageError):
+    """A loss or a gradient is no number."""

@@ -28,6 +28,8 @@ from train.rundir import (
     begin,
     check_directory,
     first_state,
+    has_checkpoint,
+    naming_last_good,
     write_json,
 )
 
@@ -82,7 +84,7 @@ def fit(
         raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
     display = Display(total=config.iterations)
     data, summary = _read(config, records, validation)
-    if resume:
+    if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
         _check_records(directory, summary)
     display.say(
         f"{summary['games']} games, {summary['learned']} positions to learn, "
@@ -109,7 +111,7 @@ def _run(
     row = _validate(programs, state, data)
     writer = MetricsWriter(directory, from_iteration=done)
     try:
-        with display, interrupts() as interrupted:
+        with display, interrupts() as interrupted, naming_last_good(directory, store.wait):
             for iteration in range(done, config.iterations):
                 state, row = _iteration(config, programs, state, data, iteration)
                 done = iteration + 1

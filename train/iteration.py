@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from train.config import RunConfig
-from train.errors import UsageError
+from train.errors import NotFiniteError
 from train.host import fetch
 from train.learner import NO_TENSOR, LearnerState, StepMetrics, tensor_names
 from train.programs import Programs, RunState, simulations_of
@@ -58,6 +58,12 @@ def run_iteration(
         **means_of(steps),
         **warning_of(steps),
     }
+    held, played_rows = ring.plies.terminated.shape[0], (iteration + 1) * config.selfplay.plies
+    if rows == 0 and played_rows >= held + config.game.max_plies:
+        row["warning"] = (
+            f"nothing to learn from: {held} plies of each board hold no whole games; raise "
+            "replay.positions"
+        )
     return RunState(learner, boards, ring, state.iterations + 1), row
 
 
@@ -73,7 +79,7 @@ def check_finite(steps: list[StepMetrics], learner: LearnerState, iteration: int
     """Stop a run at a loss or a gradient that is no number.
 
     Raises:
-      UsageError: which step and tensor, and what to do.
+      NotFiniteError: which step and tensor.
     """
     for number, step in enumerate(steps, start=1):
         place = int(step.bad_tensor)
@@ -82,9 +88,8 @@ def check_finite(steps: list[StepMetrics], learner: LearnerState, iteration: int
         loss = f"the loss is {float(step.losses.loss)}"
         names = tensor_names(learner.variables.params)
         tensor = "" if place == NO_TENSOR else f", the gradient of {names[place]} is not finite"
-        raise UsageError(
-            f"iteration {iteration + 1}, step {number} of {len(steps)}: {loss}{tensor}; the last "
-            "checkpoint is good: start again from it with a lower learner.learning_rate"
+        raise NotFiniteError(
+            f"iteration {iteration + 1}, step {number} of {len(steps)}: {loss}{tensor}"
         )
 
 

@@ -202,7 +202,10 @@ def make_schedule(config: LearnerConfig, *, total_steps: int) -> optax.Schedule:
             decay_steps=max(total_steps, warmup + 1),
             end_value=config.final_rate * peak,
         )
-    halved = {round(share * total_steps): 0.5 for share in config.drops}
+    halved: dict[int, float] = {}
+    for share in config.drops:
+        place = round(share * total_steps)
+        halved[place] = halved.get(place, 1.0) / 2
     steps = optax.piecewise_constant_schedule(peak, halved)
     return lambda step: steps(step) * jnp.minimum(1.0, (step + 1) / max(warmup, 1))
 

@@ -23,6 +23,7 @@ from train.rundir import (
     begin,
     check_directory,
     first_state,
+    naming_last_good,
     write_json,
 )
 from wallgo_jax import render
@@ -60,7 +61,7 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     display.say(_about(config, state))
     try:
         with display:
-            with interrupts() as is_interrupted:
+            with interrupts() as is_interrupted, naming_last_good(directory, store.wait):
                 state, stopped = _iterate(
                     config, programs, state, display, writer, store, is_interrupted
                 )

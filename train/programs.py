@@ -2,11 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
 from train import replay, roster
 from train.config import RunConfig
@@ -85,25 +86,29 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
 
     def init() -> RunState:
         key = jax.random.fold_in(jax.random.key(config.seed), 2**31 - 1)
-        first = first_boards(jax.tree.map(jnp.asarray, same))
-        selfplay = selfplay_of(config, config.search.simulations)
-        _, like, _ = jax.eval_shape(selfplay, network.shapes, same, first, key)
-        ring = replay.make_ring(rows, like)
-        state = learner.init(network.init(key))
-        return RunState(state, first, ring, jnp.zeros((), jnp.int32))
+        first, no_ring = first_boards(jax.tree.map(jnp.asarray, same)), cast(Any, ())
+        return RunState(learner.init(network.init(key)), first, no_ring, jnp.zeros((), jnp.int32))
 
-    specs = _specs(jax.eval_shape(init))
+    def empty_ring() -> replay.Ring:
+        selfplay = selfplay_of(config, config.search.simulations)
+        key = jax.random.key(config.seed)
+        first = jax.eval_shape(first_boards, same)
+        _, like, _ = jax.eval_shape(selfplay, network.shapes, same, first, key)
+        return replay.make_ring(rows, like)
+
+    specs = _specs(jax.eval_shape(init), jax.eval_shape(empty_ring))
     ring = _make_ring_programs(config, devices, specs.ring)
+    without_ring = specs._replace(ring=())
 
     def first_state() -> RunState:
-        state = jax.jit(init, out_shardings=devices.shardings(specs))()
-        return state._replace(ring=ring.place(state.ring))
+        state = jax.jit(init, out_shardings=devices.shardings(without_ring))()
+        return state._replace(ring=ring.make(empty_ring))
 
     def place(state: RunState) -> RunState:
-        placed = devices.place(state._replace(ring=()), specs._replace(ring=()))
-        return placed._replace(ring=ring.place(devices.place(state.ring, specs.ring)))
+        placed = devices.place(state._replace(ring=()), without_ring)
+        return placed._replace(ring=ring.place(state.ring))
 
-    prepare, learn = _make_learn(config, learner, ring, devices)
+    prepare, learn = _make_learn(config, learner, ring, devices, specs.learner)
     return Programs(
         init=first_state,
         place=place,
@@ -127,7 +132,7 @@ def _make_learner(config: RunConfig, network: Network) -> Learner:
     )
 
 
-def _specs(like: RunState) -> RunState:
+def _specs(like: RunState, ring_like: replay.Ring) -> RunState:
     """How each array of a state lies on the devices."""
 
     def everywhere(tree: Any) -> Any:
@@ -136,9 +141,9 @@ def _specs(like: RunState) -> RunState:
     def by_board(tree: Any, spec: Any) -> Any:
         return jax.tree.map(lambda x: spec, tree)
 
-    ring = everywhere(like.ring)._replace(
-        plies=by_board(like.ring.plies, ROWS_BY_BOARD),
-        ending=by_board(like.ring.ending, ROWS_BY_BOARD),
+    ring = everywhere(ring_like)._replace(
+        plies=by_board(ring_like.plies, ROWS_BY_BOARD),
+        ending=by_board(ring_like.ending, ROWS_BY_BOARD),
     )
     learner, boards = everywhere(like.learner), by_board(like.boards, BY_BOARD)
     return RunState(learner, boards, ring, everywhere(like.iterations))
@@ -158,7 +163,10 @@ def _make_keys(config: RunConfig, devices: Devices) -> Callable[[int], Keys]:
 class _RingPrograms(NamedTuple):
     """The ring, where the config keeps it."""
 
+    make: Callable[[Callable[[], replay.Ring]], replay.Ring]
+    """An empty ring, from the function that makes one."""
     place: Callable[[replay.Ring], replay.Ring]
+    """A ring of NumPy arrays."""
     append: Callable[[replay.Ring, replay.Plies], replay.Ring]
     draw: Callable[[replay.Ring, Variant, jax.Array], replay.Sample]
     """A batch [N], spread over the devices; on the devices it is part of the learner's program."""
@@ -182,24 +190,35 @@ def _make_ring_programs(config: RunConfig, devices: Devices, specs: Any) -> _Rin
 
         def draw_and_send(ring: replay.Ring, variant: Variant, key: jax.Array) -> replay.Sample:
             # The key of the first device, so that one device draws the same from either memory.
-            there = jax.device_put((variant, jax.random.fold_in(key, 0)), cpu)
-            sample = draw_there(ring, *there, batch)
+            rules, own = jax.device_put((variant, jax.random.fold_in(key, 0)), cpu)
+            sample = draw_there(ring, rules, own, batch)
             return jax.device_put(sample, devices.sharding(BY_BOARD))
 
-        return _RingPrograms(lambda ring: jax.device_put(ring, cpu), append, draw_and_send)
+        there = SingleDeviceSharding(cpu)
+        return _RingPrograms(
+            make=lambda empty: jax.jit(empty, out_shardings=there)(),
+            place=lambda ring: jax.device_put(jax.tree.map(np.array, ring), cpu),
+            append=append,
+            draw=draw_and_send,
+        )
 
     def draw_own(ring: replay.Ring, variant: Variant, key: jax.Array) -> replay.Sample:
         return draw(ring, variant, own_key(key), batch // devices.count)
 
     return _RingPrograms(
-        place=lambda ring: ring,
+        make=lambda empty: jax.jit(empty, out_shardings=devices.shardings(specs))(),
+        place=lambda ring: devices.place(ring, specs),
         append=jax.jit(replay.append, donate_argnums=0, out_shardings=devices.shardings(specs)),
         draw=devices.apart(draw_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD),
     )
 
 
 def _make_learn(
-    config: RunConfig, learner: Learner, ring_programs: _RingPrograms, devices: Devices
+    config: RunConfig,
+    learner: Learner,
+    ring_programs: _RingPrograms,
+    devices: Devices,
+    specs: Any,
 ) -> tuple[Callable[..., None], Callable[..., tuple[LearnerState, list[StepMetrics]]]]:
     """All steps of an iteration, and what compiles them. On accelerators they are one program; XLA
     runs the gradients of convolutions many times slower inside a loop on a CPU, so there each step
@@ -220,7 +239,8 @@ def _make_learn(
         indices = index + jnp.arange(steps)
         return jax.lax.scan(lambda s, i: step(s, source, variant, keys, i), state, indices)
 
-    jitted = jax.jit(scan if in_one else step, donate_argnums=0)
+    out = (devices.shardings(specs), devices.sharding(EVERYWHERE))
+    jitted = jax.jit(scan if in_one else step, donate_argnums=0, out_shardings=out)
     draw_key_of = jax.jit(lambda keys, index: jax.random.split(keys[index])[0])
     compiled: list[Callable[..., Any]] = []
 

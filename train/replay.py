@@ -159,9 +159,10 @@ def newest_game(ring: Ring, variant: Variant, *, grid: int) -> list[int]:
 def _actions_of(
     ring: Ring, variant: Variant, rows: np.ndarray, board: int, *, grid: int
 ) -> list[int]:
-    position = jax.tree.map(lambda x: x[rows, board], ring.plies.position)
-    rules = jax.tree.map(lambda x: x[board], variant)
-    public = jax.vmap(lambda p, slot: actions.action_of_slot(State(rules, p), slot, grid=grid))(
-        position, ring.plies.slot[rows, board]
+    # By way of the host: the ring and the variant may lie on different devices.
+    chosen = jax.tree.map(lambda x: x[rows, board], (ring.plies.position, ring.plies.slot))
+    (position, slot), rules = fetch((chosen, jax.tree.map(lambda x: x[board], variant)))
+    public = jax.vmap(lambda p, s: actions.action_of_slot(State(rules, p), s, grid=grid))(
+        position, slot
     )
     return [int(action) for action in fetch(public)]

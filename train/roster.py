@@ -53,6 +53,11 @@ def make_player(name: str, rules: Rules) -> Player:
     if kind == "net" and at:
         raise UsageError(f"player {name!r}: a raw policy takes no simulations; use search:PATH@n")
     config, variables = load_weights(Path(target))
+    if config.game.players != rules.players:
+        raise UsageError(
+            f"player {name!r}: learned games of {config.game.players} players, "
+            f"the rules are for {rules.players}"
+        )
     if kind == "net":
         return Player(name, variables, _network_act(config.network, rules.size, rules.players))
     simulations = _read_simulations(name, count) if at else DEFAULT_SIMULATIONS

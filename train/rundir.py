@@ -17,7 +17,7 @@ import jax
 import wallgo_jax
 from train import checkpoint
 from train.config import RunConfig, config_from_dict, config_to_dict
-from train.errors import UsageError
+from train.errors import NotFiniteError, UsageError
 from wallgo_jax.env import VERSION
 
 CONFIG_FILE, RESULT_FILE, GAME_FILE = "config.json", "evaluation.json", "game.txt"
@@ -78,6 +78,27 @@ def has_checkpoint(directory: Path) -> bool:
     if not (directory / CONFIG_FILE).is_file():
         raise UsageError(f"{directory}: no run of this program: it has no {CONFIG_FILE}")
     return False
+
+
+@contextlib.contextmanager
+def naming_last_good(directory: Path, wait: Callable[[], None]) -> Iterator[None]:
+    """Add to the complaint of a run that came to numbers that are none what is left of it.
+
+    Args:
+      directory: the run's.
+      wait: returns when all that is being saved is on disk.
+    """
+    try:
+        yield
+    except NotFiniteError as error:
+        wait()
+        try:
+            iteration = checkpoint.read_meta(directory, checkpoint.RESUME)["iteration"]
+            left = f"the last good checkpoint is {directory / checkpoint.RESUME / str(iteration)}"
+        except UsageError:
+            left = "there is no good checkpoint yet"
+        hint = "start a run with a lower learner.learning_rate"
+        raise UsageError(f"{error}; {left}; {hint}") from None
 
 
 def first_state(

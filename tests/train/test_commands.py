@@ -500,8 +500,8 @@ def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
 
     monkeypatch.setattr(iteration, "_one_by_one", broken)
     said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
-    start = "iteration 7, step 1 of 2: the loss is nan; the last checkpoint is good"
-    assert complaint(said).startswith(start)
+    good = f"the last good checkpoint is {copy}/tiny/resume/6; start a run with a lower"
+    assert complaint(said).startswith(f"iteration 7, step 1 of 2: the loss is nan; {good}")
     assert sorted(path.name for path in (copy / "tiny" / "resume").iterdir()) == ["4", "6"]
 
 

@@ -65,9 +65,11 @@ plies = 7
 full_share = 0.25
 cheap_simulations = 2
 surprise = 0.5
+bootstrap = 1
 
 [replay]
 positions = 8
+memory = "host"
 
 [learner]
 batch = 9
@@ -116,8 +118,8 @@ FULL_CONFIG = RunConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
     ),
     search=SearchConfig(5, 4, "puct", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
-    selfplay=SelfPlayConfig(6, 7, 0.25, 2, 0.5),
-    replay=ReplayConfig(8),
+    selfplay=SelfPlayConfig(6, 7, 0.25, 2, 0.5, 1),
+    replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
         9,
         10,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from train.corridors import (
-    SIGHT,
     Corridors,
     make_corridors,
     position_keys,
@@ -17,6 +16,7 @@ from train.corridors import (
     write_corridors,
 )
 from train.errors import UsageError
+from train.mazes import SIGHT
 from train.probe import linear_probe, verdict
 from wallgo_jax import diagram, observation
 from wallgo_jax.game import actions

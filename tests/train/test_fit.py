@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import signal
 
 import jax
@@ -103,9 +104,9 @@ def test_other_games_are_refused_on_resuming(games, straight, tmp_path):
         fit.fit(CONFIG, [games], straight.parent, validation=0.3, resume=True)
 
 
-def test_a_run_of_self_play_is_no_run_of_fit(games, tmp_path):
-    (tmp_path / CONFIG.name).mkdir()
-    (tmp_path / CONFIG.name / "config.json").write_text("{}")
+def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
+    shutil.copytree(straight, tmp_path / CONFIG.name)
+    (tmp_path / CONFIG.name / "records.json").unlink()
     with pytest.raises(UsageError, match=r"no run of `fit`: it has no records\.json"):
         fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
 

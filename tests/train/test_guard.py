@@ -49,7 +49,7 @@ def test_weights_that_overflow_stop_the_run_and_are_named():
     message = str(caught.value)
     assert message.startswith(f"iteration {iteration + 1}, step 1 of 2: the loss is ")
     assert ", the gradient of " in message
-    assert " is not finite; the last checkpoint is good" in message
+    assert message.endswith(" is not finite")
     assert "\n" not in message
 
 
@@ -57,7 +57,7 @@ def test_the_first_bad_step_and_tensor_are_named():
     programs = tiny.shared_programs(tiny.config())
     learner = programs.init().learner
     check_finite([step(1.0), step(2.0)], learner, 0)
-    with pytest.raises(UsageError, match="iteration 4, step 2 of 3: the loss is inf; the last"):
+    with pytest.raises(UsageError, match=r"iteration 4, step 2 of 3: the loss is inf$"):
         check_finite([step(1.0), step(1.0, loss=np.inf), step(1.0, bad=1)], learner, 3)
     with pytest.raises(UsageError, match=r"the gradient of blocks\.0\.conv1\.kernel is not finite"):
         check_finite([step(1.0, bad=0)], learner, 0)
