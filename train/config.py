@@ -110,11 +110,11 @@ class RunConfig:
 
     name: str = "quickstart"
     seed: int = 0
-    iterations: int = 18
+    iterations: int = 26
     rules: str | Rules = "wallzero-4stone"
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
-    selfplay: SelfPlayConfig = dataclasses.field(default_factory=SelfPlayConfig)
+    selfplay: SelfPlayConfig = SelfPlayConfig(full_share=0.25)
     replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
     learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
     evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
@@ -156,10 +156,15 @@ def read_config(path: Path | None, overrides: Sequence[str] = ()) -> RunConfig:
     Raises:
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
-    fields = {} if path is None else _read_toml(path)
+    fields = _embedded() if path is None else _read_toml(path)
     for key, value in _pair_up(overrides):
         _assign(fields, key, value)
     return config_from_dict(fields, where="config" if path is None else f"config {path}")
+
+
+def _embedded() -> dict[str, Any]:
+    """What `RunConfig()` sets apart from the defaults of its tables."""
+    return {"selfplay": dataclasses.asdict(RunConfig().selfplay)}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
