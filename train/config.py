@@ -114,7 +114,9 @@ class RunConfig:
     rules: str | Rules = "wallzero-4stone"
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
-    selfplay: SelfPlayConfig = SelfPlayConfig(full_share=0.25)
+    selfplay: SelfPlayConfig = dataclasses.field(
+        default_factory=lambda: SelfPlayConfig(full_share=0.25)
+    )
     replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
     learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
     evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
@@ -129,10 +131,6 @@ class RunConfig:
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
         check_planes(self.network.planes)
-        if self.selfplay.full_share < 1 and (
-            self.selfplay.cheap_simulations > self.search.simulations
-        ):
-            raise ValueError("selfplay.cheap_simulations must not exceed search.simulations")
         if rules_lib.named(self.rules).players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "

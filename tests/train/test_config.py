@@ -62,7 +62,7 @@ first_simulations = 3
 [selfplay]
 boards = 6
 plies = 7
-full_share = 0.25
+full_share = 0.125
 cheap_simulations = 2
 surprise = 0.5
 bootstrap = 1
@@ -118,7 +118,7 @@ FULL_CONFIG = RunConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
     ),
     search=SearchConfig(5, 4, "puct", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
-    selfplay=SelfPlayConfig(6, 7, 0.25, 2, 0.5, 1),
+    selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
         9,
