@@ -190,3 +190,23 @@ def test_bootstrap_is_played_by_the_greedy_player():
     assert float(metrics.games) > 0
     assert programs.selfplay_at(0) is programs.selfplay_at(1)
     assert programs.selfplay_at(2) is not programs.selfplay_at(1)
+
+
+def test_steps_in_one_program_learn_what_steps_alone_learn(monkeypatch):
+    """On accelerators all steps of an iteration are one program."""
+    config = tiny.config("--network.dtype", "float32", "--iterations", "3")
+
+    def rows() -> list[dict]:
+        programs = make_programs(config)
+        state, found = programs.init(), []
+        for iteration in range(config.iterations):
+            state, row = loop.run_iteration(config, programs, state, iteration)
+            found.append({k: v for k, v in row.items() if isinstance(v, float) and "loss" in k})
+        return found
+
+    alone = rows()
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    together = rows()
+    assert alone[-1].keys() == together[-1].keys() >= {"loss", "policy_loss"}
+    for one, other in zip(alone, together, strict=True):
+        assert one == pytest.approx(other, rel=1e-3)
