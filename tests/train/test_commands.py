@@ -355,6 +355,7 @@ def test_corridors_are_written(tmp_path):
     assert found.is_connected.sum() == 2
 
 
+@pytest.mark.slow
 def test_probe_of_a_run(tmp_path):
     words = ["--rules.size", "5", "--network.planes", "B", "--evaluation.opponents", "[]"]
     words += ["--iterations", "1", "--network.blocks", "RT", "--selfplay.plies", "4"]
@@ -368,6 +369,7 @@ def test_probe_of_a_run(tmp_path):
     assert len(json.loads(path.read_text())["rows"]) == 2
 
 
+@pytest.mark.slow
 def test_three_players_learn_without_matches(tmp_path):
     words = ["--rules.players", "3", "--rules.order", "[0, 1, 2]", "--evaluation.opponents", "[]"]
     words += ["--network.value", "wdl", "--iterations", "2"]
@@ -530,12 +532,13 @@ def test_process_interrupted_and_resumed(tmp_path):
         text=True,
     )
     try:
-        first = process.stdout.readline()
+        about, first = process.stdout.readline(), process.stdout.readline()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
+    assert about.startswith("tiny on 1 × ")
     assert first.startswith("iteration 1: ")
     assert process.returncode == EXIT_INTERRUPTED
     assert err == ""

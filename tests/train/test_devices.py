@@ -159,6 +159,7 @@ def test_placed_arrays_are_those_given():
         assert array.sharding == devices.sharding(specs[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["device", "host"])
 def test_the_ring_lies_where_the_config_says(memory, tmp_path):
     """Where it lies changes nothing of what is learned, on a machine whose devices are its CPU."""

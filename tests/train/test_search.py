@@ -205,6 +205,7 @@ def _exchange_colours(state: State) -> State:
     )
 
 
+@pytest.mark.slow
 def test_search_keeps_the_exact_value_near_the_end():
     """Positions with five sides left to wall, from random games, and the same with the colours
     exchanged: the chosen move must keep the value that looking at every line of play finds."""

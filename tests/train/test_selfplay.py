@@ -126,6 +126,7 @@ def _compilations(config, programs, state, iteration, caplog):
     return state, row, sum("Finished XLA compilation" in text for text in caplog.messages)
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_and_little_is_read():
     """Over fifty iterations: as many arrays and bytes on the device as after the tenth, and two
     reads an iteration, of metrics alone."""
@@ -252,6 +253,7 @@ GROWING = tiny.config(
 )
 
 
+@pytest.mark.slow
 def test_nothing_compiles_after_the_first_iteration_of_growing_simulations(caplog):
     programs = make_programs(GROWING)
     state = programs.init()
