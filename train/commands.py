@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import jax
 import tyro
@@ -161,20 +161,16 @@ class Describe:
         return 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Attention:
-    """Draw what a cell attends to, in each T block and head of a run's network."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Drawing:
+    """What a run's network sees of a game, drawn."""
 
     target: tyro.conf.Positional[Path]
     """Run directory."""
     source: tyro.conf.Positional[str]
     """A game or a position, as `python -m wallgo_jax show` takes it."""
-    cell: str
-    """The cell that asks, such as C3."""
     out: Path
     """What to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
-    ply: int = -1
-    """Plies of the game to play; -1 for all."""
     rules: str = ""
     """Preset, or JSON file of custom rules, that moves are played by."""
     game: int = 1
@@ -182,53 +178,40 @@ class Attention:
     theme: Theme = "light"
     """Colours of pictures."""
 
+    def _options(self) -> dict[str, Any]:
+        return {"out": self.out, "rules": self.rules, "game": self.game, "theme": self.theme}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Attention(_Drawing):
+    """Draw what a cell attends to, in each T block and head of a run's network."""
+
+    cell: str
+    """The cell that asks, such as C3."""
+    ply: int = -1
+    """Plies of the game to play; -1 for all."""
+
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         del overrides
+        ply = None if self.ply == -1 else self.ply
         attention.draw_attention(
-            self.target,
-            self.source,
-            ply=None if self.ply == -1 else self.ply,
-            cell=self.cell,
-            out=self.out,
-            rules=self.rules,
-            game=self.game,
-            theme=self.theme,
+            self.target, self.source, ply=ply, cell=self.cell, **self._options()
         )
         return 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Ownership:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ownership(_Drawing):
     """Draw whose each cell will be, as a run's network sees it, beside how the game ended."""
 
-    target: tyro.conf.Positional[Path]
-    """Run directory."""
-    source: tyro.conf.Positional[str]
-    """A finished game, as `python -m wallgo_jax replay` takes it."""
     ply: int
-    """Plies of the game to play before the network looks."""
-    out: Path
-    """What to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
-    rules: str = ""
-    """Preset, or JSON file of custom rules, that moves are played by."""
-    game: int = 1
-    """Which game of a record file, from 1."""
-    theme: Theme = "light"
-    """Colours of pictures."""
+    """Plies of the finished game to play before the network looks."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         del overrides
-        attention.draw_ownership(
-            self.target,
-            self.source,
-            ply=self.ply,
-            out=self.out,
-            rules=self.rules,
-            game=self.game,
-            theme=self.theme,
-        )
+        attention.draw_ownership(self.target, self.source, ply=self.ply, **self._options())
         return 0
 
 
