@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import jax
 import pytest
 
 _ROOT = Path(__file__).parents[1]
+
+# Commands that tests start get as many devices as the tests themselves.
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_compilation_cache_dir", str(_ROOT / ".jax_cache"))

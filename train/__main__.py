@@ -8,8 +8,10 @@ from typing import Any
 
 import tyro
 
-from train.commands import CONFIGURED, EXIT_INTERRUPTED, EXIT_USAGE, Command, own_options
+from train.commands import CONFIGURED, Command, own_options
+from train.devices import keep_compiled, use_all_cores
 from train.errors import UsageError
+from train.options import EXIT_INTERRUPTED, EXIT_USAGE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,4 +78,6 @@ def _in_one_line(box: str) -> str:
 
 
 if __name__ == "__main__":
+    use_all_cores()
+    keep_compiled()
     sys.exit(main())

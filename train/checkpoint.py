@@ -148,23 +148,46 @@ def newest_iteration(directory: Path, kind: str) -> int | None:
     return max(_iterations(directory / kind), default=None)
 
 
-def read_meta(directory: Path, kind: str) -> dict[str, Any]:
-    """The newest `meta` that can be read; those passed over are not spoken of.
+def iterations_of(directory: Path) -> list[int]:
+    """Iterations whose weights are there, whole or not, in rising order."""
+    return _iterations(directory / WEIGHTS)
+
+
+def best_iteration(directory: Path, *, before: int) -> int | None:
+    """Of the weights of earlier iterations those with the highest win rate; of equal ones the
+    newest; None where none has played a match."""
+    rates = _win_rates(directory / WEIGHTS)
+    rated = [(rate, iteration) for iteration, rate in rates.items() if iteration < before]
+    return max(rated)[1] if rated else None
+
+
+def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[str, Any]:
+    """The newest `meta` that can be read, or that of an iteration; those passed over are not spoken
+    of.
 
     Raises:
       UsageError: there is no checkpoint, or none of this program and this version of the game.
     """
+    if iteration is not None:
+        return _the_one(directory, kind, iteration, _read_meta)
     return _newest(directory, kind, _read_meta, say=lambda line: None)
 
 
-def read_weights(directory: Path, like: Variables) -> Variables:
-    """The newest weights that are whole; `like` gives their shapes. A line on the console for each
-    newer one that is not.
+def read_weights(directory: Path, like: Variables, iteration: int | None = None) -> Variables:
+    """The newest weights that are whole, or those of an iteration; `like` gives their shapes. A
+    line on the console for each newer one that is not.
 
     Raises:
       UsageError: there are none.
     """
-    found = _newest(directory, WEIGHTS, lambda folder: _read(folder, "weights", like), say=_say)
+
+    def read(folder: Path) -> Any:
+        return _read(folder, "weights", like)
+
+    if iteration is None:
+        found = _newest(directory, WEIGHTS, read, say=_say)
+    else:
+        found = _the_one(directory, WEIGHTS, iteration, read)
     return jax.tree.map(jnp.array, found)
 
 
@@ -229,6 +252,18 @@ class _UnreadableError(Exception):
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr)
+
+
+def _the_one(directory: Path, kind: str, iteration: int, read: Callable[[Path], Any]) -> Any:
+    """What `read` makes of the checkpoint of an iteration."""
+    folder = directory / kind
+    if iteration not in _iterations(folder):
+        known = ", ".join(map(str, _iterations(folder))) or "none"
+        raise UsageError(f"{folder / str(iteration)}: no such checkpoint; there are: {known}")
+    try:
+        return read(folder / str(iteration))
+    except _UnreadableError as error:
+        raise UsageError(f"{folder / str(iteration)}: cannot be read: {error}") from None
 
 
 def _newest(

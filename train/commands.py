@@ -1,36 +1,22 @@
 """The commands: their options, and what each does."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import jax
 import tyro
 from rich.console import Console
 
-from train import (
-    arena,
-    attention,
-    corridors,
-    describe,
-    fit,
-    loop,
-    metrics,
-    probe,
-    roster,
-    rundir,
-)
+from train import attention, corridors, describe, export, fit, loop, options, probe, rundir
+from train.bench.command import Bench
 from train.config import read_config
+from train.contests import Elo, Tournament
 from train.devices import join_hosts
+from train.duel import Match, Truth
 from train.errors import UsageError
-from wallgo_jax import records
-from wallgo_jax.game import rules as rules_lib
-from wallgo_jax.game.rules import Rules
+from train.options import EXIT_INTERRUPTED
 
-EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
-MAX_SEED = 2**31
 Theme = Literal["light", "dark"]
 
 
@@ -85,60 +71,6 @@ class Fit:
 
 
 @dataclasses.dataclass(frozen=True)
-class Match:
-    """Play a match between two players: random, greedy, net:RUN, search:RUN@simulations."""
-
-    first: tyro.conf.Positional[str]
-    """Player whose side the result takes."""
-    second: tyro.conf.Positional[str]
-    """Its opponent."""
-    rules: str = "wallzero-4stone"
-    """Name of a preset, or custom rules as a JSON object."""
-    games: int = 400
-    """How many, half of them with each colour."""
-    batch: int = 400
-    """Games at once."""
-    opening_plies: int = 2
-    """Random plies that both games of a pair start with."""
-    seed: int = 0
-    """Of everything random."""
-    records: Path | None = None
-    """Write the games to this file, a JSON object a line; compressed if it ends in .gz."""
-
-    def run(self, overrides: Sequence[str]) -> int:
-        """Returns the exit code."""
-        del overrides
-        rules = _read_rules(self.rules)
-        _check_seed("match", self.seed)
-        try:
-            arena.check_match(
-                rules, games=self.games, batch=self.batch, opening_plies=self.opening_plies
-            )
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        first, second = (roster.make_player(name, rules) for name in (self.first, self.second))
-        if self.records is not None:
-            rundir.make_directory(self.records.parent)
-        display = metrics.Display()
-        with display, display.match(f"{first.name} against {second.name}", self.games) as tick:
-            result = arena.play_match(
-                first,
-                second,
-                rules,
-                games=self.games,
-                key=jax.random.key(self.seed),
-                batch=self.batch,
-                opening_plies=self.opening_plies,
-                on_progress=tick,
-            )
-        caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
-        display.console.print(metrics.match_table([result], caption=caption))
-        if self.records is not None:
-            _write_records(self.records, result)
-        return 0
-
-
-@dataclasses.dataclass(frozen=True)
 class Describe:
     """Tell a network part by part: shapes, parameters, multiply-adds, and its speed here."""
 
@@ -157,7 +89,7 @@ class Describe:
         found = describe.describe(self.target, batch=self.batch, measure=self.measure)
         Console().print(describe.describe_report(found))
         if self.json is not None:
-            _write_json(self.json, describe.describe_record(found))
+            options.write_json(self.json, describe.describe_record(found))
         return 0
 
 
@@ -233,10 +165,10 @@ class Corridors:
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         del overrides
-        _check_seed("corridors", self.seed)
+        options.check_seed("corridors", self.seed)
         try:
             made = corridors.make_corridors(
-                _read_rules(self.rules),
+                options.read_rules(self.rules),
                 count=self.count,
                 seed=self.seed,
                 min_distance=self.min_distance,
@@ -272,11 +204,11 @@ class Probe:
         """Returns the exit code."""
         del overrides
         for seed in self.seeds:
-            _check_seed("probe", seed)
+            options.check_seed("probe", seed)
         try:
             rows = probe.probe_runs(
                 self.targets,
-                _read_rules(self.rules),
+                options.read_rules(self.rules),
                 count_train=self.count_train,
                 count_test=self.count_test,
                 min_distance=self.min_distance,
@@ -299,7 +231,23 @@ class Probe:
                 "count_test": self.count_test,
                 "min_distance": self.min_distance,
             }
-            _write_json(self.json, asked | probe.probe_record(rows))
+            options.write_json(self.json, asked | probe.probe_record(rows))
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+    """Write a run's newest weights, and a card that says how they were made, into a folder."""
+
+    run_directory: tyro.conf.Positional[Path]
+    """Run directory, or one of its checkpoints, RUN/checkpoints/ITERATION."""
+    out: tyro.conf.Positional[Path]
+    """Folder to write; its name is the model's."""
+
+    def run(self, overrides: Sequence[str]) -> int:
+        """Returns the exit code."""
+        del overrides
+        export.export(self.run_directory, self.out)
         return 0
 
 
@@ -307,11 +255,16 @@ Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Match, tyro.conf.subcommand("match")]
+    | Annotated[Truth, tyro.conf.subcommand("truth")]
+    | Annotated[Elo, tyro.conf.subcommand("elo")]
+    | Annotated[Tournament, tyro.conf.subcommand("tournament")]
+    | Annotated[Export, tyro.conf.subcommand("export")]
     | Annotated[Describe, tyro.conf.subcommand("describe")]
     | Annotated[Attention, tyro.conf.subcommand("attention")]
     | Annotated[Ownership, tyro.conf.subcommand("ownership")]
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 CONFIGURED = {"run": Run, "fit": Fit}
 """Commands that read a config, and so take `--some.key value`."""
@@ -321,45 +274,3 @@ def own_options(command: type) -> set[str]:
     """The options of a command itself."""
     names = {field.name.replace("_", "-") for field in dataclasses.fields(command)} - {"config"}
     return {"--help", "--no-resume", "--no-distributed"} | {f"--{name}" for name in names}
-
-
-def _check_seed(command: str, seed: int) -> None:
-    if not 0 <= seed < MAX_SEED:
-        raise UsageError(f"{command}: seed ({seed}) must be from 0 to {MAX_SEED - 1}")
-
-
-def _read_rules(text: str) -> Rules:
-    try:
-        fields = json.loads(text) if text.startswith("{") else None
-        return rules_lib.named(text) if fields is None else Rules.from_dict(fields)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def _write_records(path: Path, result: arena.MatchResult) -> None:
-    names = (result.first, result.second)
-    try:
-        records.write(
-            path,
-            (
-                records.Record(
-                    rules=result.rules,
-                    actions=game,
-                    players=names if is_red else names[::-1],
-                    result=(float(won), -float(won)) if is_red else (-float(won), float(won)),
-                )
-                for game, is_red, won in zip(
-                    result.games, result.first_is_red, result.outcome, strict=True
-                )
-            ),
-        )
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _write_json(path: Path, data: object) -> None:
-    rundir.make_directory(path.parent)
-    try:
-        rundir.write_json(path, data)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

@@ -12,10 +12,12 @@ from typing import Any
 import pydantic
 
 from train.errors import UsageError
+from train.heuristics import HeuristicsConfig
 from train.learner import LearnerConfig
 from train.network import NetworkConfig
 from train.search import SearchConfig
 from train.selfplay import SelfPlayConfig
+from train.sprt import parse_sprt
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.observation import check_planes
@@ -40,15 +42,23 @@ class ReplayConfig:
             raise ValueError(f"memory {self.memory!r} is not one of device, host")
 
 
+BEST = "best"
+"""In place of a player's name: the best checkpoint so far."""
+
+
 @dataclasses.dataclass(frozen=True)
 class EvaluationConfig:
-    """Matches of the newest weights against fixed opponents.
+    """Matches of the newest weights against other players.
 
     Attributes:
       every: iterations between the short matches of a run; 0 for none.
-      opponents: names of players (see `train.roster`); the short match is against the last. None
-        for a run without matches.
+      opponents: names of players (see `train.roster`) that the final matches are against. None for
+        a run without matches.
+      anchors: names of players that short matches are against; `best` for the checkpoint that has
+        won most against the first other one.
       games: games of a short match.
+      sprt: ends a short match as soon as it is decided whether the lead is ELO0 or ELO1 points (see
+        `train.sprt`), `ELO0,ELO1`; looked at after each `batch` games. Empty for all games.
       final_games: games against each opponent at the end of the run.
       batch: games played at once.
       simulations: simulations a move, without exploration noise.
@@ -57,7 +67,9 @@ class EvaluationConfig:
 
     every: int = 10
     opponents: tuple[str, ...] = ("random", "greedy")
+    anchors: tuple[str, ...] = ("greedy",)
     games: int = 100
+    sprt: str = ""
     final_games: int = 400
     batch: int = 100
     simulations: int = 16
@@ -70,6 +82,8 @@ class EvaluationConfig:
             raise ValueError("games, final_games and batch must be even, at least 2")
         if self.every < 0 or self.opening_plies < 0 or self.simulations < 1:
             raise ValueError("every and opening_plies must not be negative, simulations at least 1")
+        if self.sprt:
+            parse_sprt(self.sprt)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +120,7 @@ class RunConfig:
       seed: of everything random.
       iterations: the budget: self-play, then learning, this many times.
       rules: name of a preset, or a table of rules.
+      heuristics: weights of the players `ethen` and `wjx`.
     """
 
     name: str = "quickstart"
@@ -121,6 +136,7 @@ class RunConfig:
     learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
     evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
     checkpoint: CheckpointConfig = dataclasses.field(default_factory=CheckpointConfig)
+    heuristics: HeuristicsConfig = dataclasses.field(default_factory=HeuristicsConfig)
 
     def __post_init__(self) -> None:
         is_plain = self.name.isprintable() and Path(self.name).name == self.name

@@ -8,8 +8,10 @@ B boards, R rows, N samples.
 """
 
 import dataclasses
+import math
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,6 +22,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from train.errors import UsageError
 
 AXIS = "boards"
+_MOST_CPU_DEVICES = 16  # beyond which boards are too few on each
 _PATIENCE = 24 * 3600  # seconds that processes wait at the end for the first to play its matches
 EVERYWHERE = PartitionSpec()
 BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
@@ -78,6 +81,46 @@ class Devices:
 def all_devices(count: int | None = None) -> Devices:
     """The mesh of all devices, or of the first `count`."""
     return Devices(Mesh(np.array(jax.devices()[:count]), (AXIS,)))
+
+
+def local_devices() -> Devices:
+    """The mesh of this process's devices."""
+    return Devices(Mesh(np.array(jax.local_devices()), (AXIS,)))
+
+
+def devices_for(**numbers: int) -> Devices:
+    """All devices; of a CPU's, which are as many as one likes, those that can share numbers of
+    boards or samples evenly.
+
+    Raises:
+      UsageError: as `check_divides`, for accelerators and several processes.
+    """
+    if jax.devices()[0].platform == "cpu" and jax.process_count() == 1:
+        return all_devices(math.gcd(jax.device_count(), *numbers.values()))
+    devices = all_devices()
+    devices.check_divides(**numbers)
+    return devices
+
+
+def use_all_cores() -> None:
+    """Make each core of the CPU a device, up to a power of two: a program on one device leaves
+    others idle in most of its operations. To be called before anything is computed; JAX's own
+    settings (JAX_NUM_CPU_DEVICES, or XLA_FLAGS) stand."""
+    is_set = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if is_set or "JAX_NUM_CPU_DEVICES" in os.environ:
+        return
+    own = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(own(0)) if own else os.cpu_count() or 1
+    count = min(cores, _MOST_CPU_DEVICES)
+    jax.config.update("jax_num_cpu_devices", 1 << (count.bit_length() - 1))
+
+
+def keep_compiled() -> None:
+    """Keep compiled programs for the next start, in the user's cache directory, unless
+    JAX_COMPILATION_CACHE_DIR names another."""
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(caches) / "wallgo-jax"))
 
 
 def join_hosts() -> None:

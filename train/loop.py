@@ -2,29 +2,25 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jax
 
-from train import replay, roster
-from train.arena import MatchResult, play_match
+from train import replay
 from train.checkpoint import Store
 from train.config import RunConfig, config_to_dict
-from train.devices import Mute, any_process, is_first_process, meet, own_copy
+from train.devices import Mute, any_process, is_first_process, meet
+from train.evaluation import check_opponents, final_matches, short_matches
 from train.host import fetch
 from train.interrupts import interrupts
 from train.iteration import run_iteration
-from train.metrics import Display, MetricsWriter, match_record, match_table
-from train.players import Player
+from train.metrics import Display, MetricsWriter
 from train.programs import Programs, RunState, make_programs
 from train.rundir import (
     GAME_FILE,
-    RESULT_FILE,
     begin,
     check_directory,
     first_state,
     naming_last_good,
-    write_json,
 )
 from wallgo_jax import render
 
@@ -46,8 +42,7 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     """
     directory = runs / config.name
     check_directory(directory, config, resume=resume)
-    for opponent in config.evaluation.opponents:
-        roster.make_player(opponent, config.game)
+    check_opponents(config)
     programs = make_programs(config)
     state = first_state(directory, programs.init, programs.place, resume=resume)
     meet("every process has its first state")
@@ -63,7 +58,7 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
         with display:
             with interrupts() as is_interrupted, naming_last_good(directory, store.wait):
                 state, stopped = _iterate(
-                    config, programs, state, display, writer, store, is_interrupted
+                    config, programs, state, directory, display, writer, store, is_interrupted
                 )
             if stopped:
                 done = int(fetch(state.iterations))
@@ -80,6 +75,7 @@ def _iterate(
     config: RunConfig,
     programs: Programs,
     state: RunState,
+    directory: Path,
     display: Display,
     writer: MetricsWriter | Mute,
     store: Store | Mute,
@@ -90,7 +86,8 @@ def _iterate(
         state, row = run_iteration(config, programs, state, iteration)
         done = iteration + 1
         if _has_match(config, done) and is_first_process():
-            row |= _short_match(config, state, done, display)
+            store.wait()
+            row |= short_matches(config, state.learner.player, done, directory, display)
         stops = any_process(is_interrupted())
         writer.write(row)
         display.show(row)
@@ -115,7 +112,7 @@ def _finish(
     if jax.process_count() == 1:
         _write_game(config, programs, state, directory)
     if config.evaluation.opponents:
-        _final_evaluation(config, state, directory, display)
+        final_matches(config, state.learner.player, directory, display)
 
 
 def _about(config: RunConfig, state: RunState) -> str:
@@ -139,63 +136,6 @@ def _is_due(done: int, every: int) -> bool:
 def _has_match(config: RunConfig, done: int) -> bool:
     is_due = _is_due(done, config.evaluation.every) and done < config.iterations
     return is_due and bool(config.evaluation.opponents)
-
-
-def _player(config: RunConfig, state: RunState) -> Player:
-    simulations = config.evaluation.simulations
-    return roster.search_player(
-        f"{config.name}@{simulations}",
-        own_copy(state.learner.player),
-        config,
-        config.game,
-        simulations=simulations,
-    )
-
-
-def _match(
-    config: RunConfig, state: RunState, opponent: str, games: int, salt: int, display: Display
-) -> MatchResult:
-    """The newest weights against an opponent; `salt` sets its random numbers apart from others."""
-    with display.match(f"{config.name} against {opponent}", games) as on_progress:
-        return play_match(
-            _player(config, state),
-            roster.make_player(opponent, config.game),
-            config.game,
-            games=games,
-            key=jax.random.fold_in(jax.random.key(config.seed + 1), salt),
-            batch=config.evaluation.batch,
-            opening_plies=config.evaluation.opening_plies,
-            on_progress=on_progress,
-        )
-
-
-def _short_match(config: RunConfig, state: RunState, done: int, display: Display) -> dict[str, Any]:
-    opponent = config.evaluation.opponents[-1]
-    result = _match(config, state, opponent, config.evaluation.games, done, display)
-    return {"opponent": opponent, "win_rate": result.win_rate}
-
-
-def _final_evaluation(
-    config: RunConfig, state: RunState, directory: Path, display: Display
-) -> None:
-    results = [
-        _match(config, state, opponent, config.evaluation.final_games, 2**20 + index, display)
-        for index, opponent in enumerate(config.evaluation.opponents)
-    ]
-    caption = (
-        f"seed {config.seed} · {config.evaluation.simulations} simulations · "
-        f"{config.evaluation.opening_plies} random opening plies · "
-        "95 % intervals by Wilson · territory in cells, this player's first"
-    )
-    display.console.print(match_table(results, caption=caption))
-    record = {
-        "seed": config.seed,
-        "iterations": config.iterations,
-        "simulations": config.evaluation.simulations,
-        "opening_plies": config.evaluation.opening_plies,
-        "matches": [match_record(result) for result in results],
-    }
-    write_json(directory / RESULT_FILE, record)
 
 
 def _write_game(config: RunConfig, programs: Programs, state: RunState, directory: Path) -> None:

@@ -34,7 +34,8 @@ class MetricsWriter:
         """One row; `iteration` is its place."""
         self._file.write(json.dumps(row) + "\n")
         self._file.flush()
-        for name, value in row.items():
+        rates = {f"win_rate/{name}": rate for name, rate in row.get("matches", {}).items()}
+        for name, value in (dict(row) | rates).items():
             if name != "iteration" and isinstance(value, int | float):
                 self._board.add_scalar(name, value, row["iteration"])
 
@@ -67,7 +68,7 @@ class Display:
 
     def __init__(self, *, total: int = 0, done: int = 0, is_quiet: bool = False) -> None:
         self.console = Console(file=sys.stdout, quiet=is_quiet)
-        self._win_rate = ""
+        self._win_rates = ""
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
@@ -103,9 +104,10 @@ class Display:
 
     def show(self, row: Mapping[str, Any]) -> None:
         """The newest row of metrics."""
-        if "win_rate" in row:
-            self._win_rate = f" · {row['win_rate']:.0%} against {row['opponent']}"
-        figures = describe(row) + self._win_rate
+        if row.get("matches"):
+            rates = (f"{rate:.0%} against {name}" for name, rate in row["matches"].items())
+            self._win_rates = " · " + ", ".join(rates)
+        figures = describe(row) + self._win_rates
         self._bar.update(self._task, completed=row["iteration"] + 1, figures=figures)
         if not self.console.is_terminal:
             self.say(f"iteration {row['iteration'] + 1}: {figures}")
@@ -164,6 +166,7 @@ _FIGURES: tuple[tuple[str, Callable[[MatchResult], str]], ...] = (
     ("95 % interval", _interval),
     ("win rate as Red", lambda result: f"{result.win_rate_as(red=True):.2%}"),
     ("win rate as Blue", lambda result: f"{result.win_rate_as(red=False):.2%}"),
+    ("Red's win rate", lambda result: f"{result.red_win_rate:.2%}"),
     ("territory, cells", _territory),
     ("territory ratio", lambda result: f"{result.territory_ratio:.2f}"),
     ("plies a game", lambda result: f"{result.mean_length:.1f}"),
@@ -188,5 +191,6 @@ def match_record(result: MatchResult) -> dict[str, Any]:
         "mean_length": result.mean_length,
         "win_rate_as_red": result.win_rate_as(red=True),
         "win_rate_as_blue": result.win_rate_as(red=False),
+        "red_win_rate": result.red_win_rate,
         "distinct_games": result.distinct_games,
     }

@@ -17,7 +17,7 @@ from train.devices import (
     EVERYWHERE,
     ROWS_BY_BOARD,
     Devices,
-    all_devices,
+    devices_for,
 )
 from train.errors import UsageError
 from train.learner import Learner, LearnerState, StepMetrics, make_learner
@@ -72,9 +72,10 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     Raises:
       UsageError: boards or samples cannot be shared by the devices.
     """
-    devices = all_devices() if devices is None else devices
     plies, boards = config.selfplay.plies, config.selfplay.boards
-    devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
+    shared = {"selfplay_boards": boards, "learner_batch": config.learner.batch}
+    devices = devices_for(**shared) if devices is None else devices
+    devices.check_divides(**shared)
     rules = config.game
     same = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(rules)

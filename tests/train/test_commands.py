@@ -22,9 +22,10 @@ from tests.train import tiny
 from train import iteration, loop
 from train.__main__ import main
 from train.arena import wilson_interval
-from train.commands import CONFIGURED, EXIT_INTERRUPTED, EXIT_USAGE
+from train.commands import CONFIGURED
 from train.config import RunConfig, config_to_dict
 from train.corridors import read_corridors
+from train.options import EXIT_INTERRUPTED, EXIT_USAGE
 from wallgo_jax import records
 from wallgo_jax.notation import parse_moves
 
@@ -150,6 +151,7 @@ def test_metrics_have_a_row_an_iteration(finished):
         assert row["replay_rows"] > 0
     assert [row["iteration"] for row in rows if "win_rate" in row] == [2]
     assert rows[2]["opponent"] == "random"
+    assert rows[2]["matches"] == {"random": rows[2]["win_rate"]}
 
 
 def test_tensorboard_has_the_same_numbers(finished):
@@ -157,6 +159,7 @@ def test_tensorboard_has_the_same_numbers(finished):
     for name in ("games", "policy_loss", "win_rate"):
         expected = {row["iteration"]: row[name] for row in rows if name in row}
         assert scalars[name] == pytest.approx(expected, rel=1e-6)
+    assert scalars["win_rate/random"] == scalars["win_rate"]
 
 
 def test_evaluation_is_complete(finished):
@@ -388,7 +391,7 @@ def test_match_of_a_preset_named_wrong(finished):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "command line: Expected one of {run, fit, match, describe, attention, ownership, "),
+        ([], "command line: Expected one of {run, fit, match, truth, elo, tournament, export, "),
         (["describe", "nowhere"], "nowhere: no such config file or run directory"),
         (["describe", "--batch", "0", "--no-measure"], "describe: batch (0) must be at least 1"),
         (["fit"], "fit: --records names no file"),
@@ -429,7 +432,13 @@ def test_match_of_a_preset_named_wrong(finished):
         (["match", "random"], "Its opponent. (required)"),
         (["match", "random", "rnd"], "player 'rnd': unknown; known players: random, greedy,"),
         (["match", "random", "net:nowhere"], "nowhere: no such run directory"),
-        (["match", "random", "search:nowhere@x"], "nowhere: no such run directory"),
+        (["match", "random", "search:nowhere"], "nowhere: no such run directory"),
+        (["match", "random", "search:nowhere@x"], "'x' simulations; allowed: 1 to 100000"),
+        (["match", "random", "random", "--sprt", "20"], "sprt: '20' is not ELO0,ELO1"),
+        (["match", "random", "pretrained:big"], "pretrained model 'big': unknown; known models"),
+        (["export", "nowhere", "model"], "nowhere: no such run directory"),
+        (["truth", "random", "--rules", '{"size": 5}'], ""),
+        (["elo", "nowhere"], "nowhere"),
         (["match", "random", "random", "--games", "many"], "Error parsing --games"),
         (["match", "random", "random", "--games", "3"], "games (3) and batch (400) must be even"),
         (["match", "random", "random", "--batch", "0"], "must be even, at least 2"),

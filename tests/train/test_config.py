@@ -17,6 +17,7 @@ from train.config import (
     read_config,
 )
 from train.errors import UsageError
+from train.heuristics import HeuristicConfig, HeuristicsConfig
 from train.learner import LearnerConfig
 from train.losses import LossWeights
 from train.network import NetworkConfig
@@ -96,6 +97,8 @@ reply = 0.25
 [evaluation]
 every = 0
 opponents = ["greedy", "net:runs/old"]
+anchors = ["best", "random"]
+sprt = "-5,15"
 games = 14
 final_games = 16
 batch = 18
@@ -107,6 +110,22 @@ every = 21
 keep = 22
 keep_best = 23
 keep_every = 24
+
+[heuristics.ethen]
+formula = "wjx"
+sure_own = 0.7
+sure_other = -0.6
+semi_sure_own = 0.5
+semi_sure_other = -0.4
+boundary = 3
+guess_weight = 0.2
+stones_block = true
+top_k = 2
+temperature = 0.5
+scale = 4.0
+
+[heuristics.wjx]
+top_k = 3
 """
 
 FULL_CONFIG = RunConfig(
@@ -136,8 +155,14 @@ FULL_CONFIG = RunConfig(
         0.375,
         LossWeights(1.5, 0.75, 0.0, 0.5, 0.25),
     ),
-    evaluation=EvaluationConfig(0, ("greedy", "net:runs/old"), 14, 16, 18, 19, 20),
+    evaluation=EvaluationConfig(
+        0, ("greedy", "net:runs/old"), ("best", "random"), 14, "-5,15", 16, 18, 19, 20
+    ),
     checkpoint=CheckpointConfig(21, 22, 23, 24),
+    heuristics=HeuristicsConfig(
+        ethen=HeuristicConfig("wjx", 0.7, -0.6, 0.5, -0.4, 3, 0.2, True, 2, 0.5, 4.0),
+        wjx=HeuristicConfig("wjx", top_k=3),
+    ),
 )
 
 

@@ -24,8 +24,8 @@ RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learne
 
 def environment(*, devices: int, **more: str) -> dict[str, str]:
     """Of a process with so many simulated devices."""
-    flags = f"--xla_force_host_platform_device_count={devices}"
-    return process_environment() | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"} | more
+    own = {"JAX_NUM_CPU_DEVICES": str(devices), "JAX_PLATFORMS": "cpu"}
+    return process_environment() | own | more
 
 
 def run(*words: str, devices: int) -> str:

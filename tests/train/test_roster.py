@@ -1,5 +1,6 @@
 """Names of players: every form, and one line for each that means nobody."""
 
+import dataclasses
 from pathlib import Path
 
 import jax
@@ -11,6 +12,7 @@ from train import roster
 from train.checkpoint import Store
 from train.config import config_to_dict
 from train.errors import UsageError
+from train.heuristics import HeuristicConfig, HeuristicsConfig
 from train.network import Variables
 from train.roster import make_player
 from wallgo_jax.game import actions
@@ -62,7 +64,8 @@ def other_run(tmp_path_factory) -> Path:
 def test_every_name_form_plays_legally(run):
     states = batch()
     legal = np.asarray(jax.vmap(lambda s: actions.legal_slots(s, grid=3))(states))
-    for name in ("random", "greedy", f"net:{run}", f"search:{run}@2"):
+    heuristic = ("ethen", "wjx", "two-ply:wjx", "heuristic-search:ethen@2")
+    for name in ("random", "greedy", *heuristic, f"net:{run}", f"search:{run}@2"):
         player = make_player(name, RULES)
         assert player.name == name
         slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
@@ -103,7 +106,7 @@ def test_simulations_are_64_unless_said(run):
 @pytest.mark.slow
 def test_network_plays_on_another_board(run):
     rules = PRESETS["wallzero-4stone"]
-    player = make_player(f"net:{run}", rules)
+    player = make_player(f"net:{run}", rules, transfer=True)
     variant = tiny.variants(rules, 2)
     states = State(variant, jax.vmap(initial_position)(variant))
     slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
@@ -117,7 +120,8 @@ def test_network_plays_on_another_board(run):
 def test_unknown_kinds(name):
     message = complaint(name)
     assert message.startswith(f"player {name!r}: ")
-    assert message.endswith("known players: random, greedy, net:PATH, search:PATH[@simulations]")
+    assert message.endswith(f"known players: {roster.KINDS}")
+    assert "search:PATH[@simulations]" in roster.KINDS
 
 
 @pytest.mark.parametrize("name", ["random:", "random:x", "greedy:runs/a", "greedy:@3"])
@@ -132,9 +136,46 @@ def test_target_is_missing(name):
 
 def test_raw_policy_takes_no_simulations(run):
     name = f"net:{run}@16"
-    assert complaint(name) == (
-        f"player {name!r}: a raw policy takes no simulations; use search:PATH@n"
+    assert complaint(name).startswith(f"player {name!r}: net takes no simulations; known players")
+
+
+def test_heuristics_have_names():
+    assert complaint("two-ply:bob").startswith(
+        "player 'two-ply:bob': no heuristic 'bob'; known heuristics: ethen, wjx"
     )
+    assert complaint("heuristic-search:").startswith(
+        "player 'heuristic-search:': names no heuristic; known players"
+    )
+    assert complaint("wjx@3").startswith("player 'wjx@3': unknown")
+
+
+def test_heuristics_have_weights():
+    one = make_player("wjx", RULES)
+    assert make_player("wjx", RULES).act is one.act
+    weights = HeuristicsConfig(wjx=HeuristicConfig(formula="wjx", boundary=3))
+    assert make_player("wjx", RULES, heuristics=weights).act is not one.act
+
+
+def test_a_checkpoint_of_a_run_has_a_name(run):
+    old = make_player(f"search:{run}/checkpoints/9@2", RULES)
+    expected = roster.network_for(tiny.config().network, 2).init(jax.random.key(0))
+    pairs = zip(jax.tree.leaves(old.variables), jax.tree.leaves(expected), strict=True)
+    for found, made in pairs:
+        np.testing.assert_allclose(found, made + 0.1, rtol=1e-6)
+    assert complaint(f"search:{run}/checkpoints/8") == (
+        f"{run}/checkpoints/8: no such checkpoint; there are: 9, 10"
+    )
+
+
+def test_other_rules_are_refused_unless_transfer_is_asked_for(run):
+    larger = dataclasses.replace(RULES, size=4)
+    with pytest.raises(UsageError) as caught:
+        make_player(f"net:{run}", larger)
+    assert str(caught.value) == (
+        f"player 'net:{run}': learned custom rules on 3x3, asked to play custom rules on 4x4; "
+        "--transfer lets networks play rules they have not learned"
+    )
+    assert make_player(f"net:{run}", larger, transfer=True).name == f"net:{run}"
 
 
 @pytest.mark.parametrize("count", ["", "0", "-1", "many", "1.5", "100001"])

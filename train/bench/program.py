@@ -1,0 +1,87 @@
+"""One compiled program, with what compiling it says: seconds, equations, memory."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+
+_CACHE_HIT = "/jax/compilation_cache/cache_hits"
+T = TypeVar("T")
+
+
+class ProgramStats(NamedTuple):
+    """What compiling a program says; None where it lies out of reach."""
+
+    compile_seconds: float  # tracing and lowering included
+    is_cached: bool  # whether XLA's part came from the persistent cache
+    equations: int | None
+    peak_bytes: int | None  # of one device at once, by the program's own memory analysis
+
+
+class Program(NamedTuple):
+    """A compiled program; called like the function it was."""
+
+    call: Any
+    stats: ProgramStats
+
+
+def compile_program(
+    function: Any, arguments: Sequence[Any], *, donate: Sequence[int] = ()
+) -> Program:
+    """Compile a function, or one that is jitted already, for arguments or their shapes.
+
+    Args:
+      donate: arguments whose buffers are given away; idle for a jitted function.
+    """
+    jitted = function if hasattr(function, "trace") else jax.jit(function, donate_argnums=donate)
+
+    def compile_it() -> tuple[Any, Any]:
+        traced = jitted.trace(*arguments)
+        return traced, traced.lower().compile()
+
+    (traced, compiled), stats = timed(compile_it)
+    memory = compiled.memory_analysis()
+    needed = (
+        memory.argument_size_in_bytes
+        + memory.output_size_in_bytes
+        + memory.temp_size_in_bytes
+        - memory.alias_size_in_bytes
+    )
+    return Program(
+        compiled, stats._replace(equations=count_equations(traced.jaxpr), peak_bytes=needed)
+    )
+
+
+def timed(compile_it: Callable[[], T]) -> tuple[T, ProgramStats]:
+    """What a function that compiles returns, and how long it took."""
+    hits = _HitCount()
+    jax.monitoring.register_event_listener(hits)
+    try:
+        began = time.perf_counter()
+        made = compile_it()
+        seconds = time.perf_counter() - began
+    finally:
+        jax.monitoring.unregister_event_listener(hits)
+    return made, ProgramStats(seconds, hits.count > 0, None, None)
+
+
+def count_equations(jaxpr: Any) -> int:
+    """Equations of a jaxpr and of all that it holds: loop bodies, branches, calls."""
+    inner = jaxpr.jaxpr if hasattr(jaxpr, "jaxpr") else jaxpr
+    found = len(inner.eqns)
+    for equation in inner.eqns:
+        for value in jax.tree.leaves(
+            list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")
+        ):
+            if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
+                found += count_equations(value)
+    return found
+
+
+class _HitCount:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, event: str, **_: Any) -> None:
+        self.count += event == _CACHE_HIT

@@ -1,0 +1,88 @@
+"""Plies a second of the core by batch, and the knee: where more boards no longer pay."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from train.bench import games, play, timing
+from train.bench.suite import devices_for
+from train.errors import UsageError
+from train.rundir import make_directory
+from wallgo_jax.game.rules import Rules
+
+BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
+KNEE = 0.8
+"""Share of the best speed that the smallest batch past the knee reaches."""
+
+
+class Point(NamedTuple):
+    """Speed at a batch."""
+
+    batch: int
+    plies: float  # a second
+
+
+def sweep(
+    rules: Rules,
+    *,
+    batches: Sequence[int] = BATCHES,
+    seconds: float,
+    repeats: int,
+    on_progress: Callable[[str], None] = lambda text: None,
+) -> list[Point]:
+    """Measure random play of the core at each batch."""
+    game, benches = games.core_game(rules, on_bits=True), []
+    for batch in batches:
+        on_progress(f"scaling, batch {batch}: compiling")
+        benches.append(play.make_bench(game, batch, devices_for(batch)))
+    on_progress("scaling: measuring")
+    rows = timing.take_turns(benches, seconds=seconds, repeats=repeats)
+    return [Point(row.batch, row.rates["plies"]) for row in rows]
+
+
+def knee_of(points: Sequence[Point]) -> Point:
+    """The smallest batch that reaches KNEE of the best speed."""
+    best = max(point.plies for point in points)
+    return min(point for point in points if point.plies >= KNEE * best)
+
+
+def check_matplotlib() -> None:
+    """Refuse early what cannot be drawn at the end.
+
+    Raises:
+      UsageError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "bench: --plot needs matplotlib: pip install 'wallgo-jax[bench]'"
+        ) from None
+
+
+def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
+    """Write the plot as a picture of the kind that the path's ending names.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    make_directory(path.parent)
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes, knee = figure.subplots(), knee_of(points)
+    batches, speeds = zip(*points, strict=True)
+    axes.loglog(batches, speeds, marker="o")
+    axes.axvline(knee.batch, linestyle="--", linewidth=1, color="grey")
+    axes.annotate(
+        f"{KNEE:.0%} of the best at {knee.batch:,}",
+        (knee.batch, min(speeds)),
+        textcoords="offset points",
+        xytext=(6, 0),
+    )
+    axes.set(xlabel="boards at once", ylabel="plies a second", title=title)
+    axes.grid(which="major", linewidth=0.5, alpha=0.5)
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be written: {error}") from None

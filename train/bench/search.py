@@ -1,0 +1,165 @@
+"""Simulations a second: games that are played by search, without a network and with one.
+
+B boards, A slots, P players.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train import roster
+from train.bench.games import core_game
+from train.bench.play import count_set
+from train.bench.program import compile_program
+from train.bench.public import make_public_evaluator, make_public_search
+from train.bench.timing import CHECKSUM, Bench
+from train.config import RunConfig
+from train.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
+from train.host import fetch
+from train.network import MASKED
+from train.search import (
+    Evaluator,
+    Judgement,
+    Search,
+    SearchConfig,
+    SearchResult,
+    make_search,
+)
+from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
+
+UNIFORM, NETWORK, PUBLIC = "search, no network", "search, network", "mctx, public actions"
+SPREAD_PLIES = 300
+"""Random plies after which boards that began together stand anywhere in their games."""
+
+
+def make_uniform_evaluator(*, grid: int, players: int) -> Evaluator:
+    """All legal slots alike, nobody ahead: what is left is the cost of the search."""
+
+    def evaluate(variables: Any, states: State) -> Judgement:
+        del variables
+        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        return Judgement(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
+
+    return evaluate
+
+
+class Searcher(NamedTuple):
+    """A search by name, and the variables that it judges by."""
+
+    name: str
+    search: Search
+    variables: Any
+
+
+def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
+    """One of UNIFORM, NETWORK and PUBLIC, in games of a config's rules."""
+    rules = config.game
+    grid, players = rules.size, rules.players
+    options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+    if kind == PUBLIC:
+        options = SearchConfig(simulations=simulations, considered=options.considered)
+        evaluate = make_public_evaluator(grid=grid, players=players)
+        return Searcher(kind, make_public_search(evaluate, options, grid=grid), ())
+    if kind == UNIFORM:
+        evaluate, variables = make_uniform_evaluator(grid=grid, players=players), ()
+    else:
+        evaluate = roster.evaluator_for(config.network, rules)
+        variables = roster.network_for(config.network, players).init(jax.random.key(0))
+    return Searcher(kind, make_search(evaluate, options, grid=grid, explores=True), variables)
+
+
+def make_bench(
+    found: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
+) -> Bench:
+    """Compile moves by a search on so many boards, shared by the devices."""
+    variant, positions = spread_boards(rules, boards, devices)
+    everywhere = devices.sharding(EVERYWHERE)
+    variables = jax.device_put(found.variables, everywhere)
+    program = devices.apart(
+        make_moves(found.search, grid=rules.size),
+        (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
+        (BY_BOARD, EVERYWHERE),
+    )
+    key = jax.device_put(jax.random.key(0), everywhere)
+    arguments = (variables, variant, positions, key, np.int32(1))
+    compiled = compile_program(program, arguments, donate=(2,))
+    held, calls = [positions], 0
+
+    def run(length: int) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        call_key = jax.device_put(jax.random.key(calls), everywhere)
+        held[0], checksum = compiled.call(variables, variant, held[0], call_key, np.int32(length))
+        checksum = int(fetch(checksum))
+        moves = boards * length
+        return {"simulations": moves * simulations, "moves": moves, CHECKSUM: checksum}
+
+    return Bench(found.name, boards, run, compiled.stats)
+
+
+def make_moves(search: Search, *, grid: int) -> Callable[..., tuple[Position, jax.Array]]:
+    """Moves by search as (variables, variant [B], positions [B], key, moves) -> positions [B] and a
+    checksum of what was found, uint32[]."""
+
+    def moves(variables: Any, variant: Variant, positions: Position, key: jax.Array, length: Any):
+        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+
+        def move(index: jax.Array, carry: tuple[Position, jax.Array]):
+            positions, checksum = carry
+            states = State(variant, positions)
+            found = search(variables, states, jax.random.fold_in(key, index))
+            after, _ = jax.vmap(lambda s, slot: referee.play(s, slot, grid=grid))(
+                states, found.slot
+            )
+            seen = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
+            fresh = jax.vmap(referee.restart_if_over)(after)
+            return fresh.position, checksum + seen + count_set(found.value)
+
+        positions, checksum = jax.lax.fori_loop(0, length, move, (positions, jnp.uint32(0)))
+        return positions, jax.lax.psum(checksum, AXIS)
+
+    return moves
+
+
+def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant, Position]:
+    """Boards [B] that stand anywhere in their games, by SPREAD_PLIES random plies."""
+    game, own = core_game(rules, on_bits=True), boards // devices.count
+
+    def spread(key: jax.Array) -> tuple[Variant, Position]:
+        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+        variant = jax.tree.map(
+            lambda x: jnp.broadcast_to(jnp.asarray(x), (own, *np.shape(x))), make_variant(rules)
+        )
+
+        def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
+            bits = jax.random.bits(ply_key, (own,), jnp.uint32)
+            after = jax.vmap(game.step)(positions, jax.vmap(game.act)(positions, bits))
+            fresh = jax.vmap(referee.restart_if_over)(State(variant, after))
+            return fresh.position, None
+
+        keys = jax.random.split(key, SPREAD_PLIES)
+        first = jax.vmap(initial_position)(variant)
+        return variant, jax.lax.scan(ply, first, keys)[0]
+
+    program = devices.apart(spread, (EVERYWHERE,), (BY_BOARD, BY_BOARD))
+    return jax.jit(program)(jax.random.key(3))
+
+
+def random_search(*, grid: int) -> Search:
+    """In place of a search, to fill a replay quickly: any legal slot, a policy all on it."""
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        del variables
+        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        slot = jax.vmap(chance.choose)(bits, legal)
+        nothing = jnp.zeros(slot.shape)
+        return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), nothing, nothing)
+
+    return search

@@ -1,0 +1,298 @@
+"""Formats of tournaments: who plays whom, who goes on, in which order they end.
+
+Players are names. What plays them is a function of two names, the number of pairs of games to play,
+each with both colours, and the number of pairs that the two have played before. Formats and
+tie-breaks are those of the Hong Kong Olympiad in Informatics, "HKOI AI Competition 2025": heats
+ranked by total territory, whose last goes on in the losers' bracket, then double elimination, a
+meeting being two games with colours swapped. There a heat is a game each of three; here all in a
+heat meet with both colours.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+MAX_EXTRA_PAIRS = 8
+WINNERS, LOSERS, FINAL = "winners", "losers", "final"
+
+
+class Score(NamedTuple):
+    """Games of two players, from the first one's side."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    own: int = 0  # cells at the end of all games together
+    other: int = 0
+
+    @property
+    def points(self) -> float:
+        """A win is 1, a draw ½."""
+        return self.wins + self.draws / 2
+
+    def plus(self, more: "Score") -> "Score":
+        """Both together."""
+        return Score(*(a + b for a, b in zip(self, more, strict=True)))
+
+    def reversed(self) -> "Score":
+        """From the other side."""
+        return Score(self.losses, self.draws, self.wins, self.other, self.own)
+
+
+Play = Callable[[str, str, int, int], Score]
+"""(first, second, pairs to play, pairs played before) -> what they came to."""
+
+
+class Meeting(NamedTuple):
+    """Two players meet."""
+
+    bracket: str  # WINNERS, LOSERS, FINAL or the name of a heat
+    round: int  # from 1
+    first: str
+    second: str
+    score: Score
+    winner: str | None  # None in a round robin, where meetings may be drawn
+
+
+class Standing(NamedTuple):
+    """A player's place in a table."""
+
+    name: str
+    points: float
+    score: Score  # of all its games
+
+
+@dataclasses.dataclass(frozen=True)
+class Elimination:
+    """A finished double elimination.
+
+    Attributes:
+      places: all players, the winner first; those who left in one round in the order of seeds.
+      meetings: in the order of play.
+      starts_behind: players who began in the losers' bracket.
+    """
+
+    places: tuple[str, ...]
+    meetings: tuple[Meeting, ...]
+    starts_behind: tuple[str, ...]
+
+
+class _Table:
+    """Plays meetings, and remembers how many pairs two players have played."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._played: Counter[frozenset[str]] = Counter()
+
+    def meet(self, first: str, second: str, pairs: int) -> Score:
+        """So many more pairs of games."""
+        both = frozenset((first, second))
+        self._played[both] += pairs
+        return self._play(first, second, pairs, self._played[both] - pairs)
+
+    def decide(self, bracket: str, round_: int, better: str, worse: str, pairs: int) -> Meeting:
+        """A meeting with a winner: most points, then most territory, then a further pair, and after
+        `MAX_EXTRA_PAIRS` of those the better seed."""
+        score = self.meet(better, worse, pairs)
+        for _ in range(MAX_EXTRA_PAIRS):
+            if score.wins != score.losses or score.own != score.other:
+                break
+            score = score.plus(self.meet(better, worse, 1))
+        goes_on = (score.wins, score.own) >= (score.losses, score.other)
+        return Meeting(bracket, round_, better, worse, score, better if goes_on else worse)
+
+
+def check_field(names: Sequence[str], pairs: int) -> None:
+    """Refuse what is no tournament with a ValueError."""
+    if len(names) < 2:
+        raise ValueError(f"tournament: {len(names)} players; at least 2 are wanted")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"tournament: player {twice[0]!r} is named twice")
+    if pairs < 1:
+        raise ValueError("tournament: a meeting is at least 2 games")
+
+
+def rounds_of(names: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """The rounds of a round robin: in each all play (but one, where they are odd), over all of them
+    each plays each once. The first player stays, the others go round it (the circle method)."""
+    seats: list[str | None] = [*names, *([None] if len(names) % 2 else [])]
+    rounds = []
+    for _ in range(len(seats) - 1):
+        half = len(seats) // 2
+        facing = zip(seats[:half], reversed(seats[half:]), strict=True)
+        rounds.append([(a, b) for a, b in facing if a is not None and b is not None])
+        seats = [seats[0], seats[-1], *seats[1:-1]]
+    return rounds
+
+
+def round_robin(
+    names: Sequence[str], play: Play, *, pairs: int = 1, title: str = "round robin"
+) -> list[Meeting]:
+    """Each meets each in so many pairs of games."""
+    check_field(names, pairs)
+    table = _Table(play)
+    return [
+        Meeting(title, number, first, second, table.meet(first, second, pairs), None)
+        for number, meetings in enumerate(rounds_of(names), start=1)
+        for first, second in meetings
+    ]
+
+
+def standings(names: Sequence[str], meetings: Sequence[Meeting]) -> list[Standing]:
+    """Most points first, then the largest lead in territory, then as named."""
+    total = dict.fromkeys(names, Score())
+    for meeting in meetings:
+        total[meeting.first] = total[meeting.first].plus(meeting.score)
+        total[meeting.second] = total[meeting.second].plus(meeting.score.reversed())
+    rows = [Standing(name, score.points, score) for name, score in total.items()]
+    return sorted(rows, key=lambda row: (-row.points, row.score.other - row.score.own))
+
+
+def score_between(meetings: Sequence[Meeting], name: str, opponent: str) -> Score | None:
+    """What a player came to against another, None where they did not meet."""
+    found = [m.score for m in meetings if (m.first, m.second) == (name, opponent)]
+    found += [m.score.reversed() for m in meetings if (m.second, m.first) == (name, opponent)]
+    total = Score()
+    for score in found:
+        total = total.plus(score)
+    return total if found else None
+
+
+def heats(
+    names: Sequence[str], play: Play, *, size: int, pairs: int = 1
+) -> tuple[list[list[Standing]], list[Meeting]]:
+    """Groups of `size` neighbours, each a round robin ranked by the territory won in it; the last
+    group is smaller where the numbers do not come out even, but never of one.
+
+    Returns:
+      The tables of the groups, and all meetings.
+    """
+    check_field(names, pairs)
+    if size < 2:
+        raise ValueError(f"tournament: a heat of {size} has no game")
+    groups = [list(names[start : start + size]) for start in range(0, len(names), size)]
+    if len(groups) > 1 and len(groups[-1]) == 1:
+        alone = groups.pop()
+        groups[-1] += alone
+    tables, meetings = [], []
+    for number, group in enumerate(groups, start=1):
+        met = round_robin(group, play, pairs=pairs, title=f"heat {number}")
+        tables.append(sorted(standings(group, met), key=lambda row: -row.score.own))
+        meetings += met
+    return tables, meetings
+
+
+def seeds_of(tables: Sequence[Sequence[Standing]]) -> tuple[list[str], list[str]]:
+    """Who goes on where after heats: seeds of the winners' bracket, winners of heats first and each
+    rank by territory; and the last of each heat, who start in the losers' bracket."""
+    ahead = [(rank, row) for table in tables for rank, row in enumerate(table[:-1])]
+    ahead.sort(key=lambda entry: (entry[0], -entry[1].score.own))
+    behind = sorted((table[-1] for table in tables), key=lambda row: -row.score.own)
+    return [row.name for _, row in ahead], [row.name for row in behind]
+
+
+def double_elimination(
+    seeds: Sequence[str], play: Play, *, pairs: int = 1, starts_behind: Sequence[str] = ()
+) -> Elimination:
+    """Play until all but one have lost twice.
+
+    Args:
+      seeds: the winners' bracket, strongest first; where they are no power of two the strongest
+        have no opponent in the first round.
+      play: plays pairs of games.
+      pairs: of games, in a meeting.
+      starts_behind: further players, who have one loss already.
+    """
+    check_field([*seeds, *starts_behind], pairs)
+    if not seeds:
+        raise ValueError("tournament: nobody starts in the winners' bracket")
+    order = [*seeds, *starts_behind]
+    state = _Brackets(order.index, _Table(play), pairs)
+    ahead: list[str | None] = [
+        seeds[place - 1] if place <= len(seeds) else None for place in seed_places(len(seeds))
+    ]
+    behind = list(starts_behind)
+    while len(ahead) > 1:
+        ahead, dropped = state.winners_round(ahead)
+        behind = state.losers_rounds(behind, dropped)
+    behind = state.losers_rounds(behind, [])
+    (champion,) = ahead
+    assert champion is not None
+    state.final(champion, behind)
+    return Elimination(tuple(reversed(state.left)), tuple(state.meetings), tuple(starts_behind))
+
+
+def seed_places(count: int) -> list[int]:
+    """Seeds, from 1, down the first round of a bracket: the best two can meet in its last round
+    only, the best four in the last two only. Numbers beyond `count` stand for nobody."""
+    places = [1]
+    while len(places) < count:
+        total = 2 * len(places) + 1
+        places = [seed for place in places for seed in (place, total - place)]
+    return places
+
+
+class _Brackets:
+    """The meetings of a double elimination, and who has left so far, worst first."""
+
+    def __init__(self, seed: Callable[[str], int], table: _Table, pairs: int) -> None:
+        self._seed = seed
+        self._table = table
+        self._pairs = pairs
+        self._rounds: Counter[str] = Counter()
+        self.meetings: list[Meeting] = []
+        self.left: list[str] = []
+
+    def winners_round(self, ahead: list[str | None]) -> tuple[list[str | None], list[str]]:
+        """Who goes on, and who drops into the losers' bracket."""
+        facing = list(zip(ahead[::2], ahead[1::2], strict=True))
+        met = self._round(WINNERS, [(a, b) for a, b in facing if a is not None and b is not None])
+        goes_on = {name: m.winner for m in met for name in (m.first, m.second)}
+        return [goes_on.get(a or b or "", a or b) for a, b in facing], [_loser(m) for m in met]
+
+    def losers_rounds(self, behind: list[str], dropped: list[str]) -> list[str]:
+        """Who is left in the losers' bracket once those who dropped have met those before them, or
+        one alone where nobody drops any more."""
+        while len(behind) > max(1, len(dropped)):
+            behind = self._losers_round(behind)
+        if dropped and len(behind) + len(dropped) > 1:
+            # Those who dropped last from one part of the bracket meet those from the other part.
+            met = [pair for two in zip(behind, dropped[::-1], strict=False) for pair in two]
+            behind = self._losers_round(met + dropped[::-1][len(behind) :])
+            return behind
+        return behind + dropped
+
+    def _losers_round(self, names: list[str]) -> list[str]:
+        """Neighbours meet; of an odd number the best seed has no opponent."""
+        rest = list(names)
+        free = [min(rest, key=self._seed)] if len(rest) % 2 else []
+        rest = [name for name in rest if name not in free]
+        met = self._round(LOSERS, list(zip(rest[::2], rest[1::2], strict=True)))
+        self.left += sorted(map(_loser, met), key=self._seed, reverse=True)
+        return free + [m.winner for m in met if m.winner is not None]
+
+    def final(self, champion: str, behind: list[str]) -> None:
+        """The undefeated one against the one with a loss; where that one wins, once more."""
+        for challenger in behind:
+            (met,) = self._round(FINAL, [(champion, challenger)])
+            if met.winner == challenger:
+                (met,) = self._round(FINAL, [(champion, challenger)])
+            self.left.append(_loser(met))
+            champion = str(met.winner)
+        self.left.append(champion)
+
+    def _round(self, bracket: str, facing: list[tuple[str, str]]) -> list[Meeting]:
+        self._rounds[bracket] += 1
+        ranked = [sorted(two, key=self._seed) for two in facing]
+        met = [
+            self._table.decide(bracket, self._rounds[bracket], better, worse, self._pairs)
+            for better, worse in ranked
+        ]
+        self.meetings += met
+        return met
+
+
+def _loser(meeting: Meeting) -> str:
+    return meeting.second if meeting.winner == meeting.first else meeting.first
