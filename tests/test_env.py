@@ -67,6 +67,20 @@ def assert_trees_equal(a, b):
 # What a state is.
 
 
+def test_history_taken_over_is_history_taken_back():
+    """A step shifts the past that it was shown; `observe` works it out from the trail. Whole game,
+    a ply after its end, an illegal ply."""
+    env = wallgo_jax.make(SMALL, planes="BTRH")
+    step, observe = jax.jit(env.step), jax.jit(env.observe)
+    states = [env.init()]
+    for action in (*GAME, GAME[0]):
+        states.append(step(states[-1], action))
+    states.append(step(states[3], -1))
+    assert states[5].observation[..., 13:].any()
+    for state in states:
+        assert_trees_equal(observe(state), state.observation)
+
+
 def test_fields_dtypes_and_shapes(game_states):
     for state in game_states:
         fields = {
@@ -78,6 +92,7 @@ def test_fields_dtypes_and_shapes(game_states):
             "legal_action_mask": (jnp.bool_, (NUM_ACTIONS,)),
             "final_observation": (jnp.bool_, (3, 3, 13)),
             "_step_count": (jnp.int32, ()),
+            "_planes": (jnp.uint32, (13, 1)),
         }
         for name, (dtype, shape) in fields.items():
             leaf = getattr(state, name)

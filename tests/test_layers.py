@@ -77,7 +77,12 @@ FLOORS = {
         "train/network/census.py",
         "train/network/__init__.py",
     ],
-    5: ["train/search.py"],
+    5: [
+        "train/tree.py",
+        "train/halving.py",
+        "train/distributions.py",
+        "train/search.py",
+    ],
     6: [
         "train/players.py",
         "train/heuristics.py",

@@ -3,11 +3,13 @@
 Floors, each importing only from those above it in this list ([B] means boards in parallel):
 
     network                  ResTNet: planes -> policy over slots, value of the mover
-    search                   mctx over the exact game
-    players                  Player = (key, state) -> slot
+    tree search              mctx's search, on a tree laid out for boards, over the exact game
+    players heuristics solver
+                             Player = (variables, states, key) -> slot
     selfplay targets replay  data made and kept
     learner                  loss, one optax step
-    arena                    matches with intervals
+    arena elo sprt tournament
+                             matches with intervals, ratings
     checkpoint               what is saved and how
     metrics                  JSON lines, TensorBoard, console
     config roster rundir iteration loop

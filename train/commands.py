@@ -266,7 +266,7 @@ Command = (
     | Annotated[Probe, tyro.conf.subcommand("probe")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
-CONFIGURED = {"run": Run, "fit": Fit}
+CONFIGURED = {"run": Run, "fit": Fit, "bench": Bench}
 """Commands that read a config, and so take `--some.key value`."""
 
 

@@ -1,9 +1,14 @@
 """The one door from device to host: every read of device data goes through `fetch`."""
 
+import re
 from typing import Any
 
 import jax
 from jax.experimental import multihost_utils
+
+from train.errors import UsageError
+
+_COMPLAINT = re.compile(rf"\b{UsageError.__name__}: (.*)")
 
 
 class ReadCount:
@@ -21,10 +26,19 @@ def fetch(tree: Any) -> Any:
     """The tree with NumPy arrays for device arrays; waits until they are ready.
 
     What lies on devices of several processes is gathered, so each of them must ask for it.
+
+    Raises:
+      UsageError: one that a callback of the host raised within a program.
     """
     READS.reads += 1
     READS.arrays += len(jax.tree.leaves(tree))
-    return jax.device_get(jax.tree.map(_within_reach, tree))
+    try:
+        return jax.device_get(jax.tree.map(_within_reach, tree))
+    except jax.errors.JaxRuntimeError as error:
+        complaint = _COMPLAINT.search(str(error))
+        if complaint is None:
+            raise
+        raise UsageError(complaint[1]) from None
 
 
 def _within_reach(leaf: Any) -> Any:

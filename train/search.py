@@ -2,9 +2,11 @@
 
 Two kinds. `gumbel`: after Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning
 with Gumbel" (ICLR 2022). `puct`: after Silver et al., "A general reinforcement learning algorithm
-that masters chess, shogi, and Go through self-play" (Science, 2018), in mctx's form. The tree holds
-positions, not observations or public masks: planes and legal slots are worked out when a node is
-made, and the variant, the same at every node, stays outside.
+that masters chess, shogi, and Go through self-play" (Science, 2018), in mctx's form. mctx prepares
+the root and reads it at the end; in between `train.tree` grows the tree in place of mctx's own
+loop, to the same result. The tree holds positions, not observations or public masks: planes and
+legal slots are worked out when a node is made, and the variant, the same at every node, stays
+outside.
 
 The tree has two sides: the player to move at the root, and all others, who are taken to play
 against it (the paranoid tree of games of more than two players, Sturtevant and Korf, "On Pruning
@@ -26,13 +28,19 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from train.network import MASKED, Network, slot_logits
+from train.distributions import dirichlet, divergence, draw_visited, mix, most_visited
+from train.halving import halving_schedule, slot_at_root, slot_below
+from train.network import Network, slot_logits
+from train.tree import ROOT, Node, Play, Select, Step, grow, look, plant
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import Position, State, Variant
 
 SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
 """Discounts of a step, by who moves after it."""
+
+_AT_ROOT, _BELOW_ROOT = 0, 1
+"""Depths, of which mctx's selection only tells the root from the rest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,75 +162,97 @@ def make_search(evaluate: Evaluator, config: SearchConfig, *, grid: int, explore
       explores: with the noise of self-play; else the strongest move.
     """
     choose = _MAKERS[config.kind](config, explores=explores)
-    recurrent_fn = make_recurrent_fn(evaluate, grid=grid)
+    play = make_play(evaluate, grid=grid)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         chex.assert_rank(states.position.player, 1)
-        root = evaluate(variables, states)
+        variant, position = states
+        judgement = evaluate(variables, states)
         legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
-        slot, policy, tree = choose(
-            key,
-            mctx.RootFnOutput(
-                prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
-                value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
-                embedding=states.position,  # pyright: ignore[reportCallIssue]
-            ),
-            states.position.ply,
-            params=(variables, states.variant, states.position.player),
-            recurrent_fn=recurrent_fn,
-            invalid_actions=~legal,
+        root = Root(judgement.logits, judgement.value[:, 0], position, legal)
+        slot, policy, value = choose(
+            key, root, functools.partial(play, (variables, variant, position.player))
         )
-        return SearchResult(
-            jnp.asarray(slot),
-            jnp.asarray(policy),
-            jnp.asarray(tree.summary().value),
-            divergence(jnp.asarray(policy), root.logits),
-        )
+        return SearchResult(slot, policy, value, divergence(policy, judgement.logits))
 
     return search
 
 
-def _make_gumbel(config: SearchConfig, *, explores: bool) -> Callable[..., Any]:
-    """(key, root, ply [B], **game) -> (slot [B], improved policy [B, A], tree)."""
+class Root(NamedTuple):
+    """Where a search begins."""
 
-    def choose(key: jax.Array, root: Any, ply: jax.Array, **game: Any) -> tuple[Any, Any, Any]:
-        del ply
+    logits: jax.Array  # float32[B, A]
+    value: jax.Array  # float32[B]
+    position: Position  # [B]
+    legal: jax.Array  # bool[B, A]
+
+
+Choose = Callable[[jax.Array, Root, Play], tuple[jax.Array, jax.Array, jax.Array]]
+"""(key, root, play) -> slot int32[B], policy float32[B, A], value of the root float32[B]."""
+
+
+def _make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
+    """Its policy is the improved one."""
+    schedule = halving_schedule(config.considered, config.simulations)
+
+    def at_root(keys: jax.Array, node: Node, tree: Any) -> jax.Array:
+        del keys
+        return slot_at_root(
+            node.logits,
+            node.slot_visits,
+            _completed_values(tree),
+            gumbel=tree.extra_data.root_gumbel,
+            legal=~tree.root_invalid_actions,
+            schedule=schedule,
+        )
+
+    def below(keys: jax.Array, node: Node, tree: Any) -> jax.Array:
+        del keys
+        return slot_below(node.logits, node.slot_visits, _completed_values(tree))
+
+    def choose(key: jax.Array, root: Root, play: Play):
         found = mctx.gumbel_muzero_policy(
             rng_key=key,
-            root=root,
-            num_simulations=config.simulations,
             max_num_considered_actions=config.considered,
             gumbel_scale=float(explores),
-            **game,
+            **_growing(root, play, config.simulations, at_root=at_root, below=below),
         )
-        return found.action, found.action_weights, found.search_tree
+        value = found.search_tree.summary().value
+        return jnp.asarray(found.action), jnp.asarray(found.action_weights), jnp.asarray(value)
 
     return choose
 
 
-def _make_puct(config: SearchConfig, *, explores: bool) -> Callable[..., Any]:
-    """(key, root, ply [B], **game) -> (slot [B], shares of visits [B, A], tree)."""
+def _make_puct(config: SearchConfig, *, explores: bool) -> Choose:
+    """Its policy is the shares of visits."""
     fraction = config.dirichlet_fraction if explores else 0.0
     temperature = config.temperature if explores else 0.0
     select = functools.partial(
         mctx.muzero_action_selection, pb_c_init=config.c_init, pb_c_base=config.c_base
     )
 
-    def choose(key: jax.Array, root: Any, ply: jax.Array, **game: Any) -> tuple[Any, Any, Any]:
+    def by(depth: int) -> _Select:
+        def selected(keys: jax.Array, node: Node, tree: Any) -> jax.Array:
+            del node
+            return jnp.asarray(
+                jax.vmap(lambda key, tree: select(key, tree, ROOT, depth))(keys, tree)
+            )
+
+        return selected
+
+    def choose(key: jax.Array, root: Root, play: Play):
         slot_key, noise_key, search_key = jax.random.split(key, 3)
-        prior, legal = root.prior_logits, ~game["invalid_actions"]
+        prior, ply = root.logits, root.position.ply
         if fraction > 0:
-            noise = dirichlet(noise_key, legal, alpha=config.dirichlet_alpha)
-            root = root.replace(prior_logits=mix(prior, noise, legal, fraction=fraction))
+            noise = dirichlet(noise_key, root.legal, alpha=config.dirichlet_alpha)
+            root = root._replace(logits=mix(prior, noise, root.legal, fraction=fraction))
         # `mctx.muzero_policy` without its noise, which falls on illegal slots as well, whose share
         # is lost; switched off it would still be drawn.
         tree = mctx.search(
             rng_key=search_key,
-            root=root,
-            num_simulations=config.simulations,
-            root_action_selection_fn=functools.partial(select, depth=0),
+            root_action_selection_fn=functools.partial(select, depth=_AT_ROOT),
             interior_action_selection_fn=select,
-            **game,
+            **_growing(root, play, config.simulations, at_root=by(_AT_ROOT), below=by(_BELOW_ROOT)),
         )
         summary = tree.summary()
         visits = jnp.asarray(summary.visit_counts)
@@ -231,7 +261,7 @@ def _make_puct(config: SearchConfig, *, explores: bool) -> Callable[..., Any]:
             drawn = draw_visited(slot_key, visits, temperature=temperature)
             is_late = (config.temperature_plies > 0) & (ply >= config.temperature_plies)
             slot = jnp.where(is_late, slot, drawn)
-        return slot, summary.visit_probs, tree
+        return slot, jnp.asarray(summary.visit_probs), jnp.asarray(summary.value)
 
     return choose
 
@@ -239,59 +269,144 @@ def _make_puct(config: SearchConfig, *, explores: bool) -> Callable[..., Any]:
 _MAKERS = {"gumbel": _make_gumbel, "puct": _make_puct}
 
 
-def dirichlet(key: jax.Array, legal: jax.Array, *, alpha: float) -> jax.Array:
-    """float32[B, A]: a symmetric Dirichlet distribution over the legal slots bool[B, A] alone."""
-    # In logs: the gamma variates of a small alpha underflow.
-    logs = jax.random.loggamma(key, alpha, legal.shape, jnp.float32)
-    return jax.nn.softmax(logs, axis=-1, where=legal)
+def make_mctx_gumbel(config: SearchConfig) -> Choose:
+    """The same as mctx does it by itself, in its own loop: what the search here is measured by."""
+
+    def choose(key: jax.Array, root: Root, play: Play):
+        found = mctx.gumbel_muzero_policy(
+            params=(),
+            rng_key=key,
+            root=_as_mctx_root(root, root.position),
+            recurrent_fn=_as_recurrent_fn(lambda _, slot, position: play(slot, position)),
+            num_simulations=config.simulations,
+            invalid_actions=~root.legal,
+            max_num_considered_actions=config.considered,
+        )
+        value = found.search_tree.summary().value
+        return jnp.asarray(found.action), jnp.asarray(found.action_weights), jnp.asarray(value)
+
+    return choose
 
 
-def mix(logits: jax.Array, noise: jax.Array, legal: jax.Array, *, fraction: float) -> jax.Array:
-    """float32[B, A] logits of a policy of which noise takes the place of a fraction."""
-    mixed = (1 - fraction) * jax.nn.softmax(logits, axis=-1) + fraction * noise
-    return jnp.where(legal, jnp.log(jnp.maximum(mixed, jnp.finfo(mixed.dtype).tiny)), MASKED)
+_Select = Callable[[jax.Array, Node, Any], jax.Array]
+"""(keys [B], node, mctx's tree of this node alone) -> the slot to visit next, int32[B]."""
 
 
-def most_visited(visits: jax.Array, prior: jax.Array) -> jax.Array:
-    """int32[B]: the slot of the most visits int32[B, A]; of several, the likeliest by its prior."""
-    order = visits + 0.5 * jax.nn.softmax(prior, axis=-1)
-    return order.argmax(axis=-1).astype(jnp.int32)
+def _growing(
+    root: Root, play: Play, simulations: int, *, at_root: _Select, below: _Select
+) -> dict[str, Any]:
+    """Arguments of an mctx search whose tree is grown by `train.tree`, not by mctx's own loop.
+
+    mctx prepares the root and the keys before the loop and reads the root after it.
+    """
+
+    def loop(first: int, last: int, body: Any, carry: tuple[jax.Array, Any]):
+        del first, last, body
+        key, planted = carry
+
+        def by(select: _Select) -> Select:
+            return lambda keys, node: select(keys, node, _as_mctx(node, planted))
+
+        tree = plant(
+            planted.children_prior_logits[:, ROOT],
+            planted.node_values[:, ROOT],
+            root.position,
+            nodes=simulations + 1,
+        )
+        grown = grow(tree, key, at_root=by(at_root), below=by(below), play=play)
+        return key, _as_mctx(look(grown, jnp.full(len(root.value), ROOT)), planted)
+
+    return {
+        "params": (),
+        "root": _as_mctx_root(root, ()),
+        "recurrent_fn": None,
+        "num_simulations": 0,
+        "invalid_actions": ~root.legal,
+        "loop_fn": loop,
+    }
 
 
-def draw_visited(key: jax.Array, visits: jax.Array, *, temperature: float) -> jax.Array:
-    """int32[B]: a slot each, with chances as visits int32[B, A] to the power 1 / temperature."""
-    logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)) / temperature, MASKED)
-    return jax.random.categorical(key, logits).astype(jnp.int32)
+def _as_mctx_root(root: Root, embedding: Any) -> Any:
+    return mctx.RootFnOutput(
+        prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
+        value=root.value,  # pyright: ignore[reportCallIssue]
+        embedding=embedding,  # pyright: ignore[reportCallIssue]
+    )
 
 
-def divergence(policy: jax.Array, logits: jax.Array) -> jax.Array:
-    """float32[B] nats: Kullback and Leibler's, of a policy [B, A] from logits [B, A]."""
-    own = jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
-    nats = (policy * (own - jax.nn.log_softmax(logits, axis=-1))).sum(axis=-1)
-    return jnp.maximum(nats, 0.0)
+def _completed_values(tree: Any) -> jax.Array:
+    """float32[B, A]: mctx's scaled values of all slots of the only node, visited or not."""
+    transform = jax.vmap(mctx.qtransform_completed_by_mix_value, in_axes=(0, None))
+    return jnp.asarray(transform(tree, ROOT))
 
 
-def make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
-    """mctx's model of the game: the exact rules, judged by the evaluator."""
+def _as_mctx(node: Node, planted: Any) -> Any:
+    """mctx's tree of this node alone, with what belongs to the whole search from another tree."""
+    boards, slots = node.logits.shape
+    alone = jnp.zeros((boards, 1), jnp.int32)
+    nothing = jnp.zeros((boards, 1, slots))
+    return mctx.Tree(
+        node_visits=node.visits[:, None],  # pyright: ignore[reportCallIssue]
+        raw_values=node.raw_value[:, None],  # pyright: ignore[reportCallIssue]
+        node_values=node.value[:, None],  # pyright: ignore[reportCallIssue]
+        parents=alone,  # pyright: ignore[reportCallIssue]
+        action_from_parent=alone,  # pyright: ignore[reportCallIssue]
+        children_index=nothing,  # pyright: ignore[reportCallIssue]
+        children_prior_logits=node.logits[:, None],  # pyright: ignore[reportCallIssue]
+        children_visits=node.slot_visits[:, None],  # pyright: ignore[reportCallIssue]
+        children_rewards=node.slot_worths[:, None],  # pyright: ignore[reportCallIssue]
+        children_discounts=nothing,  # pyright: ignore[reportCallIssue]
+        children_values=nothing,  # pyright: ignore[reportCallIssue]
+        embeddings=(),  # pyright: ignore[reportCallIssue]
+        root_invalid_actions=planted.root_invalid_actions,  # pyright: ignore[reportCallIssue]
+        extra_data=planted.extra_data,  # pyright: ignore[reportCallIssue]
+    )
 
-    def recurrent(
-        params: tuple[Any, Variant, jax.Array], key: jax.Array, slot: jax.Array, position: Position
-    ) -> tuple[Any, Position]:
-        del key
-        variables, variant, root = params
+
+def make_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
+    """A step by the exact rules, judged by the evaluator.
+
+    Returns:
+      ((variables, variant [B], root player int8[B]), slot int32[B], position [B]) -> Step.
+    """
+
+    def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
+        variables, variant, root = game
         states, rewards = jax.vmap(lambda state, s: referee.play(state, s, grid=grid))(
             State(variant, position), slot
         )
         after = states.position
         judgement = evaluate(variables, states)
         share = value_of(judgement.value, after.player, root) * side_of(after.player, root)
-        output = mctx.RecurrentFnOutput(
-            reward=referee.reward_of(rewards, root) * side_of(position.player, root),  # pyright: ignore[reportCallIssue]
-            discount=discount_of(position.player, after, root),  # pyright: ignore[reportCallIssue]
-            prior_logits=judgement.logits,  # pyright: ignore[reportCallIssue]
-            value=jnp.where(after.terminated, 0.0, share),  # pyright: ignore[reportCallIssue]
+        return Step(
+            reward=referee.reward_of(rewards, root) * side_of(position.player, root),
+            discount=discount_of(position.player, after, root),
+            logits=judgement.logits,
+            value=jnp.where(after.terminated, 0.0, share),
+            position=after,
         )
-        return output, after
+
+    return play
+
+
+def make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
+    """`make_play` as mctx's own loop takes it."""
+    return _as_recurrent_fn(make_play(evaluate, grid=grid))
+
+
+def _as_recurrent_fn(play: Callable[..., Step]) -> Callable[..., Any]:
+    def recurrent(
+        params: Any, key: jax.Array, slot: jax.Array, position: Position
+    ) -> tuple[Any, Position]:
+        del key
+        step = play(params, slot, position)
+        output = mctx.RecurrentFnOutput(
+            reward=step.reward,  # pyright: ignore[reportCallIssue]
+            discount=step.discount,  # pyright: ignore[reportCallIssue]
+            prior_logits=step.logits,  # pyright: ignore[reportCallIssue]
+            value=step.value,  # pyright: ignore[reportCallIssue]
+        )
+        return output, step.position
 
     return recurrent
 

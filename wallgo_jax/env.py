@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from wallgo_jax import observation as observation_lib
+from wallgo_jax.board.fusion import materialize
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
@@ -33,6 +34,7 @@ VERSION = "1"
         "legal_action_mask",
         "final_observation",
         "_step_count",
+        "_planes",
         "game",
     ),
     meta_fields=(),
@@ -49,6 +51,7 @@ class State:
       truncated: bool, always False.
       legal_action_mask: bool[num_actions] over public actions; all true after the end.
       final_observation: bool[grid, grid, C], what the last step led to, before any auto-reset.
+      _planes: uint32[C, W], the observation as sets of cells; the next one takes its past from it.
       game: the state of the rules (`wallgo_jax.game.state.State`).
     """
 
@@ -60,6 +63,7 @@ class State:
     legal_action_mask: jax.Array
     final_observation: jax.Array
     _step_count: jax.Array
+    _planes: jax.Array
     game: state_lib.State
 
     def replace(self, **changes: Any) -> "State":
@@ -144,15 +148,15 @@ class WallGo:
         del key
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
-        return self._show(
-            game, jnp.zeros(self.num_players, jnp.float32), jnp.int32(0), jnp.bool_(False)
-        )
+        nothing = jnp.zeros(self.num_players, jnp.float32)
+        sets = self._see(game, is_first=True)
+        return self._show(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
 
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
-        game, rewards, count = self._advance(state, action)
-        return self._show(game, rewards, count, game.position.terminated)
+        game, rewards, count, sets = self._advance(state, action)
+        return self._show(game, rewards, count, game.position.terminated, sets, sets)
 
     def step_auto_reset(
         self, state: State, action: jax.Array, key: jax.Array | None = None
@@ -164,29 +168,17 @@ class WallGo:
         the new game is a select of constants, its planes need no flood and no history.
         """
         del key
-        game, rewards, count = self._advance(state, action)
+        game, rewards, count, sets = self._advance(state, action)
         over = game.position.terminated
-        final = self._observe(game)
         fresh = referee.restart_if_over(game)
-        first = self._observe(
-            state_lib.State(game.variant, state_lib.initial_position(game.variant)), is_first=True
-        )
-        return State(
-            current_player=fresh.position.player.astype(jnp.int32),
-            observation=jnp.where(over, first, final),
-            rewards=rewards,
-            terminated=over,
-            truncated=jnp.bool_(False),
-            legal_action_mask=actions.legal_actions(fresh, grid=self.grid),
-            final_observation=final,
-            _step_count=jnp.where(over, 0, count).astype(jnp.int32),
-            game=fresh,
-        )
+        first = state_lib.State(game.variant, state_lib.initial_position(game.variant))
+        shown = jnp.where(over, self._see(first, is_first=True), sets)
+        return self._show(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
 
     def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
         """bool[grid, grid, C] of the state; the same for every player, colours being absolute."""
         del player
-        return self._observe(state.game)
+        return observation_lib.show(self._see(state.game), grid=self.grid)
 
     def territory(self, state: State) -> jax.Array:
         """int32[P]: cells of regions whose stones all belong to one player."""
@@ -196,35 +188,51 @@ class WallGo:
         """bool[num_slots] of the compact action space."""
         return actions.legal_slots(state.game, grid=self.grid)
 
-    def _observe(self, game: state_lib.State, *, is_first: bool = False) -> jax.Array:
-        return observation_lib.observe(
-            game,
-            grid=self.grid,
-            planes=self.planes,
-            has_playable=self.has_playable,
-            is_first=is_first,
+    def _see(self, game: state_lib.State, **options: Any) -> jax.Array:
+        """uint32[C, W] (see `wallgo_jax.observation.observe_sets`)."""
+        return observation_lib.observe_sets(
+            game, grid=self.grid, planes=self.planes, has_playable=self.has_playable, **options
         )
 
     def _advance(
         self, state: State, action: jax.Array
-    ) -> tuple[state_lib.State, jax.Array, jax.Array]:
+    ) -> tuple[state_lib.State, jax.Array, jax.Array, jax.Array]:
+        """The next game, what it pays, its plies, and its planes as sets of cells."""
         slot = actions.slot_of_action(state.game, action, grid=self.grid)
+        before = state.game.position
         game, rewards = referee.step(state.game, slot, grid=self.grid)
-        return game, rewards, state._step_count + ~state.game.position.terminated
+        # Mask and planes are wide: without a border the ply is worked out for each of their bits.
+        position, rewards = materialize((game.position, rewards), never=before.ply < 0)
+        count = state._step_count + ~before.terminated
+        game = state_lib.State(game.variant, position)
+        sets = jnp.where(
+            position.ply != before.ply, self._see(game, before=state._planes), state._planes
+        )
+        return game, rewards, count, sets
 
     def _show(
-        self, game: state_lib.State, rewards: jax.Array, count: jax.Array, terminated: jax.Array
+        self,
+        game: state_lib.State,
+        rewards: jax.Array,
+        count: jax.Array,
+        terminated: jax.Array,
+        sets: jax.Array,
+        final_sets: jax.Array,
     ) -> State:
-        view = self._observe(game)
+        """A state as its users see it; `final_sets` are what the last step led to."""
+        observation = observation_lib.show(sets, grid=self.grid)
+        is_same = sets is final_sets
+        final = observation if is_same else observation_lib.show(final_sets, grid=self.grid)
         return State(
             current_player=game.position.player.astype(jnp.int32),
-            observation=view,
+            observation=observation,
             rewards=rewards,
             terminated=terminated,
             truncated=jnp.bool_(False),
             legal_action_mask=actions.legal_actions(game, grid=self.grid),
-            final_observation=view,
+            final_observation=final,
             _step_count=count.astype(jnp.int32),
+            _planes=sets,
             game=game,
         )
 

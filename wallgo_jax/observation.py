@@ -5,6 +5,7 @@ Designs": B board, T territory, R reachability, H four past positions. V, not Wa
 variant for a network that plays several: all ones or all zeros over the board.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -20,7 +21,6 @@ from wallgo_jax.game.state import (
     TIE_MOVER_LOSES,
     TIE_REGION,
     TRAIL_LENGTH,
-    Position,
     State,
 )
 
@@ -101,58 +101,114 @@ def observe(
 
     Cells outside a small board are 0 in every plane. Past positions before the start are zeros.
     """
+    sets = observe_sets(
+        state, grid=grid, planes=planes, has_playable=has_playable, is_first=is_first
+    )
+    return show(sets, grid=grid)
+
+
+def show(sets: jax.Array, *, grid: int) -> jax.Array:
+    """uint32[C, W] sets of cells -> bool[grid, grid, C] planes."""
+    return bitboard.to_mask(sets, grid).T.reshape(grid, grid, sets.shape[0])
+
+
+def observe_sets(
+    state: State,
+    *,
+    grid: int,
+    planes: str,
+    has_playable: bool = False,
+    is_first: bool = False,
+    before: jax.Array | None = None,
+) -> jax.Array:
+    """uint32[C, W]: the planes of `observe` as sets of cells.
+
+    Args:
+      before: the sets of the state one ply earlier, from which the past is then taken over instead
+        of worked out again.
+    """
     variant, position = state
     players = position.stones.shape[0]
-    everywhere, nowhere = bitboard.unpack(variant.playable), bitboard.empty(grid)
-    ground = terrain.survey(variant, position, grid=grid)
-    sets = _board_sets(position, ground.stones)
-    sets += [bitboard.where(position.player == p, everywhere, nowhere) for p in range(players)]
-    if "T" in planes:
-        sets += _territory_sets(state, grid=grid, is_first=is_first)
+    everywhere = variant.playable
+    shown = _frame(state, grid=grid, has_territory="T" in planes, is_first=is_first)
+    turn = position.player == jnp.arange(players)
+    parts = [shown[: 3 * players], _filled(turn, everywhere), shown[3 * players :]]
     if "R" in planes:
-        sets += [terrain.movement(own, variant, ground, grid=grid) for own in ground.stones]
+        ground = terrain.survey(variant, position, grid=grid)
+        reach = [terrain.movement(own, variant, ground, grid=grid) for own in ground.stones]
+        parts.append(_rows(reach))
     if "H" in planes:
-        blank = [nowhere] * TRAIL_LENGTH * (4 * players + 1)
-        sets += blank if is_first else _history_sets(state, grid=grid)
+        if before is None:
+            parts.append(_history(state, grid=grid, is_first=is_first))
+        else:
+            parts.append(_next_history(before, players))
     if "V" in planes:
-        sets += [bitboard.where(holds, everywhere, nowhere) for holds in _variant_facts(state)]
+        parts.append(_filled(jnp.stack(_variant_facts(state)), everywhere))
     if has_playable:
-        sets.append(everywhere)
-    words = jnp.stack([bitboard.pack(cells) for cells in sets])  # [C, W]
-    words = materialize(words, never=position.ply < 0)
-    return bitboard.to_mask(words, grid).T.reshape(grid, grid, len(sets))
+        parts.append(everywhere[None])
+    return materialize(jnp.concatenate(parts), never=position.ply < 0)
 
 
-def _board_sets(position: Position, stones: tuple[Cells, ...]) -> list[Cells]:
-    sets = list(stones)
+def _rows(sets: Sequence[Cells]) -> jax.Array:
+    """Sets of cells -> uint32[len(sets), W]."""
+    return jnp.stack([bitboard.pack(cells) for cells in sets])
+
+
+def _filled(holds: jax.Array, playable: jax.Array) -> jax.Array:
+    """uint32[n, W]: all cells of the board for each of bool[n] that holds, else none."""
+    return jnp.where(holds[:, None], playable[None], jnp.uint32(0))
+
+
+def _frame(
+    state: State, *, grid: int, has_territory: bool = True, is_first: bool = False
+) -> jax.Array:
+    """uint32[4 P + 1, W]: what planes show of one position; board alone is uint32[3 P, W]."""
+    variant, position = state
+    ground = terrain.survey(variant, position, grid=grid)
+    sets = list(ground.stones)
     for orientation in (HORIZONTAL, VERTICAL):
         sets += [bitboard.unpack(walls[orientation]) for walls in position.walls]
-    return sets
+    if has_territory:
+        playable, nowhere = bitboard.unpack(variant.playable), bitboard.empty(grid)
+        if is_first:
+            reached = tuple(
+                bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in ground.stones
+            )
+        else:
+            reached = terrain.regions(ground, grid=grid)
+        owned = terrain.owned(reached)
+        sets += [*owned, bitboard.difference(playable, bitboard.union(*owned))]
+    return _rows(sets)
 
 
-def _territory_sets(state: State, *, grid: int, is_first: bool = False) -> list[Cells]:
-    ground = terrain.survey(*state, grid=grid)
-    playable, nowhere = bitboard.unpack(state.variant.playable), bitboard.empty(grid)
-    if is_first:
-        reached = tuple(
-            bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in ground.stones
-        )
-    else:
-        reached = terrain.regions(ground, grid=grid)
-    sets = list(terrain.owned(reached))
-    return [*sets, bitboard.difference(playable, bitboard.union(*sets))]
-
-
-def _history_sets(state: State, *, grid: int) -> list[Cells]:
-    sets: list[Cells] = []
+def _history(state: State, *, grid: int, is_first: bool) -> jax.Array:
+    """uint32[TRAIL_LENGTH * (4 P + 1), W]: the frames before this one, newest first."""
     variant, position = state
+    players = position.stones.shape[0]
+    if is_first:
+        return jnp.zeros((TRAIL_LENGTH * (4 * players + 1), *variant.playable.shape), jnp.uint32)
+    taken = []
+    before = position
     for _ in range(TRAIL_LENGTH):
-        existed, position = referee.take_back(position, grid=grid)
-        past = State(variant, position)
-        stones = terrain.survey(variant, position, grid=grid).stones
-        shown = _board_sets(position, stones) + _territory_sets(past, grid=grid)
-        sets += [bitboard.where(existed, cells, bitboard.empty(grid)) for cells in shown]
-    return sets
+        existed, before = referee.take_back(before, grid=grid)
+        taken.append((existed, before))
+    taken = jax.tree.map(lambda *leaves: jnp.stack(leaves), *taken)
+    existed, past = materialize(taken, never=position.ply < 0)
+    # All past positions are flooded in one loop.
+    frames = jax.vmap(lambda position: _frame(State(variant, position), grid=grid))(past)
+    frames = jnp.where(existed[:, None, None], frames, jnp.uint32(0))
+    return frames.reshape(-1, frames.shape[-1])
+
+
+def _next_history(before: jax.Array, players: int) -> jax.Array:
+    """The history one ply on: what was shown of the board then, and all but the oldest frame."""
+    territory = 4 * players
+    reach = territory + players + 1
+    history = reach + players
+    kept = (TRAIL_LENGTH - 1) * (4 * players + 1)
+    return jnp.concatenate(
+        [before[: 3 * players], before[territory:reach], before[history : history + kept]]
+    )
 
 
 def _variant_facts(state: State) -> list[jax.Array]:

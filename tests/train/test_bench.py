@@ -41,9 +41,10 @@ from train.config import RunConfig
 from train.devices import all_devices
 from train.errors import UsageError
 from train.search import make_recurrent_fn
+from train.tree import plant
 from wallgo_jax import PRESETS
 from wallgo_jax.game import actions
-from wallgo_jax.game.state import State
+from wallgo_jax.game.state import State, sizes_of
 
 ROOT = Path(__file__).parents[2]
 GAME_PLIES = 3
@@ -58,7 +59,7 @@ def counting_game(*, per_step: int = 1) -> Game:
         step=lambda state, action: state + per_step,
         is_over=lambda state: state >= GAME_PLIES,
         steps=lambda state: state,
-        read=lambda state, action: (action + 2).astype(jnp.uint32),
+        read=lambda state, action, after: (action + 2).astype(jnp.uint32),
     )
 
 
@@ -122,6 +123,24 @@ def test_run_lasts_as_long_as_asked(monkeypatch):
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
     (found,) = timing.take_turns([timing.Bench("a", 1, run, None)], seconds=0.5, repeats=1)
     assert 50 <= found.length <= 56
+
+
+@pytest.mark.parametrize("length", [5, 64, 65, 2401, 20_000])
+def test_every_set_entry_is_counted(length):
+    array = np.random.default_rng(length).random(length) < 0.9
+    assert int(play.count_set(jnp.asarray(array))) == array.sum()
+
+
+@pytest.mark.parametrize("length", [9, 65, 2597])
+def test_legal_entries_are_chosen_evenly(length):
+    mask = np.zeros(length, bool)
+    mask[[0, length // 2, length - 1]] = True
+    bits = jax.random.bits(jax.random.key(1), (3000,), jnp.uint32)
+    chosen = jax.jit(jax.vmap(lambda b: play.choose(b, jnp.asarray(mask))))(bits)
+    found, counts = np.unique(chosen, return_counts=True)
+    np.testing.assert_array_equal(found, np.flatnonzero(mask))
+    # Five deviations of a binomial of 3000 and 1/3.
+    assert abs(counts - 1000).max() < 5 * 26
 
 
 def test_plies_games_and_checksum_are_those_played():
@@ -192,12 +211,29 @@ def test_rivals_without_pgx_are_refused(monkeypatch):
 
 
 def test_node_of_the_standard_board():
-    """208 slots: 24 bytes each, 20 a node; stones 8, walls 32, walls left 4, trail 12, player 1,
-    ply 2, end 1."""
+    """208 slots: 5 bytes each, 28 a node; stones 8, walls 32, walls left 4, trail 12, player 1,
+    ply 2, end 1. mctx: 24 bytes an action, 20 a node."""
     rules = PRESETS["wallzero-4stone"]
     assert memory.position_bytes(rules) == 60
-    assert memory.node_bytes(rules) == 24 * 208 + 20 + 60
-    assert memory.node_bytes(rules, 2597) == 24 * 2597 + 20 + 60
+    assert memory.node_bytes(rules, 64) == 5 * 208 + 28 + 60
+    assert memory.node_bytes(rules, 300) == 6 * 208 + 28 + 60
+    assert memory.mctx_node_bytes(rules, 2597) == 24 * 2597 + 20 + 60
+
+
+def test_node_is_what_a_tree_keeps():
+    rules, boards, simulations = tiny.RULES, 3, 300
+
+    def planted():
+        states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
+            tiny.variants(rules, boards)
+        )
+        judged = search.make_uniform_evaluator(grid=3, players=2)((), states)
+        return plant(judged.logits, judged.value[:, 0], states.position, nodes=simulations + 1)
+
+    kept = jax.tree.leaves(jax.eval_shape(planted))
+    assert all(x.shape[:2] == (boards, simulations + 1) for x in kept)
+    size = sum(x.dtype.itemsize * x.size for x in kept)
+    assert size == boards * (simulations + 1) * memory.node_bytes(rules, simulations)
 
 
 def test_node_is_what_mctx_keeps():
@@ -225,7 +261,8 @@ def test_node_is_what_mctx_keeps():
     found = jax.eval_shape(tree, jax.random.key(0))
     kept = [x for x in jax.tree.leaves(found) if x.shape[:2] == (boards, simulations + 1)]
     size = sum(x.dtype.itemsize * x.size for x in kept)
-    assert size == boards * (simulations + 1) * memory.node_bytes(rules)
+    slots = sizes_of(rules).num_slots
+    assert size == boards * (simulations + 1) * memory.mctx_node_bytes(rules, slots)
 
 
 def test_public_evaluator_allows_what_is_legal():

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from train.bench.play import Game, count_set
+from train.bench.play import Game, choose, count_set
 from wallgo_jax import env as env_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
@@ -23,14 +23,14 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
         state = State(fresh.variant, position)
         if on_bits:
             return chance.choose_bit(bits, actions.legal_words(state, grid=grid))
-        return chance.choose(bits, actions.legal_slots(state, grid=grid))
+        return choose(bits, actions.legal_slots(state, grid=grid))
 
     def step(position: Position, slot: jax.Array) -> Position:
         return referee.play(State(fresh.variant, position), slot, grid=grid)[0].position
 
-    def read(position: Position, slot: jax.Array) -> jax.Array:
+    def read(position: Position, slot: jax.Array, after: Position) -> jax.Array:
         # Every ply's territory hangs on these bits, and so does whether the game is over.
-        return count_set(position.walls) + slot.astype(jnp.uint32)
+        return count_set(after.walls) + slot.astype(jnp.uint32)
 
     return Game(
         name=CORE_BITS if on_bits else CORE,
@@ -52,14 +52,14 @@ def env_game(rules: Rules, *, planes: str) -> Game:
 def with_public_face(name: str, init: Any, step: Any, *, reads_observation: bool) -> Game:
     """A game whose states have the fields that pgx knows."""
 
-    def read(state: Any, action: jax.Array) -> jax.Array:
-        seen = action.astype(jnp.uint32) + count_set(state.rewards)
+    def read(state: Any, action: jax.Array, after: Any) -> jax.Array:
+        seen = action.astype(jnp.uint32) + count_set(after.rewards)
         return seen + count_set(state.observation) if reads_observation else seen
 
     return Game(
         name=name,
         first=init,
-        act=lambda state, bits: chance.choose(bits, state.legal_action_mask),
+        act=lambda state, bits: choose(bits, state.legal_action_mask),
         step=step,
         is_over=lambda state: state.terminated | state.truncated,
         steps=lambda state: state._step_count,

@@ -1,7 +1,8 @@
 """What a search tree takes, by formula and by the compiled program's own memory analysis.
 
-mctx keeps six arrays of four bytes for each node and action, five for each node, and the position
-of each node; n simulations make n + 1 nodes.
+A node of `train.tree` keeps a prior of four bytes and the number of a child for each slot, seven
+words, and its position. A node of mctx keeps six words for each action, five words, and its
+position. n simulations make n + 1 nodes.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ from train.devices import BY_BOARD, EVERYWHERE, Devices, all_devices
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state, make_variant, sizes_of
 
-ARRAYS_BY_ACTION, ARRAYS_BY_NODE, WORD = 6, 5, 4
+WORD, WORDS_BY_NODE = 4, 7
+MCTX_WORDS_BY_ACTION, MCTX_WORDS_BY_NODE = 6, 5
 BOARDS, SIMULATIONS, LIMIT = 4096, 64, 2 * 10**9
 """What is to fit in how many bytes."""
 
@@ -38,10 +40,17 @@ def position_bytes(rules: Rules) -> int:
     return sum(leaf.dtype.itemsize * leaf.size for leaf in leaves)
 
 
-def node_bytes(rules: Rules, actions: int | None = None) -> int:
-    """Bytes of one node of a tree over slots, or over so many actions."""
-    actions = sizes_of(rules).num_slots if actions is None else actions
-    return WORD * (ARRAYS_BY_ACTION * actions + ARRAYS_BY_NODE) + position_bytes(rules)
+def node_bytes(rules: Rules, simulations: int) -> int:
+    """Bytes of one node of a tree over slots that holds so many simulations."""
+    child = np.min_scalar_type(simulations).itemsize
+    by_slot = (WORD + child) * sizes_of(rules).num_slots
+    return by_slot + WORD * WORDS_BY_NODE + position_bytes(rules)
+
+
+def mctx_node_bytes(rules: Rules, actions: int) -> int:
+    """Bytes of one node of mctx's own tree over so many actions."""
+    words = MCTX_WORDS_BY_ACTION * actions + MCTX_WORDS_BY_NODE
+    return WORD * words + position_bytes(rules)
 
 
 def tree_memory(
@@ -56,7 +65,7 @@ def tree_memory(
         boards=boards,
         simulations=simulations,
         actions=sizes_of(config.game).num_slots,
-        formula=node_bytes(config.game),
+        formula=node_bytes(config.game, simulations),
         measured=(whole - half) / boards / (simulations - simulations // 2),
         total=whole,
     )

@@ -17,6 +17,7 @@ from train.bench.program import compile_program
 from train.bench.timing import CHECKSUM, Bench
 from train.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.host import fetch
+from wallgo_jax.game import chance
 
 
 class Game(NamedTuple):
@@ -33,8 +34,8 @@ class Game(NamedTuple):
     """state -> bool."""
     steps: Callable[[Any], jax.Array]
     """state -> int, plies of the game so far, as the game itself counts them."""
-    read: Callable[[Any, jax.Array], jax.Array]
-    """(next state, action) -> uint32 that depends on all that a player would look at."""
+    read: Callable[[Any, jax.Array, Any], jax.Array]
+    """(state, action, next state) -> uint32 that depends on all that a player would look at."""
 
 
 class Tally(NamedTuple):
@@ -45,9 +46,52 @@ class Tally(NamedTuple):
     checksum: jax.Array
 
 
+_LANES = 64
+_BYTE = 255
+
+
 def count_set(array: jax.Array) -> jax.Array:
-    """uint32: entries that are not zero, all of which must be there to be counted."""
-    return (array != 0).sum(dtype=jnp.uint32)
+    """uint32: entries that are not zero, all of which must be there to be counted.
+
+    Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
+    mask entry by entry.
+    """
+    flat = (array != 0).reshape(-1)
+    total = jnp.uint32(0)
+    while flat.shape[0] > _LANES:
+        folds = min(flat.shape[0] // _LANES, _BYTE)
+        parts = [
+            flat[_LANES * fold : _LANES * (fold + 1)].astype(jnp.uint8) for fold in range(folds)
+        ]
+        total += sum(parts[1:], parts[0]).sum(dtype=jnp.uint32)
+        flat = flat[_LANES * folds :]
+    return total + flat.sum(dtype=jnp.uint32)
+
+
+def choose(bits: jax.Array, mask: jax.Array) -> jax.Array:
+    """int32 index of a True entry of the mask, each as likely as the others (see
+    `wallgo_jax.game.chance.choose_bit`): cheaper by far than a key for every entry.
+
+    Args:
+      bits: uint32[] random bits.
+      mask: bool[A], not all False.
+    """
+    words = -(-mask.shape[0] // _WORD)
+    place = chance.choose_bit(bits, _strided_words(mask, words))
+    return place % _WORD * words + place // _WORD
+
+
+_WORD = 32
+
+
+def _strided_words(mask: jax.Array, words: int) -> jax.Array:
+    """uint32[words]: entry `words * b + w` of the mask in bit b of word w, so that neighbours lie
+    in different words and are packed at once."""
+    packed = jnp.zeros((words,), jnp.uint32)
+    for bit in range(-(-mask.shape[0] // words)):
+        part = mask[words * bit : words * (bit + 1)].astype(jnp.uint32) << np.uint32(bit)
+        packed = packed | jnp.pad(part, (0, words - part.shape[0]))
+    return packed
 
 
 def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
@@ -108,7 +152,7 @@ def _make_program(game: Game, boards: int) -> Callable[..., tuple[Any, Tally]]:
             action = jax.vmap(game.act)(states, bits)
             after = jax.vmap(game.step)(states, action)
             over, steps = jax.vmap(game.is_over)(after), jax.vmap(game.steps)(after)
-            seen = jax.vmap(game.read)(after, action)
+            seen = jax.vmap(game.read)(states, action, after)
             tally = Tally(
                 tally.steps + jnp.where(over, steps, 0).sum(dtype=jnp.uint32),
                 tally.games + over.sum(dtype=jnp.uint32),

@@ -3,14 +3,25 @@
 B boards, N public actions.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from train import search as search_lib
-from train.search import Evaluator, Judgement, Search, SearchConfig, SearchResult
+from train.network import MASKED
+from train.search import (
+    Evaluator,
+    Judgement,
+    Root,
+    Search,
+    SearchConfig,
+    SearchResult,
+    make_mctx_gumbel,
+    make_play,
+)
+from train.tree import Step
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State
 
@@ -22,29 +33,20 @@ def make_public_search(evaluate: Evaluator, config: SearchConfig, *, grid: int) 
       evaluate: gives logits float32[B, N].
       config: of kind `gumbel`.
     """
-    mctx = search_lib.mctx
-    recurrent_fn = _make_recurrent_fn(evaluate, grid=grid)
+    choose = make_mctx_gumbel(config)
+    play = _make_public_play(evaluate, grid=grid)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        root = evaluate(variables, states)
-        found = mctx.gumbel_muzero_policy(
-            params=(variables, states.variant, states.position.player),
-            rng_key=key,
-            root=mctx.RootFnOutput(
-                prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
-                value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
-                embedding=states.position,  # pyright: ignore[reportCallIssue]
-            ),
-            recurrent_fn=recurrent_fn,
-            num_simulations=config.simulations,
-            invalid_actions=~jax.vmap(lambda s: actions.legal_actions(s, grid=grid))(states),
-            max_num_considered_actions=config.considered,
+        variant, position = states
+        judgement = evaluate(variables, states)
+        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        action, policy, value = choose(
+            key,
+            Root(judgement.logits, judgement.value[:, 0], position, legal),
+            functools.partial(play, (variables, variant, position.player)),
         )
-        policy, value = jnp.asarray(found.action_weights), found.search_tree.summary().value
-        slot = jax.vmap(lambda s, action: actions.slot_of_action(s, action, grid=grid))(
-            states, jnp.asarray(found.action)
-        )
-        return SearchResult(slot, policy, jnp.asarray(value), jnp.zeros_like(root.value[:, 0]))
+        slot = jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=grid))(states, action)
+        return SearchResult(slot, policy, value, jnp.zeros_like(value))
 
     return search
 
@@ -55,20 +57,20 @@ def make_public_evaluator(*, grid: int, players: int) -> Evaluator:
     def evaluate(variables: Any, states: State) -> Judgement:
         del variables
         legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
-        logits = jnp.where(legal, 0.0, search_lib.MASKED)
+        logits = jnp.where(legal, 0.0, MASKED)
         return Judgement(logits, jnp.zeros((legal.shape[0], players)))
 
     return evaluate
 
 
-def _make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
-    in_slots = search_lib.make_recurrent_fn(evaluate, grid=grid)
+def _make_public_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
+    in_slots = make_play(evaluate, grid=grid)
 
-    def recurrent(params: Any, key: jax.Array, action: jax.Array, position: Position):
-        _, variant, _ = params
+    def play(game: Any, action: jax.Array, position: Position) -> Step:
+        _, variant, _ = game
         slot = jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=grid))(
             State(variant, position), action
         )
-        return in_slots(params, key, slot, position)
+        return in_slots(game, slot, position)
 
-    return recurrent
+    return play

@@ -132,7 +132,7 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
     kinds = [search.UNIFORM, search.NETWORK]
     if MCTX_PUBLIC in request.against:
         actions = config.game.size**2 * 53
-        needed = batch * (count + 1) * memory.node_bytes(config.game, actions)
+        needed = batch * (count + 1) * memory.mctx_node_bytes(config.game, actions)
         if needed <= MOST_TREE_BYTES:
             kinds.append(search.PUBLIC)
     for kind in kinds:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def materialize(values: T, *, never: jax.Array) -> T:
-    """Return integer arrays unchanged, stored in memory before anything reads them.
+    """Return arrays unchanged, stored in memory before anything reads them.
 
     XLA on CPU fuses cheap integer work into its consumers without limit and computes it again for
     each of their elements: the bits of a stone's moves, fused into 208 slots, made the legal mask
@@ -18,17 +18,21 @@ def materialize(values: T, *, never: jax.Array) -> T:
     change them. Other backends get a plain barrier.
 
     Args:
-      values: a tree of integer or bool arrays.
+      values: a tree of arrays.
       never: bool[], False in every possible state, in a way that the compiler cannot see.
     """
 
     def through_loop(tree):
         def body(carry):
             inner, _ = carry
-            return jax.tree.map(jnp.invert, inner), jnp.bool_(False)
+            return jax.tree.map(_changed, inner), jnp.bool_(False)
 
         return jax.lax.while_loop(lambda carry: carry[1], body, (tree, never))[0]
 
     return jax.lax.platform_dependent(
         values, cpu=through_loop, default=jax.lax.optimization_barrier
     )
+
+
+def _changed(array: jax.Array) -> jax.Array:
+    return -array if jnp.issubdtype(array.dtype, jnp.floating) else jnp.invert(array)

@@ -176,16 +176,41 @@ def _pick(values: jax.Array, index: jax.Array) -> jax.Array:
 
 def legal_actions(state: State, *, grid: int) -> jax.Array:
     """bool[grid² * 53] over public actions; all true after the end (pgx's contract)."""
+    words = _public_words(state, grid=grid)
+    words = materialize(words, never=state.position.ply < 0)
+    return bitboard.bits_to_mask(words, num_actions(grid))
+
+
+def _public_words(state: State, *, grid: int) -> jax.Array:
+    """uint32[ceil(grid² * 53 / 32)]: `legal_actions` as one string of bits, in which the 52 plays
+    of a stone start where its cell says."""
     variant, position = state
-    cells = grid * grid
-    stones = position.stones.shape[1]
-    slots = legal_slots(state, grid=grid)
-    play = slots[: stones * PLAYS_PER_STONE].reshape(stones, PLAYS_PER_STONE)
-    at_cell = own_cells(position)[:, None] == jnp.arange(cells)[None, :]  # [S, N]
-    public = (at_cell[:, :, None] & play[:, None, :]).any(axis=0).reshape(-1)
+    ground = terrain_lib.survey(variant, position, grid=grid)
     setup = in_setup(variant, position)
-    mask = jnp.concatenate([public & ~setup, slots[:cells] & setup])
-    return mask | position.terminated
+    empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
+    first_placement = grid * grid * PLAYS_PER_STONE
+    strings = [
+        (jnp.where(setup, word, 0), jnp.int32(first_placement + 32 * index))
+        for index, word in enumerate(empty)
+    ]
+    own = own_cells(position)
+    for half, bits in enumerate(play_bits(state, ground, grid=grid)):
+        plays, places = jnp.where(setup, 0, bits), own * PLAYS_PER_STONE + 32 * half
+        strings += [(plays[stone], places[stone]) for stone in range(own.shape[0])]
+    words = _lay(strings, -(-num_actions(grid) // 32))
+    return jnp.where(position.terminated, ~jnp.uint32(0), words)
+
+
+def _lay(strings: list[tuple[jax.Array, jax.Array]], words: int) -> jax.Array:
+    """uint32[words]: a string of bits in which each uint32 starts at its int32 place."""
+    starts = jnp.arange(words) * 32
+    total = jnp.zeros((words,), jnp.uint32)
+    for bits, place in strings:
+        ahead = place - starts
+        # A shift by 32 or more, as is one by a negative number, gives 0.
+        up, down = ahead.astype(jnp.uint32), (-ahead).astype(jnp.uint32)
+        total = total | (bits << up) | (bits >> down)
+    return total
 
 
 def slot_of_action(state: State, action: jax.Array, *, grid: int) -> jax.Array:

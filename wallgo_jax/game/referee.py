@@ -67,7 +67,7 @@ def step(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
     +1 / (P - 1) to each other player. Otherwise as `play`.
     """
     before = state.position
-    is_legal = actions.is_legal(state, slot, grid=grid)
+    is_legal = materialize(actions.is_legal(state, slot, grid=grid), never=before.ply < 0)
     illegal = ~is_legal & ~before.terminated
     after, rewards = play(state, slot, grid=grid)
     position = jax.tree.map(lambda new, old: jnp.where(illegal, old, new), after.position, before)

@@ -1,0 +1,62 @@
+"""Who is due in sequential halving, and which slot is visited next."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from train.halving import first_largest, halving_schedule, slot_at_root, slot_below
+
+
+@pytest.mark.parametrize(
+    ("considered", "dues"),
+    [
+        (0, range(16)),
+        (1, range(16)),
+        # All 16 on two slots, in turn.
+        (2, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]),
+        # Two halvings of 8 simulations: twice on each of four, then four times on the better two.
+        (4, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]),
+        # Three halvings of 5 simulations: once on each of six, of three, then on two to the end.
+        (6, [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5]),
+    ],
+)
+def test_schedule_halves_the_slots(considered, dues):
+    schedule = halving_schedule(6, 16)
+    assert schedule.shape == (7, 16)
+    assert schedule[considered].tolist() == list(dues)
+
+
+def test_root_visits_the_best_of_those_due():
+    """Four legal slots of five. After four visits those once visited are due again, by their score
+    of draw, prior and value; the illegal one never is."""
+    arrays = {
+        "gumbel": jnp.array([[0.0, 0.0, 0.5, 0.0, 9.0]]),
+        "legal": jnp.array([[True, True, True, True, False]]),
+        "schedule": halving_schedule(16, 16),
+    }
+    logits, completed = jnp.array([[1.0, 0, 0, 0, 0]]), jnp.array([[0.0, 2.0, 0, 0, 0]])
+    for visits, slot in (
+        ([0, 0, 0, 0, 0], 1),
+        ([0, 1, 0, 0, 0], 0),
+        ([1, 1, 0, 0, 0], 2),
+        ([1, 1, 1, 0, 0], 3),
+        ([1, 1, 1, 1, 0], 1),
+    ):
+        found = slot_at_root(logits, jnp.array([visits]), completed, **arrays)
+        assert found.tolist() == [slot]
+
+
+def test_visits_below_follow_the_improved_policy():
+    """Chances 5/8, 2/8, 1/8: 80 visits fall into shares that are at most one visit away."""
+    logits = jnp.log(jnp.array([[0.5, 0.25, 0.25]]))
+    completed = jnp.log(jnp.array([[10 / 8, 1.0, 0.5]]))
+    visits = np.zeros((1, 3), int)
+    for _ in range(80):
+        visits[0, int(slot_below(logits, jnp.asarray(visits), completed)[0])] += 1
+    assert np.abs(visits[0] - [50, 20, 10]).max() <= 1
+
+
+def test_first_of_the_largest_is_taken():
+    low = -np.inf
+    scores = jnp.array([[0.0, 3.0, 3.0], [low, low, low], [low, -1.0, low], [2.0, 2.0, 1.0]])
+    assert first_largest(scores).tolist() == [1, 0, 1, 0]

@@ -1,0 +1,83 @@
+"""Which slot a Gumbel search visits next: sequential halving at the root, matched visits below.
+
+After Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with Gumbel" (ICLR
+2022), sections 3 and 5, and Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed
+Bandits" (ICML 2013). The choices are those of mctx's `gumbel_muzero_root_action_selection` and
+`gumbel_muzero_interior_action_selection`, found with two plain reductions in place of an argmax,
+which XLA runs one number at a time on CPU.
+
+B boards, A slots.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+NO_CHANCE = -1e9
+"""Least score of a slot that is due, above that of all that are not."""
+
+
+def halving_schedule(considered: int, simulations: int) -> np.ndarray:
+    """int32[considered + 1, simulations]: the visits that a slot has had when it is due.
+
+    The row is how many slots are considered, the column the simulation.
+    """
+    return np.array([_dues(slots, simulations) for slots in range(considered + 1)], np.int32)
+
+
+def _dues(considered: int, simulations: int) -> list[int]:
+    """Equal shares of the simulations for each halving of the slots, down to two."""
+    if considered <= 1:
+        return list(range(simulations))
+    halvings, left, had, dues = math.ceil(math.log2(considered)), considered, 0, []
+    while len(dues) < simulations:
+        for _ in range(max(1, simulations // (halvings * left))):
+            dues.extend([had] * left)
+            had += 1
+        left = max(2, left // 2)
+    return dues[:simulations]
+
+
+def slot_at_root(
+    logits: jax.Array,
+    visits: jax.Array,
+    completed: jax.Array,
+    *,
+    gumbel: jax.Array,
+    legal: jax.Array,
+    schedule: np.ndarray,
+) -> jax.Array:
+    """int32[B]: of the legal slots that are due, that of the highest score.
+
+    Args:
+      logits: float32[B, A], prior.
+      visits: int32[B, A], so far.
+      completed: float32[B, A], scaled values of the slots, visited or not.
+      gumbel: float32[B, A], the draws of the search.
+      legal: bool[B, A].
+      schedule: `halving_schedule`.
+    """
+    considered = jnp.minimum(legal.sum(axis=1), len(schedule) - 1)
+    due = jnp.asarray(schedule)[considered, visits.sum(axis=1)]
+    score = gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
+    is_due = legal & (visits == due[:, None])
+    return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))
+
+
+def slot_below(logits: jax.Array, visits: jax.Array, completed: jax.Array) -> jax.Array:
+    """int32[B]: the slot whose share of the visits lags furthest behind the improved policy.
+
+    Args:
+      logits, visits, completed: as at the root, [B, A].
+    """
+    share = visits / (1 + visits.sum(axis=1, keepdims=True))
+    return first_largest(jax.nn.softmax(logits + completed, axis=1) - share)
+
+
+def first_largest(scores: jax.Array) -> jax.Array:
+    """int32[B]: the first of the largest of scores [B, A], none of them NaN."""
+    slots = jax.lax.broadcasted_iota(jnp.int32, scores.shape, 1)
+    is_largest = scores == scores.max(axis=1, keepdims=True)
+    return jnp.where(is_largest, slots, scores.shape[1]).min(axis=1)
