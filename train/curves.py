@@ -38,15 +38,12 @@ def draw_curves(
     """Write a PNG: a line a run with the band of its intervals, a dashed line an anchor.
 
     Raises:
-      UsageError: matplotlib is not installed, or the file cannot be written.
+      UsageError: the file cannot be written.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError(
-            f"{path}: a curve is drawn by matplotlib: pip install 'wallgo-jax[notebooks]'"
-        ) from None
+    # Here, for it takes a second that no other command should.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(9, 5.4), dpi=144, facecolor=_PAPER, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -55,7 +52,9 @@ def draw_curves(
     _set_style(axes, title, x_label, y_label)
     _draw_anchors(axes, anchors)
     if curves:
-        axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=_INK)
+        axes.legend(
+            loc="upper left", fontsize=9, labelcolor=_INK, facecolor=_PAPER, edgecolor="none"
+        )
     figure.supxlabel(caption, fontsize=8, color=_GREY)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -61,8 +61,6 @@ class Bench:
         config = read_config(self.config, overrides)
         request = self._request(config)
         batches = _numbers("scaling", self.scaling)
-        if self.plot is not None or self.report is not None:
-            scaling.check_matplotlib()
         console = Console()
         figures = _measured(request, console)
         console.print(report.bench_report(figures))

@@ -46,20 +46,6 @@ def knee_of(points: Sequence[Point]) -> Point:
     return min(point for point in points if point.plies >= KNEE * best)
 
 
-def check_matplotlib() -> None:
-    """Refuse early what cannot be drawn at the end.
-
-    Raises:
-      UsageError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UsageError(
-            "bench: --plot needs matplotlib: pip install 'wallgo-jax[bench]'"
-        ) from None
-
-
 def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
     """Write the plot as a picture of the kind that the path's ending names.
 
