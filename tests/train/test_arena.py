@@ -177,7 +177,7 @@ def test_progress_is_told():
 
 
 def test_turns_that_do_not_alternate():
-    result = play("random", "random", SKIPPING, games=40)
+    result = play("random", "random", SKIPPING, games=160)
     movers = assert_replays(result)
     assert all(game[:4] == [0, 1, 1, 0] for game in movers)
     skipped = [game for game in movers if any(a == b for a, b in itertools.pairwise(game[4:]))]
@@ -189,9 +189,9 @@ def test_turns_that_do_not_alternate():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["playwallgo-2p", "wallzero-empty", "hkoi"])
 def test_presets(name):
-    result = play("greedy", "random", PRESETS[name], games=20)
+    result = play("wjx", "random", PRESETS[name], games=20)
     movers = assert_replays(result)
-    assert result.win_rate > 0.5
+    assert result.win_rate > 0.8
     assert [game[:8] for game in movers] == 20 * [list(PRESETS[name].order)]
 
 

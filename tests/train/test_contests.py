@@ -35,6 +35,7 @@ def lines(run: Path) -> list[str]:
     return ledger.read_text().splitlines()
 
 
+@pytest.mark.slow
 def test_elo_rates_checkpoints_and_anchors(rated):
     said, out = rated
     assert said.code == 0
@@ -49,6 +50,7 @@ def test_elo_rates_checkpoints_and_anchors(rated):
         assert name in said.out
 
 
+@pytest.mark.slow
 def test_elo_plays_only_what_is_new(rated, run):
     before = lines(run)
     again = command("elo", run, *ELO, "--budget", "40")
@@ -59,6 +61,7 @@ def test_elo_plays_only_what_is_new(rated, run):
     assert len(lines(run)) == len(before) + 2
 
 
+@pytest.mark.slow
 def test_elo_refuses_what_it_cannot_read(rated, run):
     damaged = run.parent / "damaged.jsonl"
     damaged.write_text("\n".join([*lines(run)[:1], "{"]) + "\n")
@@ -82,6 +85,7 @@ def test_round_robin(tmp_path):
         assert referee.over
 
 
+@pytest.mark.slow
 def test_double_elimination_has_a_winner(tmp_path):
     words = ["wjx", "greedy", "random", "--rules", RULES, "--format", "double-elimination"]
     said = command("tournament", *words, "--json", tmp_path / "t.json")
@@ -110,6 +114,7 @@ def test_match_stops_when_it_is_decided(tmp_path):
     assert "SPRT 0,100: H1" in " ".join(said.out.split())
 
 
+@pytest.mark.slow
 def test_export_writes_a_model(run, tmp_path, monkeypatch):
     from train import pretrained
 

@@ -24,6 +24,7 @@ WJX, ETHEN = HeuristicConfig(), HeuristicConfig(formula="ethen")
 TINY = Rules(size=3, stones=1, order=(0, 1))
 TWO = Rules(size=4, stones=2, order=(0, 1, 1, 0))
 THREE = Rules(size=4, players=3, stones=1, order=(0, 1, 2), walls=6, stay_needs_room=True)
+BOTH = [TWO, pytest.param(THREE, marks=pytest.mark.slow)]
 BATCH = 64
 
 OPEN = """
@@ -224,7 +225,7 @@ def test_distances_of_random_games_are_the_plain_ones(conformance, stones_block)
         np.testing.assert_array_equal(distances(state), wanted)
 
 
-@pytest.mark.parametrize("rules", [TWO, THREE], ids=["two players", "three players"])
+@pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_slots_are_scored_by_what_comes_after(rules):
     (played, *_) = random_games(rules, 3, games=1)
     score_slots = jax.jit(lambda state: heuristics.slot_scores(state, WJX, grid=4))
@@ -272,7 +273,7 @@ def act(player, states, seed=0) -> list[int]:
 
 
 @pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
-@pytest.mark.parametrize("rules", [TWO, THREE], ids=["two players", "three players"])
+@pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_players_are_legal_and_rest_on_finished_boards(player, rules):
     states = [s for played in random_games(rules, 4, games=8) for s in play(rules, played).states]
     states = stack([*states[: BATCH - 1], states[-1]])
@@ -354,7 +355,7 @@ def test_two_plies_look_into_any_of_equal_plies():
 # In place of a network.
 
 
-@pytest.mark.parametrize("rules", [TWO, THREE], ids=["two players", "three players"])
+@pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_evaluator_judges_like_a_network(rules):
     (played, *_) = random_games(rules, 6, games=1)
     states = stack(play(rules, played).states)

@@ -140,6 +140,7 @@ def test_search_agrees_with_the_slow_solver(rules):
         assert public_of(state, slots, 3) == public_best(game, slow.solve(game))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize("stay", [False, True])
 def test_search_agrees_with_the_slow_solver_on_4x4(tie, stay):

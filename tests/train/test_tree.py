@@ -113,11 +113,11 @@ PLIES = {DUEL: (24, 1, 12), TRIO: (24, 1, 11), STANDARD: (4, 20, 60)}
 @pytest.mark.parametrize(
     ("rules", "simulations", "considered", "explores"),
     [
-        (DUEL, 1, 16, True),
+        pytest.param(DUEL, 1, 16, True, marks=pytest.mark.slow),
         pytest.param(DUEL, 2, 1, True, marks=pytest.mark.slow),
         pytest.param(DUEL, 16, 4, False, marks=pytest.mark.slow),
         (DUEL, 64, 16, True),
-        (TRIO, 32, 16, False),
+        pytest.param(TRIO, 32, 16, False, marks=pytest.mark.slow),
         pytest.param(STANDARD, 32, 16, True, marks=pytest.mark.slow),
     ],
 )
@@ -147,7 +147,7 @@ def test_gumbel_search_is_mctxs(rules, simulations, considered, explores):
     [
         pytest.param(DUEL, 2, marks=pytest.mark.slow),
         (DUEL, 64),
-        (TRIO, 32),
+        pytest.param(TRIO, 32, marks=pytest.mark.slow),
         pytest.param(STANDARD, 32, marks=pytest.mark.slow),
     ],
 )
@@ -164,6 +164,7 @@ def test_puct_search_is_mctxs(rules, simulations):
     assert _depth_below_an_end(expected.tree) >= (3 if simulations >= 16 else 0)
 
 
+@pytest.mark.slow
 def test_search_works_inside_other_programs():
     """Half of the boards a device, a branch that is taken and one that is not, three moves in turn:
     each finds what the search finds alone."""
