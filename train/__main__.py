@@ -6,11 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import tyro
 
 from train.commands import CONFIGURED, Command, own_options
 from train.devices import keep_compiled, use_all_cores
 from train.errors import UsageError
+from train.host import complaint_in
 from train.options import EXIT_INTERRUPTED, EXIT_USAGE
 
 
@@ -21,6 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command.run(overrides)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except jax.errors.JaxRuntimeError as error:
+        complaint = complaint_in(error)
+        if complaint is None:
+            raise
+        print(f"error: {complaint}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)

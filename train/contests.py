@@ -29,15 +29,13 @@ Axis = Literal["iteration", "positions"]
 Format = Literal["round-robin", "double-elimination"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Elo:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Elo(options.Terms):
     """Rate the checkpoints of runs and some anchors in one pool: chosen pairings, Bradley-Terry,
     95 % intervals. What was played is kept, and a larger budget adds only new games."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]] = ()
     """Run directories."""
-    rules: str = "wallzero-4stone"
-    """Name of a preset, or custom rules as a JSON object."""
     games: int = 40
     """Of a pairing each time that it is chosen, half of them with each colour."""
     budget: int = 4000
@@ -50,22 +48,12 @@ class Elo:
     """Of the checkpoints' search; 0 for their raw policy."""
     checkpoints: int = 0
     """At most so many of each run, evenly spread; 0 for all."""
-    opening_plies: int = 2
-    """Random plies that both games of a pair start with."""
-    seed: int = 0
-    """Of everything random."""
     cache: Path | None = None
     """File of played games; in the first run's directory unless said."""
     axis: Axis = "iteration"
     """What the curve is drawn over."""
     out: Path | None = None
     """Write elo.json and elo.png into this directory."""
-    config: Path | None = None
-    """TOML file of a run, whose [heuristics] weigh ethen and wjx."""
-    transfer: bool = False
-    """Let networks play rules that they have not learned."""
-    json: Path | None = None
-    """Write the figures to this file."""
     png: Path | None = None
     """Draw the curve into this file."""
 
@@ -193,31 +181,19 @@ class Elo:
         return curves, anchors, {"iteration": "iteration"}.get(self.axis, "training positions")
 
 
-@dataclasses.dataclass(frozen=True)
-class Tournament:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tournament(options.Terms):
     """A tournament of any players, and its table."""
 
     players: tyro.conf.Positional[tuple[str, ...]]
     """Who plays; in an elimination without heats, the strongest first."""
     format: Format = "round-robin"
     """Each against each, or out after two losses."""
-    rules: str = "wallzero-4stone"
-    """Name of a preset, or custom rules as a JSON object."""
     games: int = 2
     """Of two players when they meet, half of them with each colour."""
     heats: int = 0
     """Before an elimination, play heats of so many; the last of each starts in the losers'
     bracket. 0 for none."""
-    opening_plies: int = 2
-    """Random plies that both games of a pair start with."""
-    seed: int = 0
-    """Of everything random."""
-    config: Path | None = None
-    """TOML file of a run, whose [heuristics] weigh ethen and wjx."""
-    transfer: bool = False
-    """Let networks play rules that they have not learned."""
-    json: Path | None = None
-    """Write the figures to this file as well."""
     records: Path | None = None
     """Write the games to this file, a JSON object a line; compressed if it ends in .gz."""
 
@@ -229,11 +205,7 @@ class Tournament:
         _check_match("tournament", rules, games=self.games, opening_plies=self.opening_plies)
         if self.heats and (self.format == "round-robin" or self.heats < 2):
             raise UsageError("tournament: heats are of 2 or more, and before an elimination")
-        heuristics = read_config(self.config).heuristics
-        players = [
-            roster.make_player(name, rules, heuristics=heuristics, transfer=self.transfer)
-            for name in self.players
-        ]
+        players = [*map(self.player_maker(rules), self.players)]
         names = [player.name for player in players]
         by_name = dict(zip(names, players, strict=True))
         if self.records is not None:

@@ -8,39 +8,26 @@ import jax
 import tyro
 from rich.console import Console
 
-from train import arena, metrics, options, roster, rundir, truth
-from train.config import read_config
+from train import arena, metrics, options, rundir, truth
 from train.elo import pair_counts
 from train.errors import UsageError
 from train.sprt import UNDECIDED, Sprt, parse_sprt
 
 
-@dataclasses.dataclass(frozen=True)
-class Match:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Match(options.Terms):
     """Play a match between two players; see README, players, for their names."""
 
     first: tyro.conf.Positional[str]
     """Player whose side the result takes."""
     second: tyro.conf.Positional[str]
     """Its opponent."""
-    rules: str = "wallzero-4stone"
-    """Name of a preset, or custom rules as a JSON object."""
     games: int = 400
     """How many, half of them with each colour."""
     batch: int = 400
     """Games at once."""
-    opening_plies: int = 2
-    """Random plies that both games of a pair start with."""
-    seed: int = 0
-    """Of everything random."""
     records: Path | None = None
     """Write the games to this file, a JSON object a line; compressed if it ends in .gz."""
-    json: Path | None = None
-    """Write the figures to this file as well."""
-    config: Path | None = None
-    """TOML file of a run, whose [heuristics] weigh ethen and wjx."""
-    transfer: bool = False
-    """Let networks play rules that they have not learned."""
     sprt: str = ""
     """Stop as soon as it is decided whether the first player's lead is ELO0 or ELO1 points,
     ELO0,ELO1 such as 0,20; looked at after each batch."""
@@ -57,11 +44,7 @@ class Match:
             test = parse_sprt(self.sprt) if self.sprt else None
         except ValueError as error:
             raise UsageError(str(error)) from None
-        heuristics = read_config(self.config).heuristics
-        first, second = (
-            roster.make_player(name, rules, heuristics=heuristics, transfer=self.transfer)
-            for name in (self.first, self.second)
-        )
+        first, second = map(self.player_maker(rules), (self.first, self.second))
         if self.records is not None:
             rundir.make_directory(self.records.parent)
         display = metrics.Display()

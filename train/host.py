@@ -26,19 +26,16 @@ def fetch(tree: Any) -> Any:
     """The tree with NumPy arrays for device arrays; waits until they are ready.
 
     What lies on devices of several processes is gathered, so each of them must ask for it.
-
-    Raises:
-      UsageError: one that a callback of the host raised within a program.
     """
     READS.reads += 1
     READS.arrays += len(jax.tree.leaves(tree))
-    try:
-        return jax.device_get(jax.tree.map(_within_reach, tree))
-    except jax.errors.JaxRuntimeError as error:
-        complaint = _COMPLAINT.search(str(error))
-        if complaint is None:
-            raise
-        raise UsageError(complaint[1]) from None
+    return jax.device_get(jax.tree.map(_within_reach, tree))
+
+
+def complaint_in(error: Exception) -> str | None:
+    """What a callback of the host complained of within a program, where it was a UsageError."""
+    found = _COMPLAINT.search(str(error))
+    return None if found is None else found[1]
 
 
 def _within_reach(leaf: Any) -> Any:

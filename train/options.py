@@ -1,16 +1,45 @@
 """What commands have in common: options read and checked, files written."""
 
+import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 
-from train import arena, rundir
+from train import arena, roster, rundir
+from train.config import read_config
 from train.errors import UsageError
+from train.players import Player
 from wallgo_jax import records
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 MAX_SEED = 2**31
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What any command that lets players meet asks for."""
+
+    rules: str = "wallzero-4stone"
+    """Name of a preset, or custom rules as a JSON object."""
+    opening_plies: int = 2
+    """Random plies that both games of a pair start with."""
+    seed: int = 0
+    """Of everything random."""
+    config: Path | None = None
+    """TOML file of a run, whose [heuristics] weigh ethen and wjx."""
+    transfer: bool = False
+    """Let networks play rules that they have not learned."""
+    json: Path | None = None
+    """Write the figures to this file as well."""
+
+    def player_maker(self, rules: Rules) -> Callable[[str], Player]:
+        """From a name to a player of these rules."""
+        heuristics = read_config(self.config).heuristics
+        return lambda name: roster.make_player(
+            name, rules, heuristics=heuristics, transfer=self.transfer
+        )
 
 
 def check_seed(command: str, seed: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.train import tiny
 from train import replay
+from train.bench.search import random_search
 from train.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.learner import LearnerConfig, make_learner
 from train.network import NetworkConfig, make_network
@@ -24,7 +25,7 @@ def losses() -> dict[str, object]:
     """Losses and gradient norms of a network with batch norm, its batch spread over the devices."""
     devices = all_devices()
     variant = tiny.variants(tiny.RULES, BOARDS)
-    play = jax.jit(make_selfplay(tiny.random_search(3), grid=3, plies=24))
+    play = jax.jit(make_selfplay(random_search(grid=3), grid=3, plies=24))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
     ring = replay.append(replay.make_ring(24, plies), plies)
     sample = replay.draw(ring, variant, jax.random.key(1), size=SAMPLES)

@@ -1,5 +1,6 @@
 """The commands that measure strength, on the smallest board: what they print, write and keep."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from tests.reference.referee import Game
 from tests.train.test_commands import MATCH, RULES, command, complaint
 from tests.train.test_roster import save_run
+from train import solver
+from train.alphabeta import AlphaBeta
 from wallgo_jax import records
 
 ELO = ["--rules", RULES, "--games", "4", "--simulations", "2", "--anchors", "random", "greedy"]
@@ -133,8 +136,15 @@ def test_export_writes_a_model(run, tmp_path, monkeypatch):
 def test_truth_of_the_random_player(tmp_path):
     assert command("truth", "random", "--json", tmp_path / "truth.json").code == 0
     record = json.loads((tmp_path / "truth.json").read_text())
-    # Counted by a plain search over the slow referee's moves.
+    # The slow solver meets as many, see test_solver.py.
     assert "69138" in json.dumps(record)
+
+
+def test_a_question_too_large_for_the_solver_is_one_line(monkeypatch):
+    monkeypatch.setattr(solver, "AlphaBeta", functools.partial(AlphaBeta, node_limit=5))
+    rules = '{"size": 4, "stones": 1, "order": [0, 1], "tie": []}'
+    said = command("match", "exact", "random", "--rules", rules, "--games", "2", "--batch", "2")
+    assert "nodes" in complaint(said)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from tests.train import tiny
 from train import replay
+from train.bench.search import random_search
 from train.losses import LossWeights, cross_entropy, lesson_of, losses
 from train.network import MASKED, Output
 from train.selfplay import first_boards, make_selfplay
@@ -27,7 +28,7 @@ def drawn(request) -> replay.Sample:
     rules = SETUPS[request.param]
     boards = 8
     variant = tiny.variants(rules, boards, grid=GRID)
-    play = jax.jit(make_selfplay(tiny.random_search(GRID), grid=GRID, plies=40))
+    play = jax.jit(make_selfplay(random_search(grid=GRID), grid=GRID, plies=40))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(1))
     ring = replay.append(replay.make_ring(40, plies), plies)
     assert int(ring.ready) > 10

@@ -8,7 +8,9 @@ import pytest
 
 from tests.train import tiny
 from train import pretrained, roster
+from train.arena import play_match
 from train.errors import UsageError
+from wallgo_jax.game.rules import PRESETS
 
 
 @pytest.fixture
@@ -74,10 +76,23 @@ def test_a_model_of_another_game(folder):
     assert "made with version '0' of the game" in complaint("pretrained:small")
 
 
-@pytest.mark.parametrize("name", pretrained.models())
-def test_models_of_the_package(name):
+def test_models_of_the_package():
+    name = "wallzero-4stone"
+    assert name in pretrained.models()
     config = pretrained.read_config(name)
     network = roster.network_for(config.network, config.game.players)
     variables = pretrained.read_weights(name, network.shapes)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(variables))
     assert pretrained.read_card(name)["bytes"] < 1_000_000
+
+
+@pytest.mark.slow
+def test_the_models_player_is_strong():
+    rules = PRESETS["wallzero-4stone"]
+    first, second = (
+        roster.make_player(name, rules) for name in ("pretrained:wallzero-4stone@8", "wjx")
+    )
+    result = play_match(
+        first, second, rules, games=40, key=jax.random.key(0), batch=40, opening_plies=2
+    )
+    assert result.win_rate > 0.8

@@ -15,6 +15,7 @@ import pytest
 from tests.reference.referee import Game
 from tests.train import tiny
 from train import replay
+from train.bench.search import random_search
 from train.replay import Plies
 from train.search import Search, SearchResult
 from train.selfplay import first_boards, make_selfplay
@@ -250,7 +251,7 @@ def test_long_games_are_drawn_from_as_often_as_they_are_played():
 def moody_search(variables, states: State, key: jax.Array) -> SearchResult:
     """A player whose mood is Red's first cell. In one mood it ends the game as soon as Red wins by
     that; in the other it goes on as long as it can, then Blue wins if possible."""
-    found = tiny.random_search(3)(variables, states, key)
+    found = random_search(grid=3)(variables, states, key)
     slots = jnp.arange(found.policy.shape[1])
 
     def choose(state: State, bits: jax.Array) -> jax.Array:
@@ -331,7 +332,7 @@ def real_pieces(
 ) -> list[Plies]:
     """Pieces of real games, with random moves unless a search is given."""
     variant = tiny.variants(tiny.RULES, boards)
-    play = jax.jit(make_selfplay(search or tiny.random_search(3), grid=3, plies=length))
+    play = jax.jit(make_selfplay(search or random_search(grid=3), grid=3, plies=length))
     position, made = first_boards(variant), []
     for key in jax.random.split(jax.random.key(3), count):
         position, plies, _ = play((), variant, position, key)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.train import tiny
 from train import programs as programs_lib
+from train.bench.search import random_search
 from train.config import EvaluationConfig, ReplayConfig, RunConfig
 from train.host import READS
 from train.learner import LearnerConfig
@@ -168,7 +169,7 @@ def test_the_search_decides_what_is_played():
 
 def last_search(variables, states: State, key: jax.Array):
     """The last legal slot, in place of a search in little."""
-    found = tiny.random_search(4)(variables, states, key)
+    found = random_search(grid=4)(variables, states, key)
     legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(states)
     last = legal.shape[1] - 1 - legal[:, ::-1].argmax(axis=1)
     return found._replace(slot=last.astype(jnp.int32))
@@ -176,7 +177,7 @@ def last_search(variables, states: State, key: jax.Array):
 
 def surprised_search(variables, states: State, key: jax.Array):
     """Any legal slot, to a surprise of as many nats as plies were played."""
-    found = tiny.random_search(4)(variables, states, key)
+    found = random_search(grid=4)(variables, states, key)
     return found._replace(surprise=states.position.ply.astype(jnp.float32))
 
 
@@ -214,7 +215,7 @@ def test_without_a_cheap_search_there_is_no_coin():
     text = {}
     for cheap in (None, last_search):
         selfplay = make_selfplay(
-            tiny.random_search(4), grid=4, plies=2, cheap=cheap, full_share=0.5
+            random_search(grid=4), grid=4, plies=2, cheap=cheap, full_share=0.5
         )
         boards = first_boards(variant)
         text[cheap] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))

@@ -9,10 +9,8 @@ import numpy as np
 
 from train import loop
 from train.config import RunConfig, read_config
-from train.search import SearchResult
-from wallgo_jax.game import actions, chance
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, Variant, make_variant
+from wallgo_jax.game.state import Variant, make_variant
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
 
@@ -34,17 +32,3 @@ def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:
         lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))),
         make_variant(rules, grid=grid),
     )
-
-
-def random_search(grid: int):
-    """In place of a search: any legal slot, a policy that is all on it."""
-
-    def search(variables, states: State, key: jax.Array) -> SearchResult:
-        del variables
-        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
-        slot = jax.vmap(chance.choose)(bits, legal)
-        nothing = jnp.zeros(slot.shape)
-        return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), nothing, nothing)
-
-    return search
