@@ -315,7 +315,8 @@ def _make_selfplay_at(
         selfplay = selfplay_of(config, count)
 
         def own(variables: Any, variant: Variant, boards: Position, key: jax.Array) -> Any:
-            boards, plies, metrics = selfplay(variables, variant, boards, own_key(key))
+            key, coin_key = jax.random.split(key)
+            boards, plies, metrics = selfplay(variables, variant, boards, own_key(key), coin_key)
             return boards, plies, jax.lax.psum(metrics, AXIS)
 
         in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)

@@ -31,7 +31,7 @@ import mctx
 from train.distributions import dirichlet, divergence, draw_visited, mix, most_visited
 from train.halving import halving_schedule, slot_at_root, slot_below
 from train.network import Network, slot_logits
-from train.tree import ROOT, Node, Play, Select, Step, grow, look, plant
+from train.tree import ROOT, Node, Play, Step, grow, look_at_root, plant
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import Position, State, Variant
@@ -195,7 +195,7 @@ def _make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
     """Its policy is the improved one."""
     schedule = halving_schedule(config.considered, config.simulations)
 
-    def at_root(keys: jax.Array, node: Node, tree: Any) -> jax.Array:
+    def at_root(keys: None, node: Node, tree: Any) -> jax.Array:
         del keys
         return slot_at_root(
             node.logits,
@@ -206,7 +206,7 @@ def _make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             schedule=schedule,
         )
 
-    def below(keys: jax.Array, node: Node, tree: Any) -> jax.Array:
+    def below(keys: None, node: Node, tree: Any) -> jax.Array:
         del keys
         return slot_below(node.logits, node.slot_visits, _completed_values(tree))
 
@@ -215,7 +215,7 @@ def _make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             rng_key=key,
             max_num_considered_actions=config.considered,
             gumbel_scale=float(explores),
-            **_growing(root, play, config.simulations, at_root=at_root, below=below),
+            **_growing(root, play, config.simulations, at_root=at_root, below=below, draws=False),
         )
         value = found.search_tree.summary().value
         return jnp.asarray(found.action), jnp.asarray(found.action_weights), jnp.asarray(value)
@@ -252,7 +252,14 @@ def _make_puct(config: SearchConfig, *, explores: bool) -> Choose:
             rng_key=search_key,
             root_action_selection_fn=functools.partial(select, depth=_AT_ROOT),
             interior_action_selection_fn=select,
-            **_growing(root, play, config.simulations, at_root=by(_AT_ROOT), below=by(_BELOW_ROOT)),
+            **_growing(
+                root,
+                play,
+                config.simulations,
+                at_root=by(_AT_ROOT),
+                below=by(_BELOW_ROOT),
+                draws=True,
+            ),
         )
         summary = tree.summary()
         visits = jnp.asarray(summary.visit_counts)
@@ -288,24 +295,28 @@ def make_mctx_gumbel(config: SearchConfig) -> Choose:
     return choose
 
 
-_Select = Callable[[jax.Array, Node, Any], jax.Array]
-"""(keys [B], node, mctx's tree of this node alone) -> the slot to visit next, int32[B]."""
+_Select = Callable[[Any, Node, Any], jax.Array]
+"""(keys [B] or None, node, mctx's tree of this node alone) -> the slot to visit next, int32[B]."""
 
 
 def _growing(
-    root: Root, play: Play, simulations: int, *, at_root: _Select, below: _Select
+    root: Root, play: Play, simulations: int, *, at_root: _Select, below: _Select, draws: bool
 ) -> dict[str, Any]:
     """Arguments of an mctx search whose tree is grown by `train.tree`, not by mctx's own loop.
 
-    mctx prepares the root and the keys before the loop and reads the root after it.
+    mctx prepares the root and the keys before the loop and reads the root after it. `draws` says
+    whether the choices draw random numbers: keys that nobody uses are not made.
     """
 
     def loop(first: int, last: int, body: Any, carry: tuple[jax.Array, Any]):
         del first, last, body
         key, planted = carry
 
-        def by(select: _Select) -> Select:
-            return lambda keys, node: select(keys, node, _as_mctx(node, planted))
+        def select_at_root(keys: Any, node: Node) -> jax.Array:
+            return at_root(keys, node, _as_mctx(node, planted))
+
+        def select_below(keys: Any, node: Node) -> jax.Array:
+            return below(keys, node, _as_mctx(node, None))
 
         tree = plant(
             planted.children_prior_logits[:, ROOT],
@@ -313,8 +324,10 @@ def _growing(
             root.position,
             nodes=simulations + 1,
         )
-        grown = grow(tree, key, at_root=by(at_root), below=by(below), play=play)
-        return key, _as_mctx(look(grown, jnp.full(len(root.value), ROOT)), planted)
+        grown = grow(
+            tree, key if draws else None, at_root=select_at_root, below=select_below, play=play
+        )
+        return key, _as_mctx(look_at_root(grown), planted)
 
     return {
         "params": (),
@@ -341,10 +354,12 @@ def _completed_values(tree: Any) -> jax.Array:
 
 
 def _as_mctx(node: Node, planted: Any) -> Any:
-    """mctx's tree of this node alone, with what belongs to the whole search from another tree."""
+    """mctx's tree of this node alone; what belongs to the root alone comes from another tree, of
+    the same boards, and is left out without one."""
     boards, slots = node.logits.shape
     alone = jnp.zeros((boards, 1), jnp.int32)
     nothing = jnp.zeros((boards, 1, slots))
+    invalid = nothing[:, 0] > 0 if planted is None else planted.root_invalid_actions
     return mctx.Tree(
         node_visits=node.visits[:, None],  # pyright: ignore[reportCallIssue]
         raw_values=node.raw_value[:, None],  # pyright: ignore[reportCallIssue]
@@ -358,8 +373,8 @@ def _as_mctx(node: Node, planted: Any) -> Any:
         children_discounts=nothing,  # pyright: ignore[reportCallIssue]
         children_values=nothing,  # pyright: ignore[reportCallIssue]
         embeddings=(),  # pyright: ignore[reportCallIssue]
-        root_invalid_actions=planted.root_invalid_actions,  # pyright: ignore[reportCallIssue]
-        extra_data=planted.extra_data,  # pyright: ignore[reportCallIssue]
+        root_invalid_actions=invalid,  # pyright: ignore[reportCallIssue]
+        extra_data=None if planted is None else planted.extra_data,  # pyright: ignore[reportCallIssue]
     )
 
 

@@ -26,7 +26,8 @@ class SelfPlayConfig:
       full_share: chance of a ply, the same for all boards, to be searched in full. The others are
         searched in little and without noise, and their policies are not learned: playout cap
         randomization after Wu, "Accelerating Self-Play Learning in Go" (2019), section 3.1, with
-        one coin for the batch, which so stays full.
+        one coin for the boards of all devices: the batch stays full, and no device waits for one
+        that has drawn more.
       cheap_simulations: simulations a move of a ply in little, at most those of a ply in full.
       surprise: share of the weight of the policies in learning that goes by how far the search
         moved away from the network, after Wu, "Other Methods Implemented in KataGo", section
@@ -80,10 +81,13 @@ def make_selfplay(
     cheap: Search | None = None,
     full_share: float = 1.0,
     surprise: float = 0.0,
-) -> Callable[[Any, Variant, Position, jax.Array], tuple[Position, Plies, SelfPlayMetrics]]:
-    """An iteration of self-play as a function of (variables, variant [B], boards [B], key).
+) -> Callable[..., tuple[Position, Plies, SelfPlayMetrics]]:
+    """An iteration of self-play as a function of (variables, variant [B], boards [B], key,
+    coin key).
 
     It returns the boards as they stand, to be handed to the next iteration, and the plies [T, B].
+    Devices that play boards of their own have keys of their own, and the coin key in common;
+    without one, the coins come from the key.
 
     Args:
       search: decides what is played.
@@ -92,11 +96,18 @@ def make_selfplay(
       cheap: the search in little; None for none.
       full_share, surprise: as in `SelfPlayConfig`; `full_share` is idle without `cheap`.
     """
-    look = _in_full(search) if cheap is None else _by_coin(search, cheap, full_share)
+    look = _in_full(search) if cheap is None else _by_coin(search, cheap)
 
-    def selfplay(variables: Any, variant: Variant, boards: Position, key: jax.Array):
-        def ply(position: Position, ply_key: jax.Array):
-            found, is_full = look(variables, State(variant, position), ply_key)
+    def selfplay(
+        variables: Any,
+        variant: Variant,
+        boards: Position,
+        key: jax.Array,
+        coin_key: jax.Array | None = None,
+    ):
+        def ply(position: Position, drawn: tuple[jax.Array, jax.Array]):
+            ply_key, is_full = drawn
+            found = look(variables, State(variant, position), ply_key, is_full)
             after, rewards = jax.vmap(lambda state, slot: referee.play(state, slot, grid=grid))(
                 State(variant, position), found.slot
             )
@@ -114,8 +125,13 @@ def make_selfplay(
             nats = found.surprise if surprise > 0 else None
             return fresh.position, (made, lengths, _entropy(found.policy), nats)
 
+        is_full = jnp.ones(plies, bool)
+        if cheap is not None:
+            key, own_coin_key = jax.random.split(key)
+            coin_key = own_coin_key if coin_key is None else coin_key
+            is_full = jax.random.bernoulli(coin_key, full_share, (plies,))
         boards, (made, lengths, entropy, nats) = jax.lax.scan(
-            ply, boards, jax.random.split(key, plies)
+            ply, boards, (jax.random.split(key, plies), is_full)
         )
         metrics = SelfPlayMetrics(
             games=made.terminated.sum().astype(jnp.float32),
@@ -147,22 +163,21 @@ def weigh(is_full: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array
     return is_full * (1 - share + share * relative)
 
 
-_Look = Callable[[Any, State, jax.Array], tuple[SearchResult, jax.Array]]
-"""(variables, states [B], key) -> what was found, and whether in full, bool[]."""
+_Look = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
+"""(variables, states [B], key, whether in full bool[]) -> what was found."""
 
 
 def _in_full(search: Search) -> _Look:
-    def look(variables: Any, states: State, key: jax.Array) -> tuple[SearchResult, jax.Array]:
-        return search(variables, states, key), jnp.bool_(True)
+    def look(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
+        del is_full
+        return search(variables, states, key)
 
     return look
 
 
-def _by_coin(search: Search, cheap: Search, full_share: float) -> _Look:
-    def look(variables: Any, states: State, key: jax.Array) -> tuple[SearchResult, jax.Array]:
-        coin_key, search_key = jax.random.split(key)
-        is_full = jax.random.bernoulli(coin_key, full_share)
-        return jax.lax.cond(is_full, search, cheap, variables, states, search_key), is_full
+def _by_coin(search: Search, cheap: Search) -> _Look:
+    def look(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
+        return jax.lax.cond(is_full, search, cheap, variables, states, key)
 
     return look
 

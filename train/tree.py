@@ -11,7 +11,10 @@ Search as mctx does it ("mctx: MCTS-in-JAX", Google DeepMind, Apache License 2.0
 - A step that ends the game (discount 0) is played again in place when it is visited again. mctx
   goes on below it, one node deeper each time; nothing of that comes back through a discount of 0,
   but the whole batch would wait for the deepest such chain.
-- At the root a slot is chosen by another rule than below it, once, outside the loop.
+- At the root a slot is chosen by another rule than below it, once, outside the loop. What that rule
+  reads of the root's slots at every simulation is kept by slot as well, to be read as it lies.
+- On a CPU the last few boards on their way down go on alone: the others would only be kept as they
+  are.
 
 B boards, N nodes, A slots.
 """
@@ -27,6 +30,8 @@ import numpy as np
 ROOT = 0
 NO_CHILD = ROOT
 """Stands for a child that is not there: the root is nobody's."""
+_FEW = 8
+"""Share of the boards, one in so many, that are few on the way down."""
 
 
 class Tree(NamedTuple):
@@ -46,6 +51,8 @@ class Tree(NamedTuple):
     rewards: jax.Array  # float32[B, N]
     discounts: jax.Array  # float32[B, N]; 0 where the step ends the game
     worths: jax.Array  # float32[B, N], reward + discount * value
+    root_visits: jax.Array  # int32[B, A], of the root's children by slot
+    root_worths: jax.Array  # float32[B, A], likewise; 0 where not visited
 
 
 class Node(NamedTuple):
@@ -69,8 +76,8 @@ class Step(NamedTuple):
     position: Any  # a tree of arrays [B, ...]
 
 
-Select = Callable[[jax.Array, Node], jax.Array]
-"""(keys [B], node) -> the slot to visit next, int32[B]."""
+Select = Callable[[jax.Array | None, Node], jax.Array]
+"""(keys [B] or None, node) -> the slot to visit next, int32[B]."""
 
 Play = Callable[[jax.Array, Any], Step]
 """(slot int32[B], position [B]) -> Step."""
@@ -104,45 +111,66 @@ def plant(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int) -> 
         rewards=nothing,
         discounts=nothing,
         worths=nothing,
+        root_visits=jnp.zeros((boards, slots), jnp.int32),
+        root_worths=jnp.zeros((boards, slots)),
     )
 
 
-def grow(tree: Tree, key: jax.Array, *, at_root: Select, below: Select, play: Play) -> Tree:
+def grow(tree: Tree, key: jax.Array | None, *, at_root: Select, below: Select, play: Play) -> Tree:
     """Visit a tree of the root alone until there is no room for another node.
 
     Args:
-      key: consumed, in mctx's order.
+      key: consumed, in mctx's order; None where the choices draw nothing.
       at_root: chooses a slot of the root.
       below: chooses a slot of any other node.
       play: makes a step and judges what follows.
     """
     boards, nodes = tree.visits.shape
+    # Taken out of the tree before it grows, so that what follows from them is worked out once.
+    logits, raw_value = tree.logits[:, ROOT], tree.raw_values[:, ROOT]
 
-    def simulate(carry: tuple[jax.Array, Tree], fresh: jax.Array):
+    def simulate(carry: tuple[jax.Array | None, Tree], fresh: jax.Array):
         key, tree = carry
-        key, walk_key, _ = jax.random.split(key, 3)
-        keys = jax.random.split(walk_key, boards)
-        parent, slot, child = _walk(tree, keys, at_root=at_root, below=below)
+        keys = None
+        if key is not None:
+            key, walk_key, _ = jax.random.split(key, 3)
+            keys = jax.random.split(walk_key, boards)
+        root = look_at_root(tree)._replace(logits=logits, raw_value=raw_value)
+        first, (parent, slot, child) = _walk(tree, keys, root, at_root=at_root, below=below)
         node = jnp.where(child == NO_CHILD, fresh, child)
         step = play(slot, jax.tree.map(lambda x: _of(x, parent), tree.positions))
-        return (key, _back_up(_expand(tree, parent, slot, node, step), node)), None
+        tree = _back_up(_expand(tree, parent, slot, node, step), node)
+        return (key, _copy_to_root(tree, first)), None
 
     return jax.lax.scan(simulate, (key, tree), jnp.arange(1, nodes))[0][1]
 
 
-def look(tree: Tree, node: jax.Array) -> Node:
-    """One node int32[B] of each board."""
-    children = _of(tree.children, node).astype(jnp.int32)
+def look_at_root(tree: Tree) -> Node:
+    """The root of each board."""
+    return Node(
+        logits=tree.logits[:, ROOT],
+        raw_value=tree.raw_values[:, ROOT],
+        value=tree.values[:, ROOT],
+        visits=tree.visits[:, ROOT],
+        slot_visits=tree.root_visits,
+        slot_worths=tree.root_worths,
+    )
+
+
+def look(tree: Tree, node: jax.Array, boards: jax.Array | None = None) -> Node:
+    """One node int32[K] of each board, or of the boards int32[K]."""
+    children = _of(tree.children, node, boards).astype(jnp.int32)
     is_seen = children != NO_CHILD
+    rows = jnp.arange(len(node)) if boards is None else boards
     visits, worths = (
-        jnp.take_along_axis(x, children, axis=1, mode="promise_in_bounds")
+        x.at[rows[:, None], children].get(mode="promise_in_bounds")
         for x in (tree.visits, tree.worths)
     )
     return Node(
-        logits=_of(tree.logits, node),
-        raw_value=_of(tree.raw_values, node),
-        value=_of(tree.values, node),
-        visits=_of(tree.visits, node),
+        logits=_of(tree.logits, node, boards),
+        raw_value=_of(tree.raw_values, node, boards),
+        value=_of(tree.values, node, boards),
+        visits=_of(tree.visits, node, boards),
         slot_visits=jnp.where(is_seen, visits, 0),
         slot_worths=jnp.where(is_seen, worths, 0.0),
     )
@@ -151,7 +179,7 @@ def look(tree: Tree, node: jax.Array) -> Node:
 class _Walk(NamedTuple):
     """How far the boards have come on the way down."""
 
-    keys: jax.Array  # [B]
+    keys: jax.Array | None  # [B]
     node: jax.Array  # int32[B]
     slot: jax.Array  # int32[B], chosen at the node
     child: jax.Array  # int32[B], where it leads
@@ -159,24 +187,42 @@ class _Walk(NamedTuple):
 
 
 def _walk(
-    tree: Tree, keys: jax.Array, *, at_root: Select, below: Select
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """(node, slot, child) int32[B] each: the last choice of each board on its way down."""
+    tree: Tree, keys: jax.Array | None, root: Node, *, at_root: Select, below: Select
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
+    """The slot int32[B] that each board chooses at the root, and (node, slot, child) int32[B] each:
+    its last choice on its way down."""
+    boards = len(root.value)
+    few = boards // _FEW if jax.default_backend() == "cpu" else 0
 
-    def choose(keys: jax.Array, node: jax.Array, select: Select) -> _Walk:
-        keys, select_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
-        slot = select(select_keys, look(tree, node))
-        child = tree.children[jnp.arange(len(node)), node, slot].astype(jnp.int32)
-        goes_on = (child != NO_CHILD) & (_of(tree.discounts, child) != 0)
-        return _Walk(keys, node, slot, child, goes_on)
+    def choose(keys: Any, at: jax.Array, node: Node, select: Select, rows: jax.Array) -> _Walk:
+        own_keys = None
+        if keys is not None:
+            keys, own_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
+        slot = select(own_keys, node)
+        child = tree.children.at[rows, at, slot].get(mode="promise_in_bounds").astype(jnp.int32)
+        goes_on = (child != NO_CHILD) & (_of(tree.discounts, child, rows) != 0)
+        return _Walk(keys, at, slot, child, goes_on)
 
     def descend(walk: _Walk) -> _Walk:
-        further = choose(walk.keys, walk.child, below)
+        rows = jnp.arange(boards)
+        further = choose(walk.keys, walk.child, look(tree, walk.child), below, rows)
         return jax.tree.map(lambda new, old: jnp.where(walk.goes_on, new, old), further, walk)
 
-    start = choose(keys, jnp.full(len(keys), ROOT), at_root)
-    walk = jax.lax.while_loop(lambda walk: walk.goes_on.any(), descend, start)
-    return walk.node, walk.slot, walk.child
+    def descend_few(walk: _Walk) -> _Walk:
+        rows = jnp.nonzero(walk.goes_on, size=few, fill_value=boards)[0]
+        own = jnp.minimum(rows, boards - 1)
+        keys, at = jax.tree.map(lambda x: x[own], (walk.keys, walk.child))
+        further = choose(keys, at, look(tree, at, own), below, own)
+        return jax.tree.map(lambda old, new: old.at[rows].set(new, mode="drop"), walk, further)
+
+    def go_on(walk: _Walk) -> _Walk:
+        if few == 0:
+            return descend(walk)
+        return jax.lax.cond(walk.goes_on.sum() <= few, descend_few, descend, walk)
+
+    start = choose(keys, jnp.full(boards, ROOT), root, at_root, jnp.arange(boards))
+    walk = jax.lax.while_loop(lambda walk: walk.goes_on.any(), go_on, start)
+    return start.slot, (walk.node, walk.slot, walk.child)
 
 
 def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, step: Step) -> Tree:
@@ -186,7 +232,7 @@ def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, ste
     def put(array: jax.Array, new: jax.Array) -> jax.Array:
         return array.at[boards, node].set(new, mode="promise_in_bounds", unique_indices=True)
 
-    return Tree(
+    return tree._replace(
         logits=put(tree.logits, step.logits),
         children=tree.children.at[boards, parent, slot].set(
             node.astype(tree.children.dtype), mode="promise_in_bounds", unique_indices=True
@@ -231,6 +277,21 @@ def _back_up(tree: Tree, node: jax.Array) -> Tree:
     return jax.lax.while_loop(is_below, rise, (tree, node, _of(tree.values, node)))[0]
 
 
-def _of(array: jax.Array, node: jax.Array) -> jax.Array:
-    """[B, ...]: the entries of one node int32[B] of each board."""
-    return array.at[jnp.arange(len(node)), node].get(mode="promise_in_bounds")
+def _copy_to_root(tree: Tree, slot: jax.Array) -> Tree:
+    """Write what is known of the root's child at a slot int32[B] beside the root."""
+    rows = jnp.arange(len(slot))
+    child = tree.children[rows, ROOT, slot].astype(jnp.int32)
+
+    def put(array: jax.Array, new: jax.Array) -> jax.Array:
+        return array.at[rows, slot].set(new, mode="promise_in_bounds", unique_indices=True)
+
+    return tree._replace(
+        root_visits=put(tree.root_visits, _of(tree.visits, child)),
+        root_worths=put(tree.root_worths, _of(tree.worths, child)),
+    )
+
+
+def _of(array: jax.Array, node: jax.Array, boards: jax.Array | None = None) -> jax.Array:
+    """[K, ...]: the entries of one node int32[K] of each board, or of the boards int32[K]."""
+    rows = jnp.arange(len(node)) if boards is None else boards
+    return array.at[rows, node].get(mode="promise_in_bounds")

@@ -60,14 +60,18 @@ def rows_of(directory: Path) -> list[dict]:
 
 @pytest.mark.slow
 def test_a_run_changes_its_devices(tmp_path):
-    """Begun on eight devices, gone on with on one, ended on four."""
+    """Begun on eight devices, gone on with on one, ended on four; all draw the same coins."""
     runs = ["--runs", str(tmp_path)]
+    runs += ["--selfplay.full_share", "0.5", "--selfplay.cheap_simulations", "2"]
     for devices, iterations, resume in ((8, 2, []), (1, 4, ["--resume"]), (4, 6, ["--resume"])):
         words = [*RUN, *runs, *resume, "--iterations", str(iterations)]
         assert f"on {devices} × " in run(*words, devices=devices)
     directory = tmp_path / "tiny"
     assert [row["iteration"] for row in rows_of(directory)] == list(range(6))
     assert "policy_loss" in rows_of(directory)[-1]
+    plies = json.loads((directory / "config.json").read_text())["selfplay"]["plies"]
+    full_plies = [row["full_share"] * plies for row in rows_of(directory)]
+    assert full_plies == [round(number) for number in full_plies]
     starts = json.loads((directory / "run.json").read_text())["starts"]
     assert [start["devices"]["count"] for start in starts] == [8, 1, 4]
 

@@ -210,6 +210,22 @@ def test_one_coin_a_ply_decides_how_all_boards_are_searched():
     assert is_last[is_full].mean() < 0.3
 
 
+def test_a_coin_key_decides_the_coins_and_nothing_else_does():
+    variant = tiny.variants(RULES, 2)
+    selfplay = jax.jit(
+        make_selfplay(surprised_search, grid=4, plies=40, cheap=last_search, full_share=0.5)
+    )
+    coins, slots = {}, {}
+    for key, coin_key in ((0, 5), (1, 5), (1, 6)):
+        _, plies, _ = selfplay(
+            (), variant, first_boards(variant), jax.random.key(key), jax.random.key(coin_key)
+        )
+        coins[key, coin_key] = np.asarray(plies.policy_weight)[:, 0].tolist()
+        slots[key, coin_key] = np.asarray(plies.slot).tolist()
+    assert coins[0, 5] == coins[1, 5] != coins[1, 6]
+    assert slots[0, 5] != slots[1, 5]
+
+
 def test_without_a_cheap_search_there_is_no_coin():
     variant = tiny.variants(RULES, 2)
     text = {}
@@ -287,7 +303,11 @@ def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
     def fake(config, simulations):
         made.append(simulations)
         nothing = jnp.zeros((1, 4))
-        return lambda variables, variant, boards, key: (boards.ply + simulations, nothing, 0.0)
+        return lambda variables, variant, boards, key, coin_key: (
+            boards.ply + simulations,
+            nothing,
+            0.0,
+        )
 
     programs = make_programs(GROWING)
     monkeypatch.setattr(programs_lib, "selfplay_of", fake)

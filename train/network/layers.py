@@ -44,12 +44,31 @@ class Norm(nnx.Module):
         return self.norm(x)
 
 
+def convolve_evenly(planes: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax.Array:
+    """`jax.lax.conv_general_dilated` with a plane of zeros more where their number is odd.
+
+    On CPU XLA convolves 13 planes in 1.7 times the time of 14; elsewhere nothing is added.
+    """
+    if planes.shape[-1] % 2 and jax.default_backend() == "cpu":
+        planes = jnp.pad(planes, ((0, 0),) * (planes.ndim - 1) + ((0, 1),))
+        kernel = jnp.pad(kernel, ((0, 0), (0, 0), (0, 1), (0, 0)))
+    return jax.lax.conv_general_dilated(planes, kernel, *args, **options)
+
+
 class Stem(nnx.Module):
     """Planes to features: conv, norm, ReLU."""
 
     def __init__(self, config: NetworkConfig, planes: int, *, dtype: Any, rngs: nnx.Rngs) -> None:
         bias = config.norm == "none"
-        self.conv = nnx.Conv(planes, config.width, (3, 3), use_bias=bias, dtype=dtype, rngs=rngs)
+        self.conv = nnx.Conv(
+            planes,
+            config.width,
+            (3, 3),
+            use_bias=bias,
+            dtype=dtype,
+            conv_general_dilated=convolve_evenly,
+            rngs=rngs,
+        )
         self.norm = Norm(config, dtype=dtype, rngs=rngs)
 
     def __call__(self, planes: jax.Array, playable: Playable) -> jax.Array:
