@@ -81,6 +81,17 @@ def test_history_taken_over_is_history_taken_back():
         assert_trees_equal(observe(state), state.observation)
 
 
+def test_state_of_a_game_is_what_its_steps_have_shown():
+    env = wallgo_jax.make(SMALL, planes="BTRH")
+    step, state_of = jax.jit(env.step), jax.jit(env.state_of)
+    state = env.init()
+    for action in GAME:
+        state = step(state, action)
+        unpaid = state.replace(rewards=jnp.zeros(2))
+        assert_trees_equal(state_of(state.game), unpaid)
+    assert state.terminated
+
+
 def test_fields_dtypes_and_shapes(game_states):
     for state in game_states:
         fields = {
@@ -92,7 +103,7 @@ def test_fields_dtypes_and_shapes(game_states):
             "legal_action_mask": (jnp.bool_, (NUM_ACTIONS,)),
             "final_observation": (jnp.bool_, (3, 3, 13)),
             "_step_count": (jnp.int32, ()),
-            "_planes": (jnp.uint32, (13, 1)),
+            "_planes": (jnp.uint32, (1, 13)),
         }
         for name, (dtype, shape) in fields.items():
             leaf = getattr(state, name)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from wallgo_jax import observation as observation_lib
+from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.fusion import materialize
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
@@ -51,8 +52,9 @@ class State:
       truncated: bool, always False.
       legal_action_mask: bool[num_actions] over public actions; all true after the end.
       final_observation: bool[grid, grid, C], what the last step led to, before any auto-reset.
-      _planes: uint32[C, W], the observation as sets of cells; the next one takes its past from it.
-      game: the state of the rules (`wallgo_jax.game.state.State`).
+      _planes: uint32[W, C], the observation as sets of cells; the next one takes its past from it.
+      game: the state of the rules (`wallgo_jax.game.state.State`), of which mask, planes and player
+        to move are made; to put in another, use `WallGo.state_of`, not `replace`.
     """
 
     current_player: jax.Array
@@ -149,13 +151,22 @@ class WallGo:
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
         nothing = jnp.zeros(self.num_players, jnp.float32)
-        sets = self._see(game, is_first=True)
+        sets = self._see(game, self._known_at_first(game))
         return self._show(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
+
+    def state_of(self, game: state_lib.State) -> State:
+        """What `step` would show of a game that came about elsewhere, on this env's grid; no one
+        was paid for it, and its plies are its steps."""
+        nothing = jnp.zeros(self.num_players, jnp.float32)
+        sets, position = self._see(game), game.position
+        return self._show(game, nothing, position.ply, position.terminated, sets, sets)
 
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
-        game, rewards, count, sets = self._advance(state, action)
+        game, rewards, count, owned = self._advance(state, action)
+        known = observation_lib.Known(state._planes, owned)
+        sets = self._unless_same(state, game, self._see(game, known))
         return self._show(game, rewards, count, game.position.terminated, sets, sets)
 
     def step_auto_reset(
@@ -168,17 +179,21 @@ class WallGo:
         the new game is a select of constants, its planes need no flood and no history.
         """
         del key
-        game, rewards, count, sets = self._advance(state, action)
+        game, rewards, count, owned = self._advance(state, action)
         over = game.position.terminated
         fresh = referee.restart_if_over(game)
         first = state_lib.State(game.variant, state_lib.initial_position(game.variant))
-        shown = jnp.where(over, self._see(first, is_first=True), sets)
+        known = observation_lib.Known(state._planes, owned)
+        sets = self._unless_same(state, game, self._see(game, known))
+        shown = jnp.where(over, self._see(first, self._known_at_first(first)), sets)
         return self._show(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
 
     def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
         """bool[grid, grid, C] of the state; the same for every player, colours being absolute."""
         del player
-        return observation_lib.show(self._see(state.game), grid=self.grid)
+        return observation_lib.observe(
+            state.game, grid=self.grid, planes=self.planes, has_playable=self.has_playable
+        )
 
     def territory(self, state: State) -> jax.Array:
         """int32[P]: cells of regions whose stones all belong to one player."""
@@ -188,27 +203,31 @@ class WallGo:
         """bool[num_slots] of the compact action space."""
         return actions.legal_slots(state.game, grid=self.grid)
 
-    def _see(self, game: state_lib.State, **options: Any) -> jax.Array:
-        """uint32[C, W] (see `wallgo_jax.observation.observe_sets`)."""
+    def _see(self, game: state_lib.State, known: observation_lib.Known | None = None) -> jax.Array:
+        """uint32[W, C] (see `wallgo_jax.observation.observe_sets`)."""
         return observation_lib.observe_sets(
-            game, grid=self.grid, planes=self.planes, has_playable=self.has_playable, **options
+            game, grid=self.grid, planes=self.planes, has_playable=self.has_playable, known=known
         )
+
+    def _known_at_first(self, game: state_lib.State) -> observation_lib.Known:
+        return observation_lib.known_at_first(game, grid=self.grid, num_channels=len(self.channels))
+
+    def _unless_same(self, state: State, game: state_lib.State, sets: jax.Array) -> jax.Array:
+        """The planes' sets after a step: those shown before where no ply was played."""
+        return jnp.where(game.position.ply != state.game.position.ply, sets, state._planes)
 
     def _advance(
         self, state: State, action: jax.Array
-    ) -> tuple[state_lib.State, jax.Array, jax.Array, jax.Array]:
-        """The next game, what it pays, its plies, and its planes as sets of cells."""
+    ) -> tuple[state_lib.State, jax.Array, jax.Array, tuple[Cells, ...]]:
+        """The next game, what it pays, its plies, and each player's territory, which means
+        something only where a ply was played."""
         slot = actions.slot_of_action(state.game, action, grid=self.grid)
         before = state.game.position
-        game, rewards = referee.step(state.game, slot, grid=self.grid)
+        game, rewards, owned = referee.step_and_own(state.game, slot, grid=self.grid)
         # Mask and planes are wide: without a border the ply is worked out for each of their bits.
         position, rewards = materialize((game.position, rewards), never=before.ply < 0)
         count = state._step_count + ~before.terminated
-        game = state_lib.State(game.variant, position)
-        sets = jnp.where(
-            position.ply != before.ply, self._see(game, before=state._planes), state._planes
-        )
-        return game, rewards, count, sets
+        return state_lib.State(game.variant, position), rewards, count, owned
 
     def _show(
         self,
@@ -220,9 +239,9 @@ class WallGo:
         final_sets: jax.Array,
     ) -> State:
         """A state as its users see it; `final_sets` are what the last step led to."""
-        observation = observation_lib.show(sets, grid=self.grid)
-        is_same = sets is final_sets
-        final = observation if is_same else observation_lib.show(final_sets, grid=self.grid)
+        show = functools.partial(observation_lib.show, grid=self.grid, never=game.position.ply < 0)
+        observation = show(sets)
+        final = observation if sets is final_sets else show(final_sets)
         return State(
             current_player=game.position.player.astype(jnp.int32),
             observation=observation,

@@ -21,8 +21,10 @@ from wallgo_jax.game.state import (
     TIE_MOVER_LOSES,
     TIE_REGION,
     TRAIL_LENGTH,
+    Position,
     State,
 )
+from wallgo_jax.game.terrain import Terrain
 
 PLANE_SETS = ("B", "BT", "BTR", "BTRH", "BV", "BTV", "BTRV", "BTRHV")
 WALLS_LEFT_STEPS = (0, 2, 5, 10)
@@ -91,25 +93,38 @@ def check_planes(planes: str) -> None:
         raise ValueError(f"planes: {planes!r} is not one of {', '.join(PLANE_SETS)}")
 
 
-def observe(
-    state: State, *, grid: int, planes: str, has_playable: bool = False, is_first: bool = False
-) -> jax.Array:
-    """bool[grid, grid, C]: the channels of `channels(planes, P, has_playable=...)`.
+class Known(NamedTuple):
+    """What `observe_sets` need not work out, where the caller has it."""
 
-    With `is_first` the state must be a game's first: the board has no walls, so it is one region,
-    and no past, and neither floods nor earlier positions are worked out.
+    before: jax.Array  # uint32[W, C]: the sets of the state one ply earlier, or none
+    owned: tuple[Cells, ...]  # each player's territory
+
+
+def known_at_first(state: State, *, grid: int, num_channels: int) -> Known:
+    """What is known of a game's first state: the board has no walls, so it is one region, and no
+    past."""
+    ground = terrain.survey(*state, grid=grid)
+    playable, nowhere = bitboard.unpack(state.variant.playable), bitboard.empty(grid)
+    reached = tuple(
+        bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in ground.stones
+    )
+    before = jnp.zeros((len(playable), num_channels), jnp.uint32)
+    return Known(before, terrain.owned(reached))
+
+
+def observe(state: State, *, grid: int, planes: str, has_playable: bool = False) -> jax.Array:
+    """bool[grid, grid, C]: the channels of `channels(planes, P, has_playable=...)`.
 
     Cells outside a small board are 0 in every plane. Past positions before the start are zeros.
     """
-    sets = observe_sets(
-        state, grid=grid, planes=planes, has_playable=has_playable, is_first=is_first
-    )
-    return show(sets, grid=grid)
+    sets = observe_sets(state, grid=grid, planes=planes, has_playable=has_playable)
+    return show(sets, grid=grid, never=state.position.ply < 0)
 
 
-def show(sets: jax.Array, *, grid: int) -> jax.Array:
-    """uint32[C, W] sets of cells -> bool[grid, grid, C] planes."""
-    return bitboard.to_mask(sets, grid).T.reshape(grid, grid, sets.shape[0])
+def show(sets: jax.Array, *, grid: int, never: jax.Array) -> jax.Array:
+    """uint32[W, C] sets of cells -> bool[grid, grid, C] planes; `never` is for `materialize`."""
+    rows = bitboard.to_rows(materialize(sets, never=never), grid)
+    return bitboard.rows_to_planes(materialize(rows, never=never))
 
 
 def observe_sets(
@@ -118,75 +133,68 @@ def observe_sets(
     grid: int,
     planes: str,
     has_playable: bool = False,
-    is_first: bool = False,
-    before: jax.Array | None = None,
+    known: Known | None = None,
 ) -> jax.Array:
-    """uint32[C, W]: the planes of `observe` as sets of cells.
-
-    Args:
-      before: the sets of the state one ply earlier, from which the past is then taken over instead
-        of worked out again.
-    """
+    """uint32[W, C]: the planes of `observe` as sets of cells; what is not known is worked out."""
     variant, position = state
     players = position.stones.shape[0]
-    everywhere = variant.playable
-    shown = _frame(state, grid=grid, has_territory="T" in planes, is_first=is_first)
+    everywhere, never = variant.playable, position.ply < 0
+    ground = terrain.survey(variant, position, grid=grid)
+    # Rows of many sets are laid out entry by entry, so little should be left to do at each.
+    stones = materialize(ground.stones, never=never)
+    owned = _owned(ground, known, grid=grid) if "T" in planes else None
+    shown = _frame(state, stones, owned)
     turn = position.player == jnp.arange(players)
-    parts = [shown[: 3 * players], _filled(turn, everywhere), shown[3 * players :]]
+    parts = [shown[:, : 3 * players], _filled(turn, everywhere), shown[:, 3 * players :]]
     if "R" in planes:
-        ground = terrain.survey(variant, position, grid=grid)
         reach = [terrain.movement(own, variant, ground, grid=grid) for own in ground.stones]
-        parts.append(_rows(reach))
+        parts.append(_rows(materialize(reach, never=never)))
+    parts = [materialize(jnp.concatenate(parts, axis=1), never=never)]
     if "H" in planes:
-        if before is None:
-            parts.append(_history(state, grid=grid, is_first=is_first))
-        else:
-            parts.append(_next_history(before, players))
+        past = _history(state, grid=grid) if known is None else _next_history(known.before, players)
+        parts.append(past)
     if "V" in planes:
         parts.append(_filled(jnp.stack(_variant_facts(state)), everywhere))
     if has_playable:
-        parts.append(everywhere[None])
-    return materialize(jnp.concatenate(parts), never=position.ply < 0)
+        parts.append(everywhere[:, None])
+    return jnp.concatenate(parts, axis=1)
+
+
+def _owned(ground: Terrain, known: Known | None, *, grid: int) -> tuple[Cells, ...]:
+    return terrain.owned(terrain.regions(ground, grid=grid)) if known is None else known.owned
 
 
 def _rows(sets: Sequence[Cells]) -> jax.Array:
-    """Sets of cells -> uint32[len(sets), W]."""
-    return jnp.stack([bitboard.pack(cells) for cells in sets])
+    """Sets of cells -> uint32[W, len(sets)]."""
+    return jnp.stack([jnp.stack(words) for words in zip(*sets, strict=True)])
 
 
 def _filled(holds: jax.Array, playable: jax.Array) -> jax.Array:
-    """uint32[n, W]: all cells of the board for each of bool[n] that holds, else none."""
-    return jnp.where(holds[:, None], playable[None], jnp.uint32(0))
+    """uint32[W, n]: all cells of the board for each of bool[n] that holds, else none."""
+    return jnp.where(holds[None], playable[:, None], jnp.uint32(0))
 
 
-def _frame(
-    state: State, *, grid: int, has_territory: bool = True, is_first: bool = False
-) -> jax.Array:
-    """uint32[4 P + 1, W]: what planes show of one position; board alone is uint32[3 P, W]."""
+def _frame(state: State, stones: tuple[Cells, ...], owned: tuple[Cells, ...] | None) -> jax.Array:
+    """uint32[W, 4 P + 1]: what planes show of one position; board alone is uint32[W, 3 P]."""
     variant, position = state
-    ground = terrain.survey(variant, position, grid=grid)
-    sets = list(ground.stones)
+    sets = list(stones)
     for orientation in (HORIZONTAL, VERTICAL):
         sets += [bitboard.unpack(walls[orientation]) for walls in position.walls]
-    if has_territory:
-        playable, nowhere = bitboard.unpack(variant.playable), bitboard.empty(grid)
-        if is_first:
-            reached = tuple(
-                bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in ground.stones
-            )
-        else:
-            reached = terrain.regions(ground, grid=grid)
-        owned = terrain.owned(reached)
+    if owned is not None:
+        playable = bitboard.unpack(variant.playable)
         sets += [*owned, bitboard.difference(playable, bitboard.union(*owned))]
     return _rows(sets)
 
 
-def _history(state: State, *, grid: int, is_first: bool) -> jax.Array:
-    """uint32[TRAIL_LENGTH * (4 P + 1), W]: the frames before this one, newest first."""
+def _history(state: State, *, grid: int) -> jax.Array:
+    """uint32[W, TRAIL_LENGTH * (4 P + 1)]: the frames before this one, newest first."""
     variant, position = state
-    players = position.stones.shape[0]
-    if is_first:
-        return jnp.zeros((TRAIL_LENGTH * (4 * players + 1), *variant.playable.shape), jnp.uint32)
+
+    def frame(position: Position) -> jax.Array:
+        ground = terrain.survey(variant, position, grid=grid)
+        owned = terrain.owned(terrain.regions(ground, grid=grid))
+        return _frame(State(variant, position), ground.stones, owned)
+
     taken = []
     before = position
     for _ in range(TRAIL_LENGTH):
@@ -194,10 +202,9 @@ def _history(state: State, *, grid: int, is_first: bool) -> jax.Array:
         taken.append((existed, before))
     taken = jax.tree.map(lambda *leaves: jnp.stack(leaves), *taken)
     existed, past = materialize(taken, never=position.ply < 0)
-    # All past positions are flooded in one loop.
-    frames = jax.vmap(lambda position: _frame(State(variant, position), grid=grid))(past)
+    frames = jax.vmap(frame)(past)  # All past positions are flooded in one loop.
     frames = jnp.where(existed[:, None, None], frames, jnp.uint32(0))
-    return frames.reshape(-1, frames.shape[-1])
+    return jnp.concatenate(list(frames), axis=1)
 
 
 def _next_history(before: jax.Array, players: int) -> jax.Array:
@@ -207,7 +214,12 @@ def _next_history(before: jax.Array, players: int) -> jax.Array:
     history = reach + players
     kept = (TRAIL_LENGTH - 1) * (4 * players + 1)
     return jnp.concatenate(
-        [before[: 3 * players], before[territory:reach], before[history : history + kept]]
+        [
+            before[:, : 3 * players],
+            before[:, territory:reach],
+            before[:, history : history + kept],
+        ],
+        axis=1,
     )
 
 

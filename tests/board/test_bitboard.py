@@ -117,6 +117,34 @@ def test_one_hot_and_contains(grid):
 
 
 @pytest.mark.parametrize("grid", GRIDS)
+def test_rows_and_planes(grid):
+    sets = random_sets(7, grid)
+    words = jnp.stack(to_words(sets, grid))
+    rows = bitboard.to_rows(words, grid)
+    assert rows.dtype == (jnp.uint8 if grid < 9 else jnp.uint16)
+    expected = [[number >> (row * grid) & (2**grid - 1) for number in sets] for row in range(grid)]
+    assert rows.tolist() == expected
+    planes = bitboard.rows_to_planes(rows)
+    assert planes.dtype == jnp.bool_
+    assert planes.shape == (grid, grid, len(sets))
+    for index, number in enumerate(sets):
+        shown = np.flatnonzero(np.asarray(planes)[..., index])
+        assert shown.tolist() == cells_of(number)
+
+
+def test_halves_are_the_same_string_of_bits():
+    words = jnp.array([0x00010002, 0x80000000, 0xFFFF0000], jnp.uint32)
+    halves = bitboard.halves(words)
+    assert halves.dtype == jnp.uint16
+    assert halves.tolist() == [2, 1, 0, 0x8000, 0, 0xFFFF]
+    for length in (33, 80, 96):
+        mask = bitboard.bits_to_mask(halves, length)
+        assert np.flatnonzero(mask).tolist() == [
+            b for b in [1, 16, 63, *range(80, 96)] if b < length
+        ]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
 def test_masks_and_constants(grid):
     sets = random_sets(6, grid)
     words = jnp.stack(to_words(sets, grid), axis=-1)

@@ -56,7 +56,7 @@ def count_set(array: jax.Array) -> jax.Array:
     Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
     mask entry by entry.
     """
-    flat = (array != 0).reshape(-1)
+    flat = (array if array.dtype == bool else array != 0).reshape(-1)
     total = jnp.uint32(0)
     while flat.shape[0] > _LANES:
         folds = min(flat.shape[0] // _LANES, _BYTE)

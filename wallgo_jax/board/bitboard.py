@@ -119,10 +119,45 @@ def to_mask(words: jax.Array, grid: int) -> jax.Array:
 
 
 def bits_to_mask(words: jax.Array, length: int) -> jax.Array:
-    """uint32[..., W] -> its first `length` bits as bool[..., length]."""
-    bits = (words[..., None] >> _places(words.ndim + 1)) & jnp.uint32(1)
-    flat = bits.reshape(*words.shape[:-1], words.shape[-1] * _WORD)
+    """uint32[..., W] or uint16[..., W] -> its first `length` bits as bool[..., length].
+
+    From 16-bit words, stored, XLA on CPU makes a long mask twice as fast.
+    """
+    width = words.dtype.itemsize * 8
+    bits = (words[..., None] >> _places(words.ndim + 1, words.dtype)) & words.dtype.type(1)
+    flat = bits.reshape(*words.shape[:-1], words.shape[-1] * width)
     return flat[..., :length] != 0
+
+
+def halves(words: jax.Array) -> jax.Array:
+    """uint32[W] -> uint16[2 W], the same string of bits."""
+    return jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)
+
+
+def to_rows(words: jax.Array, grid: int) -> jax.Array:
+    """uint32[W, C] sets of cells -> uint8[grid, C] (uint16 on grid 9): bit `column` of each row."""
+    rows = jnp.zeros((grid, words.shape[1]), jnp.uint32)
+    for index in range(words.shape[0]):
+        up, down, kept = (jnp.asarray(table)[:, None] for table in _make_row_cuts(index, grid))
+        rows = rows | ((words[index][None] << up >> down) & kept)
+    return rows.astype(jnp.uint8 if grid <= 8 else jnp.uint16)
+
+
+def _make_row_cuts(index: int, grid: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the rows lie in a word: three uint32[grid], to shift up by, to shift down by, and the
+    columns of each row that the word holds."""
+    starts = np.arange(grid) * grid - _WORD * index
+    up, down = np.clip(-starts, 0, _WORD - 1), np.clip(starts, 0, _WORD - 1)
+    places = starts[:, None] + np.arange(grid)
+    held = (places >= 0) & (places < _WORD)
+    kept = np.where(held, 1 << np.arange(grid), 0).sum(axis=1)
+    return up.astype(np.uint32), down.astype(np.uint32), kept.astype(np.uint32)
+
+
+def rows_to_planes(rows: jax.Array) -> jax.Array:
+    """uint8[grid, C] or uint16[grid, C], see `to_rows` -> bool[grid, grid, C]."""
+    places = np.left_shift(1, np.arange(rows.shape[0])).astype(rows.dtype)
+    return (rows[:, None, :] & jnp.asarray(places)[None, :, None]) != 0
 
 
 def from_mask(mask: jax.Array) -> jax.Array:
@@ -131,12 +166,12 @@ def from_mask(mask: jax.Array) -> jax.Array:
     words = -(-cells // _WORD)
     padding = [(0, 0)] * (mask.ndim - 1) + [(0, words * _WORD - cells)]
     bits = jnp.pad(mask, padding).reshape(*mask.shape[:-1], words, _WORD).astype(jnp.uint32)
-    return jnp.sum(bits << _places(bits.ndim), axis=-1, dtype=jnp.uint32)
+    return jnp.sum(bits << _places(bits.ndim, bits.dtype), axis=-1, dtype=jnp.uint32)
 
 
-def _places(rank: int) -> jax.Array:
-    """The 32 bit places along the last of `rank` axes."""
-    return jnp.arange(_WORD, dtype=jnp.uint32).reshape([1] * (rank - 1) + [_WORD])
+def _places(rank: int, dtype: np.dtype) -> jax.Array:
+    """The places of a word's bits along the last of `rank` axes."""
+    return jnp.arange(dtype.itemsize * 8, dtype=dtype).reshape([1] * (rank - 1) + [-1])
 
 
 def shift(cells: Cells, delta: int) -> Cells:
@@ -218,15 +253,22 @@ def step(cells: Cells, exits: Exits, grid: int) -> Cells:
     )
 
 
+def spread(cells: Cells, exits: Exits, grid: int) -> Cells:
+    """The set and what it reaches by up to one step up, then right, then down, then left."""
+    for side in (UP, RIGHT, DOWN, LEFT):
+        cells = union(cells, neighbours(intersection(cells, exits[side]), side, grid))
+    return cells
+
+
 def flood(seeds: tuple[Cells, ...], exits: Exits, grid: int) -> tuple[Cells, ...]:
     """Grow several sets at once through the exits until none grows: unions of whole regions."""
 
     def grow(sets: tuple[Cells, ...]) -> tuple[Cells, ...]:
-        return tuple(union(cells, step(cells, exits, grid)) for cells in sets)
+        return tuple(spread(cells, exits, grid) for cells in sets)
 
     def body(carry):
         sets, _ = carry
-        once = grow(grow(grow(sets)))
+        once = grow(grow(sets))
         grown = grow(once)
         changed = jnp.bool_(False)
         for a, b in zip(jax.tree.leaves(once), jax.tree.leaves(grown), strict=True):

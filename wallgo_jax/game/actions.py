@@ -160,12 +160,37 @@ def _legal_moves(
 
 def is_legal(state: State, slot: jax.Array, *, grid: int) -> jax.Array:
     """bool: whether one slot is legal; False out of range and after the end."""
-    words = legal_words(state, grid=grid)
+    variant, position = state
     slot = jnp.asarray(slot).astype(jnp.int32)
-    bit = bitboard.contains(bitboard.unpack(words), slot) != 0
-    stones = state.position.stones.shape[1]
-    in_range = (slot >= 0) & (slot < num_slots(stones, grid=grid))
-    return bit & in_range & ~state.position.terminated
+    own = own_cells(position)
+    ground = terrain_lib.survey(variant, position, grid=grid)
+    in_range = (slot >= 0) & (slot < num_slots(own.shape[0], grid=grid))
+    empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
+    is_empty = (slot < grid * grid) & (bitboard.contains(empty, slot) != 0)
+    is_play = _is_play(own, slot, variant, ground, grid=grid) & (_walls_left(position) > 0)
+    legal = jnp.where(in_setup(variant, position), is_empty, is_play)
+    return legal & in_range & ~position.terminated
+
+
+def _is_play(
+    own: jax.Array, slot: jax.Array, variant: Variant, ground: Terrain, *, grid: int
+) -> jax.Array:
+    """bool: whether the stone of a slot can make its move and build its wall."""
+    stone, play = split(slot, PLAYS_PER_STONE)
+    move, side = split(play, NUM_SIDES)
+    cell = _pick(own, stone)
+    can_move = _choose_one(_legal_moves(cell, ground, variant, grid=grid), move)
+    target = cell + _pick(jnp.asarray(make_move_deltas(grid)), move)
+    is_open = _choose_one([bitboard.contains(exits, target) for exits in ground.exits], side)
+    is_own = (stone < own.shape[0]) & (cell != NOT_PLACED)
+    return is_own & (can_move & is_open != 0)
+
+
+def split(number: jax.Array, by: int) -> tuple[jax.Array, jax.Array]:
+    """int32 quotient and remainder of an int32; junk where it is negative. Unsigned, which is one
+    multiplication where a signed quotient is a dozen operations."""
+    quotient, remainder = jnp.divmod(number.astype(jnp.uint32), np.uint32(by))
+    return quotient.astype(jnp.int32), remainder.astype(jnp.int32)
 
 
 def _pick(values: jax.Array, index: jax.Array) -> jax.Array:
@@ -174,11 +199,20 @@ def _pick(values: jax.Array, index: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(hit, values, 0), dtype=values.dtype)
 
 
+def _choose_one(words: list[jax.Array], index: jax.Array) -> jax.Array:
+    """words[index] of scalars apart, by comparison; the last out of range."""
+    picked = words[-1]
+    for place in reversed(range(len(words) - 1)):
+        picked = jnp.where(index == place, words[place], picked)
+    return picked
+
+
 def legal_actions(state: State, *, grid: int) -> jax.Array:
     """bool[grid² * 53] over public actions; all true after the end (pgx's contract)."""
-    words = _public_words(state, grid=grid)
-    words = materialize(words, never=state.position.ply < 0)
-    return bitboard.bits_to_mask(words, num_actions(grid))
+    never = state.position.ply < 0
+    words = materialize(_public_words(state, grid=grid), never=never)
+    halves = materialize(bitboard.halves(words), never=never)
+    return bitboard.bits_to_mask(halves, num_actions(grid))
 
 
 def _public_words(state: State, *, grid: int) -> jax.Array:
@@ -188,28 +222,27 @@ def _public_words(state: State, *, grid: int) -> jax.Array:
     ground = terrain_lib.survey(variant, position, grid=grid)
     setup = in_setup(variant, position)
     empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
-    first_placement = grid * grid * PLAYS_PER_STONE
-    strings = [
-        (jnp.where(setup, word, 0), jnp.int32(first_placement + 32 * index))
-        for index, word in enumerate(empty)
-    ]
+    first_placement = jnp.int32(grid * grid * PLAYS_PER_STONE)
+    strings = [([jnp.where(setup, word, 0) for word in empty], first_placement)]
     own = own_cells(position)
-    for half, bits in enumerate(play_bits(state, ground, grid=grid)):
-        plays, places = jnp.where(setup, 0, bits), own * PLAYS_PER_STONE + 32 * half
-        strings += [(plays[stone], places[stone]) for stone in range(own.shape[0])]
+    low, high = (jnp.where(setup, 0, bits) for bits in play_bits(state, ground, grid=grid))
+    strings += [([low[s], high[s]], own[s] * PLAYS_PER_STONE) for s in range(own.shape[0])]
     words = _lay(strings, -(-num_actions(grid) // 32))
     return jnp.where(position.terminated, ~jnp.uint32(0), words)
 
 
-def _lay(strings: list[tuple[jax.Array, jax.Array]], words: int) -> jax.Array:
-    """uint32[words]: a string of bits in which each uint32 starts at its int32 place."""
-    starts = jnp.arange(words) * 32
+def _lay(strings: list[tuple[list[jax.Array], jax.Array]], words: int) -> jax.Array:
+    """uint32[words]: a string of bits in which each list of uint32 starts at its int32 place; one
+    at a negative place must be empty."""
+    index = jnp.arange(words)
     total = jnp.zeros((words,), jnp.uint32)
-    for bits, place in strings:
-        ahead = place - starts
-        # A shift by 32 or more, as is one by a negative number, gives 0.
-        up, down = ahead.astype(jnp.uint32), (-ahead).astype(jnp.uint32)
-        total = total | (bits << up) | (bits >> down)
+    for parts, place in strings:
+        first, offset = place >> 5, (place & 31).astype(jnp.uint32)
+        carry = jnp.uint32(0)
+        for ahead, bits in enumerate([*parts, jnp.uint32(0)]):
+            word = (bits << offset) | carry
+            total = total | jnp.where(index == first + ahead, word, 0)
+            carry = bits >> (32 - offset)  # by 32 gives 0
     return total
 
 
@@ -220,7 +253,7 @@ def slot_of_action(state: State, action: jax.Array, *, grid: int) -> jax.Array:
     action = jnp.asarray(action).astype(jnp.int32)
     first_placement = grid * grid * PLAYS_PER_STONE
     own = own_cells(position)
-    cell, play = action // PLAYS_PER_STONE, action % PLAYS_PER_STONE
+    cell, play = split(action, PLAYS_PER_STONE)
     stone = jnp.sum(jnp.where(own == cell, jnp.arange(1, own.shape[0] + 1), 0)) - 1
     is_play = (action >= 0) & (action < first_placement) & (stone >= 0)
     is_placement = (action >= first_placement) & (action < num_actions(grid))

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board import bitboard
+from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.fusion import materialize
 from wallgo_jax.board.geometry import (
     DOWN,
@@ -50,14 +51,8 @@ def play(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
       The next state and float32[P] rewards: zeros until the end, then +1 for a sole winner and
       -1 / (P - 1) for each other player, zeros for a draw; zeros on a finished game.
     """
-    variant, before = state
-    never = before.ply < 0
-    slot = materialize(slot.astype(jnp.int32), never=never)
-    moved = materialize(_put_on_board(state, slot, grid=grid), never=never)
-    after, rewards = _settle(variant, moved, before.player, grid=grid)
-    over = before.terminated
-    position = jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
-    return State(variant, position), jnp.where(over, 0.0, rewards)
+    after, rewards, _ = _play(state, slot, grid=grid)
+    return after, rewards
 
 
 def step(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]:
@@ -66,14 +61,36 @@ def step(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
     An illegal slot ends the game with the board unchanged and pays -1 to the offender and
     +1 / (P - 1) to each other player. Otherwise as `play`.
     """
+    after, rewards, _ = step_and_own(state, slot, grid=grid)
+    return after, rewards
+
+
+def step_and_own(
+    state: State, slot: jax.Array, *, grid: int
+) -> tuple[State, jax.Array, tuple[Cells, ...]]:
+    """`step`, and for each player the cells of the regions that are all its own, which a ply works
+    out anyway. They are those of the next state where a ply was played, else undefined."""
     before = state.position
     is_legal = materialize(actions.is_legal(state, slot, grid=grid), never=before.ply < 0)
     illegal = ~is_legal & ~before.terminated
-    after, rewards = play(state, slot, grid=grid)
+    after, rewards, owned = _play(state, slot, grid=grid)
     position = jax.tree.map(lambda new, old: jnp.where(illegal, old, new), after.position, before)
     position = position._replace(terminated=position.terminated | illegal)
     penalty = _shares(jnp.arange(rewards.shape[0]) == before.player, winner=False)
-    return State(state.variant, position), jnp.where(illegal, penalty, rewards)
+    return State(state.variant, position), jnp.where(illegal, penalty, rewards), owned
+
+
+def _play(
+    state: State, slot: jax.Array, *, grid: int
+) -> tuple[State, jax.Array, tuple[Cells, ...]]:
+    variant, before = state
+    never = before.ply < 0
+    slot = materialize(slot.astype(jnp.int32), never=never)
+    moved = materialize(_put_on_board(state, slot, grid=grid), never=never)
+    after, rewards, owned = _settle(variant, moved, before.player, grid=grid)
+    over = before.terminated
+    position = jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
+    return State(variant, position), jnp.where(over, 0.0, rewards), owned
 
 
 def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
@@ -83,12 +100,13 @@ def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
     setup = actions.in_setup(variant, position)
     own = actions.own_cells(position)
     placed = jnp.sum((own != NOT_PLACED).astype(jnp.int32))
-    stone = jnp.where(setup, placed, slot // PLAYS_PER_STONE)
-    play = slot % PLAYS_PER_STONE
-    side = jnp.where(setup, NO_SIDE, play % NUM_SIDES)
+    chosen, play = actions.split(slot, PLAYS_PER_STONE)
+    move, wall = actions.split(play, NUM_SIDES)
+    stone = jnp.where(setup, placed, chosen)
+    side = jnp.where(setup, NO_SIDE, wall)
     is_stone = jnp.arange(stones) == stone
     origin = jnp.sum(jnp.where(is_stone, own, 0))
-    delta = _lookup(make_move_deltas(grid), play // NUM_SIDES)
+    delta = _lookup(make_move_deltas(grid), move)
     target = jnp.where(setup, slot, origin + delta)
     is_mover = jnp.arange(players) == position.player
     moved = is_mover[:, None] & is_stone[None, :]
@@ -123,8 +141,9 @@ def _lookup(table: np.ndarray, index: jax.Array) -> jax.Array:
 
 def _settle(
     variant: Variant, position: Position, mover: jax.Array, *, grid: int
-) -> tuple[Position, jax.Array]:
-    """After a ply: who moves next, whether the game is over, what it pays."""
+) -> tuple[Position, jax.Array, tuple[Cells, ...]]:
+    """After a ply: who moves next, whether the game is over, what it pays, and each player's
+    territory."""
     ground = terrain.survey(variant, position, grid=grid)
     reached = terrain.regions(ground, grid=grid)
     setup = actions.in_setup(variant, position)
@@ -134,10 +153,11 @@ def _settle(
     territory = terrain.areas(sets)
     level = _is_most(territory, jnp.ones(territory.shape, jnp.bool_))
     wants_regions = over & (level.sum() > 1) & (variant.tie == TIE_REGION).any()
+    over, wants_regions = materialize((over, wants_regions), never=position.ply < 0)
     compared = tuple(bitboard.where(wants_regions, cells, bitboard.empty(grid)) for cells in sets)
     largest = terrain.largest_regions(compared, ground.exits, grid=grid)
     rewards = jnp.where(over, payoff(variant, territory, largest, mover), 0.0)
-    return position._replace(player=player, terminated=over), rewards
+    return position._replace(player=player, terminated=over), rewards, sets
 
 
 def _next_player(
