@@ -81,6 +81,7 @@ FLOORS = {
         "train/tree.py",
         "train/halving.py",
         "train/distributions.py",
+        "train/judge.py",
         "train/search.py",
     ],
     6: [

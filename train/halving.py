@@ -40,27 +40,37 @@ def _dues(considered: int, simulations: int) -> list[int]:
     return dues[:simulations]
 
 
-def slot_at_root(
+def visits_due(visits: jax.Array, legal: jax.Array, schedule: np.ndarray) -> jax.Array:
+    """int32[B]: the visits that a slot of the root has had when it is due.
+
+    Args:
+      visits: int32[B, A], of its slots so far.
+      legal: bool[B, A].
+      schedule: `halving_schedule`.
+    """
+    considered = jnp.minimum(legal.sum(axis=1), len(schedule) - 1)
+    return jnp.asarray(schedule)[considered, visits.sum(axis=1)]
+
+
+def best_due(
     logits: jax.Array,
     visits: jax.Array,
     completed: jax.Array,
+    due: jax.Array,
     *,
     gumbel: jax.Array,
     legal: jax.Array,
-    schedule: np.ndarray,
 ) -> jax.Array:
-    """int32[B]: of the legal slots that are due, that of the highest score.
+    """int32[B]: of the legal slots of the root that are due, that of the highest score.
 
     Args:
       logits: float32[B, A], prior.
       visits: int32[B, A], so far.
       completed: float32[B, A], scaled values of the slots, visited or not.
+      due: int32[B], the visits of the slots that are due.
       gumbel: float32[B, A], the draws of the search.
       legal: bool[B, A].
-      schedule: `halving_schedule`.
     """
-    considered = jnp.minimum(legal.sum(axis=1), len(schedule) - 1)
-    due = jnp.asarray(schedule)[considered, visits.sum(axis=1)]
     score = gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
     is_due = legal & (visits == due[:, None])
     return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))

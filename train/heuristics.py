@@ -25,9 +25,9 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from train.judge import Evaluator, Judgement, side_of
 from train.network import MASKED
 from train.players import Player
-from train.search import Evaluator, Judgement, side_of
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
 from wallgo_jax.game import actions, chance, referee, terrain

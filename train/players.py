@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.search import Evaluator, Search, SearchResult
+from train.judge import Evaluator
+from train.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State
 

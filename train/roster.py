@@ -30,6 +30,7 @@ from train.heuristics import (
     make_heuristic_player,
     make_two_ply_player,
 )
+from train.judge import Evaluator, make_evaluator
 from train.network import Network, NetworkConfig, Variables, make_network
 from train.players import (
     Player,
@@ -38,7 +39,7 @@ from train.players import (
     make_random_player,
     make_search_player,
 )
-from train.search import Evaluator, SearchConfig, make_evaluator, make_search
+from train.search import SearchConfig, make_search
 from train.solver import make_exact_player
 from wallgo_jax import observation
 from wallgo_jax.game.rules import Rules, name_of

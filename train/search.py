@@ -8,13 +8,6 @@ loop, to the same result. The tree holds positions, not observations or public m
 legal slots are worked out when a node is made, and the variant, the same at every node, stays
 outside.
 
-The tree has two sides: the player to move at the root, and all others, who are taken to play
-against it (the paranoid tree of games of more than two players, Sturtevant and Korf, "On Pruning
-Techniques for Multi-Player Games", 2000; with two players, the game itself). A value belongs to the
-side to move where it is read, and is read off the root player's share. So a child's value counts
-positive for its parent when the same side moves again (two placements running, Red's first move
-after setup, a skipped opponent) and negative when the turn passes between the sides.
-
 B boards, A slots, P players.
 """
 
@@ -29,15 +22,12 @@ import jax.numpy as jnp
 import mctx
 
 from train.distributions import dirichlet, divergence, draw_visited, mix, most_visited
-from train.halving import halving_schedule, slot_at_root, slot_below
-from train.network import Network, slot_logits
+from train.halving import best_due, halving_schedule, slot_below, visits_due
+from train.judge import Evaluator, make_play
+from train.network import MASKED
 from train.tree import ROOT, Node, Play, Step, grow, look_at_root, plant
-from wallgo_jax import observation
-from wallgo_jax.game import actions, referee
-from wallgo_jax.game.state import Position, State, Variant
-
-SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
-"""Discounts of a step, by who moves after it."""
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import Position, State
 
 _AT_ROOT, _BELOW_ROOT = 0, 1
 """Depths, of which mctx's selection only tells the root from the rest."""
@@ -113,17 +103,6 @@ def simulations_at(config: SearchConfig, iteration: int, iterations: int) -> int
     return grown[min(iteration * len(grown) // iterations, len(grown) - 1)]
 
 
-class Judgement(NamedTuple):
-    """What an evaluator says of a batch of states."""
-
-    logits: jax.Array  # float32[B, A], MASKED at illegal slots
-    value: jax.Array  # float32[B, P], expected reward of each player, the one to move first
-
-
-Evaluator = Callable[[Any, State], Judgement]
-"""(variables, states [B]) -> Judgement."""
-
-
 class SearchResult(NamedTuple):
     """What a search found."""
 
@@ -135,21 +114,6 @@ class SearchResult(NamedTuple):
 
 Search = Callable[[Any, State, jax.Array], SearchResult]
 """(variables, states [B], key) -> SearchResult."""
-
-
-def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bool) -> Evaluator:
-    """Look at states through a network."""
-
-    def evaluate(variables: Any, states: State) -> Judgement:
-        view = jax.vmap(
-            lambda state: observation.observe(
-                state, grid=grid, planes=planes, has_playable=has_playable
-            )
-        )(states)
-        output = network.evaluate(variables, view)
-        return Judgement(jax.vmap(slot_logits)(output.policy, states), output.value)
-
-    return evaluate
 
 
 def make_search(evaluate: Evaluator, config: SearchConfig, *, grid: int, explores: bool) -> Search:
@@ -192,35 +156,41 @@ Choose = Callable[[jax.Array, Root, Play], tuple[jax.Array, jax.Array, jax.Array
 
 
 def _make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
-    """Its policy is the improved one."""
+    """`mctx.gumbel_muzero_policy`, whose policy is the improved one; the strongest move is that of
+    its `gumbel_scale` 0, for which nothing is drawn here."""
     schedule = halving_schedule(config.considered, config.simulations)
 
-    def at_root(keys: None, node: Node, tree: Any) -> jax.Array:
-        del keys
-        return slot_at_root(
-            node.logits,
-            node.slot_visits,
-            _completed_values(tree),
-            gumbel=tree.extra_data.root_gumbel,
-            legal=~tree.root_invalid_actions,
-            schedule=schedule,
-        )
-
-    def below(keys: None, node: Node, tree: Any) -> jax.Array:
-        del keys
-        return slot_below(node.logits, node.slot_visits, _completed_values(tree))
-
     def choose(key: jax.Array, root: Root, play: Play):
-        found = mctx.gumbel_muzero_policy(
-            rng_key=key,
-            max_num_considered_actions=config.considered,
-            gumbel_scale=float(explores),
-            **_growing(root, play, config.simulations, at_root=at_root, below=below, draws=False),
-        )
-        value = found.search_tree.summary().value
-        return jnp.asarray(found.action), jnp.asarray(found.action_weights), jnp.asarray(value)
+        prior = _mask(root.logits, root.legal)
+        gumbel = jnp.zeros_like(prior)
+        if explores:
+            gumbel = jax.random.gumbel(jax.random.split(key)[1], prior.shape, prior.dtype)
+
+        def best(node: Node, due: jax.Array) -> jax.Array:
+            completed = _completed_values(node)
+            return best_due(
+                node.logits, node.slot_visits, completed, due, gumbel=gumbel, legal=root.legal
+            )
+
+        def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
+            del keys
+            return best(node, visits_due(node.slot_visits, root.legal, schedule))
+
+        def below(keys: jax.Array | None, node: Node) -> jax.Array:
+            del keys
+            return slot_below(node.logits, node.slot_visits, _completed_values(node))
+
+        tree = plant(prior, root.value, root.position, nodes=config.simulations + 1)
+        found = look_at_root(grow(tree, None, at_root=at_root, below=below, play=play))
+        policy = jax.nn.softmax(_mask(prior + _completed_values(found), root.legal), axis=1)
+        return best(found, found.slot_visits.max(axis=1)), policy, found.value
 
     return choose
+
+
+def _mask(logits: jax.Array, legal: jax.Array) -> jax.Array:
+    """float32[B, A]: logits against the largest, MASKED where not legal."""
+    return jnp.where(legal, logits - logits.max(axis=1, keepdims=True), MASKED)
 
 
 def _make_puct(config: SearchConfig, *, explores: bool) -> Choose:
@@ -252,14 +222,7 @@ def _make_puct(config: SearchConfig, *, explores: bool) -> Choose:
             rng_key=search_key,
             root_action_selection_fn=functools.partial(select, depth=_AT_ROOT),
             interior_action_selection_fn=select,
-            **_growing(
-                root,
-                play,
-                config.simulations,
-                at_root=by(_AT_ROOT),
-                below=by(_BELOW_ROOT),
-                draws=True,
-            ),
+            **_growing(root, play, config.simulations, at_root=by(_AT_ROOT), below=by(_BELOW_ROOT)),
         )
         summary = tree.summary()
         visits = jnp.asarray(summary.visit_counts)
@@ -300,12 +263,11 @@ _Select = Callable[[Any, Node, Any], jax.Array]
 
 
 def _growing(
-    root: Root, play: Play, simulations: int, *, at_root: _Select, below: _Select, draws: bool
+    root: Root, play: Play, simulations: int, *, at_root: _Select, below: _Select
 ) -> dict[str, Any]:
     """Arguments of an mctx search whose tree is grown by `train.tree`, not by mctx's own loop.
 
-    mctx prepares the root and the keys before the loop and reads the root after it. `draws` says
-    whether the choices draw random numbers: keys that nobody uses are not made.
+    mctx prepares the root and the keys before the loop and reads the root after it.
     """
 
     def loop(first: int, last: int, body: Any, carry: tuple[jax.Array, Any]):
@@ -324,9 +286,7 @@ def _growing(
             root.position,
             nodes=simulations + 1,
         )
-        grown = grow(
-            tree, key if draws else None, at_root=select_at_root, below=select_below, play=play
-        )
+        grown = grow(tree, key, at_root=select_at_root, below=select_below, play=play)
         return key, _as_mctx(look_at_root(grown), planted)
 
     return {
@@ -347,10 +307,10 @@ def _as_mctx_root(root: Root, embedding: Any) -> Any:
     )
 
 
-def _completed_values(tree: Any) -> jax.Array:
-    """float32[B, A]: mctx's scaled values of all slots of the only node, visited or not."""
+def _completed_values(node: Node) -> jax.Array:
+    """float32[B, A]: mctx's scaled values of all slots, visited or not."""
     transform = jax.vmap(mctx.qtransform_completed_by_mix_value, in_axes=(0, None))
-    return jnp.asarray(transform(tree, ROOT))
+    return jnp.asarray(transform(_as_mctx(node, None), ROOT))
 
 
 def _as_mctx(node: Node, planted: Any) -> Any:
@@ -378,32 +338,6 @@ def _as_mctx(node: Node, planted: Any) -> Any:
     )
 
 
-def make_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
-    """A step by the exact rules, judged by the evaluator.
-
-    Returns:
-      ((variables, variant [B], root player int8[B]), slot int32[B], position [B]) -> Step.
-    """
-
-    def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
-        variables, variant, root = game
-        states, rewards = jax.vmap(lambda state, s: referee.play(state, s, grid=grid))(
-            State(variant, position), slot
-        )
-        after = states.position
-        judgement = evaluate(variables, states)
-        share = value_of(judgement.value, after.player, root) * side_of(after.player, root)
-        return Step(
-            reward=referee.reward_of(rewards, root) * side_of(position.player, root),
-            discount=discount_of(position.player, after, root),
-            logits=judgement.logits,
-            value=jnp.where(after.terminated, 0.0, share),
-            position=after,
-        )
-
-    return play
-
-
 def make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
     """`make_play` as mctx's own loop takes it."""
     return _as_recurrent_fn(make_play(evaluate, grid=grid))
@@ -424,20 +358,3 @@ def _as_recurrent_fn(play: Callable[..., Step]) -> Callable[..., Any]:
         return output, step.position
 
     return recurrent
-
-
-def value_of(value: jax.Array, mover: jax.Array, player: jax.Array) -> jax.Array:
-    """float32[B]: one player's share of float32[B, P] values, which begin with the mover's."""
-    players = value.shape[1]
-    return referee.reward_of(value, (player - mover) % players)
-
-
-def side_of(player: jax.Array, root: jax.Array) -> jax.Array:
-    """float32[B]: 1 where a player is the root's, -1 where it is one of the others."""
-    return jnp.where(player == root, 1.0, -1.0)
-
-
-def discount_of(mover: jax.Array, after: Position, root: jax.Array) -> jax.Array:
-    """float32[B]: how a value after the step counts for the side that made it."""
-    same = (after.player == root) == (mover == root)
-    return jnp.where(after.terminated, GAME_OVER, jnp.where(same, SAME_SIDE, OTHER_SIDE))

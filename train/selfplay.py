@@ -127,9 +127,9 @@ def make_selfplay(
 
         is_full = jnp.ones(plies, bool)
         if cheap is not None:
-            key, own_coin_key = jax.random.split(key)
-            coin_key = own_coin_key if coin_key is None else coin_key
-            is_full = jax.random.bernoulli(coin_key, full_share, (plies,))
+            key, own = jax.random.split(key)
+            toss = own if coin_key is None else coin_key
+            is_full = jax.random.bernoulli(toss, full_share, (plies,))
         boards, (made, lengths, entropy, nats) = jax.lax.scan(
             ply, boards, (jax.random.split(key, plies), is_full)
         )

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from train.halving import first_largest, halving_schedule, slot_at_root, slot_below
+from train.halving import best_due, first_largest, halving_schedule, slot_below, visits_due
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,9 @@ def test_schedule_halves_the_slots(considered, dues):
 def test_root_visits_the_best_of_those_due():
     """Four legal slots of five. After four visits those once visited are due again, by their score
     of draw, prior and value; the illegal one never is."""
-    arrays = {
-        "gumbel": jnp.array([[0.0, 0.0, 0.5, 0.0, 9.0]]),
-        "legal": jnp.array([[True, True, True, True, False]]),
-        "schedule": halving_schedule(16, 16),
-    }
+    gumbel = jnp.array([[0.0, 0.0, 0.5, 0.0, 9.0]])
+    legal = jnp.array([[True, True, True, True, False]])
+    schedule = halving_schedule(16, 16)
     logits, completed = jnp.array([[1.0, 0, 0, 0, 0]]), jnp.array([[0.0, 2.0, 0, 0, 0]])
     for visits, slot in (
         ([0, 0, 0, 0, 0], 1),
@@ -42,7 +40,9 @@ def test_root_visits_the_best_of_those_due():
         ([1, 1, 1, 0, 0], 3),
         ([1, 1, 1, 1, 0], 1),
     ):
-        found = slot_at_root(logits, jnp.array([visits]), completed, **arrays)
+        had = jnp.array([visits])
+        due = visits_due(had, legal, schedule)
+        found = best_due(logits, had, completed, due, gumbel=gumbel, legal=legal)
         assert found.tolist() == [slot]
 
 

@@ -7,13 +7,12 @@ import mctx
 import numpy as np
 import pytest
 
+from train.judge import Judgement, discount_of
 from train.network import MASKED, NetworkConfig
 from train.roster import evaluator_for, network_for
 from train.search import (
-    Judgement,
     SearchConfig,
     dirichlet,
-    discount_of,
     divergence,
     draw_visited,
     make_recurrent_fn,

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from train.devices import BY_BOARD, EVERYWHERE, all_devices
+from train.judge import Evaluator, Judgement
 from train.network import MASKED
-from train.search import Evaluator, Judgement, SearchConfig, make_recurrent_fn, make_search
+from train.search import SearchConfig, make_recurrent_fn, make_search
 from train.tree import NO_CHILD, ROOT, Node, Step, grow, look, plant
 from wallgo_jax import PRESETS, Rules
 from wallgo_jax.game import actions, chance, referee

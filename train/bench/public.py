@@ -10,17 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from train.judge import Evaluator, Judgement, make_play
 from train.network import MASKED
-from train.search import (
-    Evaluator,
-    Judgement,
-    Root,
-    Search,
-    SearchConfig,
-    SearchResult,
-    make_mctx_gumbel,
-    make_play,
-)
+from train.search import Root, Search, SearchConfig, SearchResult, make_mctx_gumbel
 from train.tree import Step
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State

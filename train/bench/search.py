@@ -20,15 +20,9 @@ from train.bench.timing import CHECKSUM, Bench
 from train.config import RunConfig
 from train.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.host import fetch
+from train.judge import Evaluator, Judgement
 from train.network import MASKED
-from train.search import (
-    Evaluator,
-    Judgement,
-    Search,
-    SearchConfig,
-    SearchResult,
-    make_search,
-)
+from train.search import Search, SearchConfig, SearchResult, make_search
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
