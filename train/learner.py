@@ -21,6 +21,7 @@ from wallgo_jax.game.state import State
 OPTIMIZERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "steps")
 NO_TENSOR = -1
+_Teach = Callable[[Sample, jax.Array], tuple[Lesson, jax.Array]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +121,7 @@ def make_learner(
     grid: int,
     planes: str,
     has_playable: bool,
+    apart: Callable[[_Teach], _Teach] = lambda teach: teach,
 ) -> Learner:
     """Build the learner's functions; `update` is to be jitted with its first argument donated.
 
@@ -130,6 +132,8 @@ def make_learner(
       grid: side length of the boards.
       planes: what the network sees.
       has_playable: whether it sees the playable cells.
+      apart: makes a function of arrays [N, ...] run on each device for itself, so that none waits
+        for the others' floods.
     """
     optimizer = make_optimizer(config, total_steps=total_steps)
 
@@ -142,8 +146,15 @@ def make_learner(
     def look(state: State) -> jax.Array:
         return observation.observe(state, grid=grid, planes=planes, has_playable=has_playable)
 
-    def loss_of(params: Any, stats: Any, lesson: Lesson) -> tuple[jax.Array, tuple[Any, Losses]]:
-        output, stats = network.evaluate_batch(Variables(params, stats), look(lesson.states))
+    @apart
+    def teach(sample: Sample, turn: jax.Array) -> tuple[Lesson, jax.Array]:
+        lesson = lesson_of(sample, turn, grid=grid)
+        return lesson, look(lesson.states)
+
+    def loss_of(
+        params: Any, stats: Any, lesson: Lesson, shown: jax.Array
+    ) -> tuple[jax.Array, tuple[Any, Losses]]:
+        output, stats = network.evaluate_batch(Variables(params, stats), shown)
         found = losses(output, lesson, config.weights)
         return found.loss, (stats, found)
 
@@ -152,10 +163,10 @@ def make_learner(
     ) -> tuple[LearnerState, StepMetrics]:
         turns = NUM_SYMMETRIES if config.symmetry else 1
         turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns)
-        lesson = lesson_of(sample, turn, grid=grid)
+        lesson, shown = teach(sample, turn)
         params, stats = state.variables
         (_, (stats, found)), gradient = jax.value_and_grad(loss_of, has_aux=True)(
-            params, stats, lesson
+            params, stats, lesson, shown
         )
         updates, optimizer_state = optimizer.update(gradient, state.optimizer, params)
         variables = Variables(optax.apply_updates(params, updates), stats)
@@ -170,9 +181,8 @@ def make_learner(
         return LearnerState(variables, averaged, optimizer_state, state.step + 1), metrics
 
     def judge(variables: Variables, sample: Sample) -> Losses:
-        lesson = lesson_of(sample, jnp.zeros(sample.policy.shape[:1], jnp.int32), grid=grid)
-        output = network.evaluate(variables, look(lesson.states))
-        return losses(output, lesson, config.weights)
+        lesson, shown = teach(sample, jnp.zeros(sample.policy.shape[:1], jnp.int32))
+        return losses(network.evaluate(variables, shown), lesson, config.weights)
 
     return Learner(init, update, judge)
 

@@ -46,6 +46,7 @@ class Lesson(NamedTuple):
     """Samples [N] with what is to be learned of each."""
 
     states: State
+    legal: jax.Array  # bool[N, A]
     policy: jax.Array  # float32[N, A]
     policy_weight: jax.Array  # float32[N]
     outcome: jax.Array  # float32[N, P], final rewards
@@ -93,6 +94,7 @@ def _lesson_of(sample: Sample, turn: jax.Array, *, grid: int) -> Lesson:
     state, policy = _turn(State(sample.variant, sample.position), sample.policy, turn, grid)
     return Lesson(
         states=state,
+        legal=actions.legal_slots(state, grid=grid),
         policy=policy,
         policy_weight=sample.policy_weight,
         outcome=targets.from_mover(sample.ending.rewards, player),
@@ -112,7 +114,7 @@ def _turn(state: State, policy: jax.Array, turn: jax.Array, grid: int) -> tuple[
 
 def losses(output: Output, lesson: Lesson, weights: LossWeights) -> Losses:
     """How far a network's output is from a lesson."""
-    logits = jax.vmap(slot_logits)(output.policy, lesson.states)
+    logits = jax.vmap(slot_logits)(output.policy, lesson.states, lesson.legal)
     weight = lesson.policy_weight
     policy_loss = weighted_mean(cross_entropy(logits, lesson.policy), weight)
     value_loss = _value_loss(output, lesson.outcome)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import SingleDeviceSharding
+from jax.stages import Compiled, Traced
 
 from train import replay, roster
 from train.config import RunConfig
@@ -59,8 +60,8 @@ class Programs(NamedTuple):
     selfplay_at: Callable[[int], Callable[..., Any]]
     """The program of an iteration; the first asked for brings those of all later ones."""
     append: Callable[..., Any]
-    prepare: Callable[..., None]
-    """Compile `learn`, whose arguments it takes; they stay as they are."""
+    prepare: Callable[..., tuple[Traced, Compiled]]
+    """Compile `learn`, whose arguments it takes, once; they stay as they are."""
     learn: Callable[..., tuple[LearnerState, list[StepMetrics]]]
     """(learner, ring, variant, keys [S]) -> all steps of an iteration, metrics scalars or [S]; the
     learner is consumed."""
@@ -82,7 +83,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     )
     variant = devices.place(same, jax.tree.map(lambda x: BY_BOARD, same))
     network = roster.network_for(config.network, rules.players)
-    learner = _make_learner(config, network)
+    learner = _make_learner(config, network, devices)
     rows = -(-config.replay.positions // (boards * plies)) * plies
 
     def init() -> RunState:
@@ -122,7 +123,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     )
 
 
-def _make_learner(config: RunConfig, network: Network) -> Learner:
+def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Learner:
     return make_learner(
         network,
         config.learner,
@@ -130,6 +131,7 @@ def _make_learner(config: RunConfig, network: Network) -> Learner:
         grid=config.game.size,
         planes=config.network.planes,
         has_playable=False,
+        apart=lambda teach: devices.apart(teach, BY_BOARD, BY_BOARD),
     )
 
 
@@ -220,7 +222,10 @@ def _make_learn(
     ring_programs: _RingPrograms,
     devices: Devices,
     specs: Any,
-) -> tuple[Callable[..., None], Callable[..., tuple[LearnerState, list[StepMetrics]]]]:
+) -> tuple[
+    Callable[..., tuple[Traced, Compiled]],
+    Callable[..., tuple[LearnerState, list[StepMetrics]]],
+]:
     """All steps of an iteration, and what compiles them. On accelerators they are one program; XLA
     runs the gradients of convolutions many times slower inside a loop on a CPU, so there each step
     is a call."""
@@ -243,7 +248,7 @@ def _make_learn(
     out = (devices.shardings(specs), devices.sharding(EVERYWHERE))
     jitted = jax.jit(scan if in_one else step, donate_argnums=0, out_shardings=out)
     draw_key_of = jax.jit(lambda keys, index: jax.random.split(keys[index])[0])
-    compiled: list[Callable[..., Any]] = []
+    made: list[tuple[Traced, Compiled]] = []
 
     def source_of(
         ring: replay.Ring, variant: Variant, keys: jax.Array, index: np.int32
@@ -252,19 +257,23 @@ def _make_learn(
             return ring, variant
         return ring_programs.draw(ring, variant, draw_key_of(keys, index)), ()
 
-    def prepare(state: LearnerState, ring: replay.Ring, variant: Variant, keys: jax.Array) -> None:
-        if not compiled:
+    def prepare(
+        state: LearnerState, ring: replay.Ring, variant: Variant, keys: jax.Array
+    ) -> tuple[Traced, Compiled]:
+        if not made:
             source, rules = source_of(ring, variant, keys, np.int32(0))
-            compiled.append(jitted.lower(state, source, rules, keys, np.int32(0)).compile())
+            traced = jitted.trace(state, source, rules, keys, np.int32(0))
+            made.append((traced, traced.lower().compile()))
+        return made[0]
 
     def learn(
         state: LearnerState, ring: replay.Ring, variant: Variant, keys: jax.Array
     ) -> tuple[LearnerState, list[StepMetrics]]:
-        prepare(state, ring, variant, keys)
+        _, compiled = prepare(state, ring, variant, keys)
         found = []
         for index in map(np.int32, range(1 if in_one else steps)):
             source, rules = source_of(ring, variant, keys, index)
-            state, metrics = compiled[0](state, source, rules, keys, index)
+            state, metrics = compiled(state, source, rules, keys, index)
             found.append(metrics)
         return state, found
 

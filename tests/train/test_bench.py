@@ -18,10 +18,12 @@ import pytest
 from rich.console import Console
 
 from tests.train import tiny
+from train import describe, roster
 from train.bench import (
     games,
     learn,
     memory,
+    peak,
     play,
     program,
     report,
@@ -35,6 +37,7 @@ from train.bench import (
 from train.bench.command import Bench
 from train.bench.play import Game
 from train.bench.program import ProgramStats
+from train.bench.public import make_public_network_evaluator
 from train.bench.suite import Figures, Ratio, Request
 from train.bench.timing import CHECKSUM, Row
 from train.config import RunConfig
@@ -231,9 +234,15 @@ def test_node_is_what_a_tree_keeps():
         return plant(judged.logits, judged.value[:, 0], states.position, nodes=simulations + 1)
 
     kept = jax.tree.leaves(jax.eval_shape(planted))
-    assert all(x.shape[:2] == (boards, simulations + 1) for x in kept)
-    size = sum(x.dtype.itemsize * x.size for x in kept)
-    assert size == boards * (simulations + 1) * memory.node_bytes(rules, simulations)
+    nodes = [x for x in kept if x.shape[:2] == (boards, simulations + 1)]
+    at_root = [x for x in kept if x.shape == (boards, sizes_of(rules).num_slots)]
+    assert len(nodes) + len(at_root) == len(kept)
+    assert _bytes(nodes) == boards * (simulations + 1) * memory.node_bytes(rules, simulations)
+    assert _bytes(at_root) == boards * memory.root_bytes(rules)
+
+
+def _bytes(arrays) -> int:
+    return sum(x.dtype.itemsize * x.size for x in arrays)
 
 
 def test_node_is_what_mctx_keeps():
@@ -260,9 +269,8 @@ def test_node_is_what_mctx_keeps():
 
     found = jax.eval_shape(tree, jax.random.key(0))
     kept = [x for x in jax.tree.leaves(found) if x.shape[:2] == (boards, simulations + 1)]
-    size = sum(x.dtype.itemsize * x.size for x in kept)
     slots = sizes_of(rules).num_slots
-    assert size == boards * (simulations + 1) * memory.mctx_node_bytes(rules, slots)
+    assert _bytes(kept) == boards * (simulations + 1) * memory.mctx_node_bytes(rules, slots)
 
 
 def test_public_evaluator_allows_what_is_legal():
@@ -275,14 +283,78 @@ def test_public_evaluator_allows_what_is_legal():
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 
 
-@pytest.mark.slow
-def test_public_search_finds_a_legal_slot():
+def test_public_network_says_of_an_action_what_it_says_of_its_slot():
+    """The same logits as over slots, wherever an action is legal, in setup and in play."""
     config = tiny.config()
-    found = search.searcher(search.PUBLIC, config, 4)
+    network = roster.network_for(config.network, 2)
+    variables = network.init(jax.random.key(0))
+    # Where the last layer begins with zeros, all logits were alike.
+    variables = variables._replace(params=jax.tree.map(lambda x: x + 0.1, variables.params))
+    _, positions = search.spread_boards(tiny.RULES, 16, all_devices(1))
+    states = State(tiny.variants(tiny.RULES, 16), positions)
+
+    def both(variables, states):
+        in_slots = roster.evaluator_for(config.network, tiny.RULES)(variables, states)
+        evaluate = make_public_network_evaluator(network, grid=3, planes=config.network.planes)
+        legal = jax.vmap(lambda s: actions.legal_actions(s, grid=3))(states)
+        slots = jax.vmap(
+            jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=3), in_axes=(None, 0)),
+            in_axes=(0, None),
+        )(states, jnp.arange(legal.shape[1]))
+        return in_slots, evaluate(variables, states), legal, slots
+
+    in_slots, in_actions, legal, slots = jax.device_get(jax.jit(both)(variables, states))
+    assert legal[:, :468].any() and legal[:, 468:].any()
+    expected = np.take_along_axis(in_slots.logits, np.where(legal, slots, 0), axis=1)
+    np.testing.assert_allclose(in_actions.logits[legal], expected[legal], rtol=1e-5)
+    assert np.ptp(expected[legal]) > 0.01
+    assert (in_actions.logits[~legal] < -1e30).all()
+    np.testing.assert_allclose(in_actions.value, in_slots.value, rtol=1e-5)
+
+
+def test_operations_are_those_of_the_layers():
+    """A stem of 3x3 from C planes (made even) to 8, a block of two 3x3, the heads that search
+    reads; a step has them all thrice, but for the stem's, which has no planes' gradient."""
+    config = tiny.config()
+    parts = {
+        part.name: 2 * part.multiply_adds
+        for part in describe.describe(tiny.PATH, measure=False).parts
+    }
+    read = [x for name, x in parts.items() if name not in ("ownership", "margin", "reply")]
+    assert peak.forward_operations(config) == sum(read) < sum(parts.values())
+    assert parts["stem"] % (2 * 9 * 9 * 8) == 0
+    assert peak.step_operations(config) == 3 * sum(parts.values()) - parts["stem"]
+
+
+def test_products_are_counted(monkeypatch):
+    monkeypatch.setattr(peak, "CPU_SIDE", 8)
+    found = peak.make_product_bench(tiny.config(), 4, all_devices(1)).run(3)
+    assert found == {peak.OPERATIONS: 3 * 2 * 8**3, CHECKSUM: 64}
+
+
+def test_steps_of_the_env_are_compiled_alone():
+    found = dict(games.compiled_steps(tiny.RULES, 2, planes="B"))
+    assert list(found) == ["env.step", "env.step_auto_reset"]
+    assert found["env.step"].equations < found["env.step_auto_reset"].equations
+
+
+def test_search_that_does_not_fit_is_named():
+    request = Request(config=RunConfig(), batches=(64, 8192), against=(suite.MCTX_PUBLIC,))
+    assert [suite._fits_public(request, batch) for batch in request.batches] == [True, False]
+    said = suite._left_out(request, 8192)
+    assert said.startswith("left out: mctx over public actions at batch 8,192, whose tree takes 16")
+    assert suite._fits_public(dataclasses.replace(request, against=()), 8192)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [search.PUBLIC, search.PUBLIC_NETWORK])
+def test_public_search_finds_a_legal_slot(kind):
+    config = tiny.config()
+    found = search.searcher(kind, config, 4)
     states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
         tiny.variants(tiny.RULES, 4)
     )
-    result = jax.jit(found.search)((), states, jax.random.key(0))
+    result = jax.jit(found.search)(found.variables, states, jax.random.key(0))
     legal = jax.vmap(lambda state: actions.legal_slots(state, grid=3))(states)
     assert np.take_along_axis(np.asarray(legal), np.asarray(result.slot)[:, None], 1).all()
     assert result.policy.shape == (4, 477)
@@ -308,9 +380,10 @@ def test_ratios_are_of_times_and_of_better_batches():
         suite.ratios(
             [
                 row(selfplay.SELFPLAY, 64, evaluations=80.0),
-                row(selfplay.FORWARD, 64, evaluations=100.0),
+                row(selfplay.FORWARD, 64, evaluations=100.0, operations=70.0),
+                row(peak.PRODUCT, 64, operations=80.0),
                 row(learn.LEARNER, 64, steps=5.0),
-                row(learn.BACKWARD, 64, steps=6.0),
+                row(learn.BACKWARD, 64, steps=6.0, operations=60.0),
                 row(games.CORE, 64, plies=300.0),
                 row(games.CORE, 128, plies=200.0),
                 row("env, BTRH", 64, plies=90.0),
@@ -320,15 +393,19 @@ def test_ratios_are_of_times_and_of_better_batches():
                 row(search.UNIFORM, 64, simulations=40.0),
                 row(search.NETWORK, 64, simulations=20.0),
                 row(search.PUBLIC, 64, simulations=4.0),
+                row(search.PUBLIC_NETWORK, 64, simulations=2.5),
             ]
         )
     )
     assert found == [
         Ratio("time of self-play over network alone", 64, 1.25),
+        Ratio("operations of network alone over matrix product", 64, 0.875),
         Ratio("time of learner over network forward and backward", 64, 1.2),
+        Ratio("operations of network forward and backward over matrix product", 64, 0.75),
         Ratio("plies of core over pgx othello", 0, 5.0),
         Ratio("plies of env, BTRH over pgx othello, planes", 0, 2.0),
-        Ratio("simulations of search, no network over mctx, public actions", 0, 10.0),
+        Ratio(f"simulations of {search.UNIFORM} over {search.PUBLIC}", 0, 10.0),
+        Ratio(f"simulations of {search.NETWORK} over {search.PUBLIC_NETWORK}", 0, 8.0),
     ]
 
 
@@ -470,6 +547,7 @@ def test_everything_at_tiny_size(tmp_path):
     record = json.loads((tmp_path / "bench.json").read_text())
     names = {x["name"] for x in record["rows"]}
     assert {selfplay.SELFPLAY, selfplay.FORWARD, learn.LEARNER, search.PUBLIC} <= names
-    assert len(record["ratios"]) == 3
+    assert len(record["ratios"]) == 6
+    assert set(record["compiled"]) == {"env.step", "env.step_auto_reset"}
     found = record["memory"]
     assert found["measured"] == pytest.approx(found["formula"], rel=0.2)

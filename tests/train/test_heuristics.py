@@ -67,6 +67,8 @@ WON = """
 """
 LEFT_AND_WALL_UP = 3 * 4 + 0
 
+legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=4)))
+
 
 def score_of(state, player, config) -> float:
     return float(heuristics.score(state, jnp.int32(player), config, grid=3))
@@ -277,7 +279,7 @@ def act(player, states, seed=0) -> list[int]:
 def test_players_are_legal_and_rest_on_finished_boards(player, rules):
     states = [s for played in random_games(rules, 4, games=8) for s in play(rules, played).states]
     states = stack([*states[: BATCH - 1], states[-1]])
-    legal = jax.vmap(lambda state: actions.legal_slots(state, grid=4))(states)
+    legal = legal_slots(states)
     slots = act(player, states)
     assert all(np.asarray(legal)[range(BATCH), slots])
     over = np.asarray(states.position.terminated)
@@ -359,8 +361,8 @@ def test_two_plies_look_into_any_of_equal_plies():
 def test_evaluator_judges_like_a_network(rules):
     (played, *_) = random_games(rules, 6, games=1)
     states = stack(play(rules, played).states)
-    found = heuristics.make_heuristic_evaluator(WJX, grid=4)((), states)
-    legal = jax.vmap(lambda state: actions.legal_slots(state, grid=4))(states)
+    found = jax.jit(heuristics.make_heuristic_evaluator(WJX, grid=4))((), states)
+    legal = legal_slots(states)
     np.testing.assert_array_equal(np.asarray(found.logits) == MASKED, ~np.asarray(legal))
     assert found.value.shape == (len(played) + 1, rules.players)
     assert (np.abs(found.value) <= 1).all()
@@ -369,7 +371,8 @@ def test_evaluator_judges_like_a_network(rules):
 
 
 def test_evaluator_sees_a_win():
-    found = heuristics.make_heuristic_evaluator(WJX, grid=3)((), stack([diagram.parse(WON)]))
+    evaluate = jax.jit(heuristics.make_heuristic_evaluator(WJX, grid=3))
+    found = evaluate((), stack([diagram.parse(WON)]))
     assert found.value[0, 0] > 0.99
     assert found.logits[0].argmax() == LEFT_AND_WALL_UP
 

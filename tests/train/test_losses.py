@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.train import tiny
+from train import losses as losses_lib
 from train import replay
 from train.bench.search import random_search
-from train.losses import LossWeights, cross_entropy, lesson_of, losses
+from train.losses import LossWeights, cross_entropy, lesson_of
 from train.network import MASKED, Output
 from train.selfplay import first_boards, make_selfplay
 from wallgo_jax.game import actions, symmetry
@@ -20,6 +21,9 @@ SETUPS = {
     3: Rules(size=3, players=3, stones=1, order=(0, 1, 2)),
 }
 lessons = jax.jit(lesson_of, static_argnames="grid")
+losses = jax.jit(losses_lib.losses, static_argnums=2)
+legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=GRID)))
+are_in_setup = jax.jit(jax.vmap(lambda state: actions.in_setup(*state)))
 
 
 @pytest.fixture(scope="module", params=SETUPS, ids=lambda players: f"{players} players")
@@ -28,11 +32,17 @@ def drawn(request) -> replay.Sample:
     rules = SETUPS[request.param]
     boards = 8
     variant = tiny.variants(rules, boards, grid=GRID)
-    play = jax.jit(make_selfplay(random_search(grid=GRID), grid=GRID, plies=40))
-    _, plies, _ = play((), variant, first_boards(variant), jax.random.key(1))
-    ring = replay.append(replay.make_ring(40, plies), plies)
-    assert int(ring.ready) > 10
-    sample = replay.draw(ring, variant, jax.random.key(2), size=SAMPLES, has_reply=True)
+    selfplay = make_selfplay(random_search(grid=GRID), grid=GRID, plies=40)
+
+    @jax.jit
+    def play(variant):
+        _, plies, _ = selfplay((), variant, first_boards(variant), jax.random.key(1))
+        ring = replay.append(replay.make_ring(40, plies), plies)
+        key = jax.random.key(2)
+        return ring.ready, replay.draw(ring, variant, key, size=SAMPLES, has_reply=True)
+
+    ready, sample = play(variant)
+    assert int(ready) > 10
     weight = jnp.arange(SAMPLES) % 4 / 2  # in place of the ones of self-play
     assert (sample.policy_weight == 1).all()
     reply = sample.reply._replace(policy_weight=weight[::-1])
@@ -48,10 +58,12 @@ def numpy_losses(output: Output, lesson) -> dict[str, float]:
 
     players = lesson.outcome.shape[1]
     counts = np.zeros(players + 1)
+    following = lesson.states._replace(position=lesson.reply.position)
+    legals = np.asarray(legal_slots(lesson.states))
+    setup, setup_after = np.asarray(are_in_setup(lesson.states)), np.asarray(are_in_setup(following))
     for n in range(SAMPLES):
-        state = jax.tree.map(lambda x, n=n: x[n], lesson.states)
-        legal = np.asarray(actions.legal_slots(state, grid=GRID))
-        slots = _slots(output.policy[n], state)
+        legal = legals[n]
+        slots = _slots(output.policy[n], _own_stones(lesson.states, n), in_setup=setup[n])
         weight = lesson.policy_weight[n]
         note("policy", _nats(slots[legal], lesson.policy[n][legal]), weight)
         is_best = np.where(legal, slots, -np.inf).argmax() == lesson.policy[n].argmax()
@@ -71,13 +83,9 @@ def numpy_losses(output: Output, lesson) -> dict[str, float]:
             note("error", (chances @ signs - signs[owner]) ** 2)
             counts[owner] += 1
         if lesson.reply.exists[n]:
-            after = state._replace(
-                position=jax.tree.map(lambda x, n=n: x[n], lesson.reply.position)
-            )
-            slots = _slots(output.reply[n], after)
-            in_setup = bool(actions.in_setup(*after))
-            stones = after.position.stones.shape[1]
-            last = GRID**2 if in_setup else 52 * stones
+            own = _own_stones(following, n)
+            slots = _slots(output.reply[n], own, in_setup=setup_after[n])
+            last = GRID**2 if setup_after[n] else 52 * len(own)
             nats = _nats(slots[:last], lesson.reply.policy[n][:last])
             note("reply", nats, lesson.reply.policy_weight[n])
     frequency = counts / counts.sum()
@@ -94,13 +102,17 @@ def _nats(logits, target) -> float:
     return -(target * (logits - np.log(np.exp(logits).sum()))).sum()
 
 
-def _slots(planes, state) -> np.ndarray:
+def _own_stones(states, n: int) -> np.ndarray:
+    """The mover's stones on the board at place n."""
+    return states.position.stones[n, states.position.player[n]]
+
+
+def _slots(planes, own, *, in_setup: bool) -> np.ndarray:
     """[A] planes read slot by slot."""
-    own = np.asarray(state.position.stones[int(state.position.player)])
     slots = actions.num_slots(len(own), grid=GRID)
     values = np.zeros(slots)
     for slot in range(slots):
-        if bool(actions.in_setup(*state)):
+        if in_setup:
             values[slot] = planes.reshape(-1, 53)[slot, 52] if slot < GRID**2 else 0
         elif slot < 52 * len(own):
             values[slot] = planes.reshape(-1, 53)[own[slot // 52], slot % 52]
@@ -168,7 +180,7 @@ def test_policies_of_weight_0_teach_nothing(drawn):
 
     def of_policies(policy, reply, weight):
         after = lesson.reply._replace(policy_weight=weight)
-        found = losses(
+        found = losses_lib.losses(
             output._replace(policy=policy, reply=reply),
             lesson._replace(policy_weight=weight, reply=after),
             LossWeights(value=0.0, ownership=0.0, margin=0.0),
@@ -220,12 +232,12 @@ def test_the_winner_owns_most(drawn):
 def test_next_plies_turn_with_their_own_phase(drawn):
     lesson = lessons(drawn, jnp.full(SAMPLES, 3), grid=GRID)
     size = drawn.variant.size
-    turned = jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID))(
-        drawn.reply.position, size
-    )
+    turned = jax.jit(
+        jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID))
+    )(drawn.reply.position, size)
     np.testing.assert_array_equal(lesson.reply.position.stones, turned.stones)
     after = lesson.states._replace(position=lesson.reply.position)
-    legal = jax.vmap(lambda s: actions.legal_slots(s, grid=GRID))(after)
+    legal = legal_slots(after)
     exists = lesson.reply.exists
     assert bool((jnp.where(legal, 0.0, lesson.reply.policy)[exists] == 0).all())
     assert int(exists.sum()) > SAMPLES // 2

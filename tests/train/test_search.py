@@ -240,20 +240,24 @@ def tree():
     states = jax.tree.map(
         lambda *x: jnp.stack(x), _duel(mover=RED), _duel(mover=BLUE), initial_state(DUEL)
     )
-    root = judge((), states)
-    output = mctx.gumbel_muzero_policy(
-        params=((), states.variant, states.position.player),
-        rng_key=jax.random.key(5),
-        root=mctx.RootFnOutput(
-            prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
-            value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
-            embedding=states.position,  # pyright: ignore[reportCallIssue]
-        ),
-        recurrent_fn=make_recurrent_fn(judge, grid=GRID),
-        num_simulations=200,
-        invalid_actions=root.logits == MASKED,
-    )
-    return states.variant, output.search_tree
+
+    @jax.jit
+    def search(states: State):
+        root = judge((), states)
+        return mctx.gumbel_muzero_policy(
+            params=((), states.variant, states.position.player),
+            rng_key=jax.random.key(5),
+            root=mctx.RootFnOutput(
+                prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
+                value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
+                embedding=states.position,  # pyright: ignore[reportCallIssue]
+            ),
+            recurrent_fn=make_recurrent_fn(judge, grid=GRID),
+            num_simulations=200,
+            invalid_actions=root.logits == MASKED,
+        ).search_tree
+
+    return states.variant, search(states)
 
 
 # Three players, one stone each.
@@ -332,9 +336,8 @@ def test_search_among_three_is_paranoid():
 
 def test_tree_visits_legal_slots_only(tree):
     variant, found = tree
-    legal = jax.vmap(
-        jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=GRID), in_axes=(None, 0))
-    )(variant, found.embeddings)
+    of_nodes = jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=GRID), (None, 0))
+    legal = jax.jit(jax.vmap(of_nodes))(variant, found.embeddings)
     visits = np.asarray(found.children_visits)
     assert (visits[~np.asarray(legal)] == 0).all()
     assert (visits[np.asarray(legal)] > 0).sum() > 100
@@ -388,7 +391,7 @@ def test_search_is_traced_once():
     traced = jax.jit(chex.assert_max_traces(search, n=1))
     for seed in range(3):
         found = traced((), _batch(initial_state(rules), 2), jax.random.key(seed))
-    assert found.policy.shape == (2, 208)
+        assert found.policy.shape == (2, 208)
 
 
 def _taste_judge(strength: float):
@@ -414,25 +417,31 @@ def test_puct_is_muzeros_search():
     judge, states, key = _taste_judge(1.0), _batch(_early_duel(), 2), jax.random.key(4)
     config = SearchConfig(simulations=60, kind="puct", c_init=2.0, c_base=100.0)
     found = jax.jit(make_search(judge, config, grid=GRID, explores=False))((), states, key)
-    root = judge((), states)
-    expected = mctx.muzero_policy(
-        params=((), states.variant, states.position.player),
-        rng_key=key,
-        root=mctx.RootFnOutput(
-            prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
-            value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
-            embedding=states.position,  # pyright: ignore[reportCallIssue]
-        ),
-        recurrent_fn=make_recurrent_fn(judge, grid=GRID),
-        num_simulations=60,
-        invalid_actions=root.logits == MASKED,
-        dirichlet_fraction=0.0,
-        pb_c_init=2.0,
-        pb_c_base=100.0,
-    )
+
+    @jax.jit
+    def by_mctx(states: State, key: jax.Array):
+        root = judge((), states)
+        found = mctx.muzero_policy(
+            params=((), states.variant, states.position.player),
+            rng_key=key,
+            root=mctx.RootFnOutput(
+                prior_logits=root.logits,  # pyright: ignore[reportCallIssue]
+                value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
+                embedding=states.position,  # pyright: ignore[reportCallIssue]
+            ),
+            recurrent_fn=make_recurrent_fn(judge, grid=GRID),
+            num_simulations=60,
+            invalid_actions=root.logits == MASKED,
+            dirichlet_fraction=0.0,
+            pb_c_init=2.0,
+            pb_c_base=100.0,
+        )
+        return root, found, found.search_tree.summary().value
+
+    root, expected, value = by_mctx(states, key)
     np.testing.assert_array_equal(found.policy, expected.action_weights)
     np.testing.assert_array_equal(found.slot, found.policy.argmax(axis=1))
-    np.testing.assert_allclose(found.value, expected.search_tree.summary().value, atol=1e-6)
+    np.testing.assert_allclose(found.value, value, atol=1e-6)
     prior = np.asarray(jax.nn.softmax(root.logits), np.float64)
     policy = np.asarray(found.policy, np.float64)
     nats = np.where(policy > 0, policy * np.log(np.maximum(policy, 1e-30) / (prior + 1e-300)), 0)

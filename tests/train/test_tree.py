@@ -246,7 +246,7 @@ def _play(slot: jax.Array, position: jax.Array) -> Step:
     )
 
 
-def _least_visited(keys: jax.Array, node: Node) -> jax.Array:
+def _least_visited(keys: jax.Array | None, node: Node) -> jax.Array:
     return node.slot_visits.argmin(axis=1).astype(jnp.int32)
 
 
@@ -279,7 +279,7 @@ def test_boards_do_not_see_one_another():
     """Boards of different depth in one batch grow as each does alone."""
     starts = jnp.array([1, 7, 100])
 
-    def least_by_taste(keys: jax.Array, node: Node) -> jax.Array:
+    def least_by_taste(keys: jax.Array | None, node: Node) -> jax.Array:
         taste = jnp.where(node.raw_value[:, None] > 0.5, jnp.array([[0, 9]]), jnp.array([[9, 0]]))
         return (node.slot_visits + taste).argmin(axis=1).astype(jnp.int32)
 

@@ -7,6 +7,7 @@ games      WallGo as a game to be played at random
 rivals     games of pgx, likewise
 public     a search that mctx does over the public actions
 search     simulations a second, without and with a network
+peak       operations a second, beside a matrix product's
 memory     what a search tree takes
 selfplay   the trainer's self-play, and its network alone
 learn      the trainer's learner, and its network alone

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from train.bench.play import Game, choose, count_set
+from train.bench.program import ProgramStats, compile_program
 from wallgo_jax import env as env_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
@@ -47,6 +48,17 @@ def env_game(rules: Rules, *, planes: str) -> Game:
     """The env by its public actions; mask and planes are read at every ply."""
     env = env_lib.make(rules, planes=planes)
     return with_public_face(f"{ENV}, {planes}", env.init, env.step, reads_observation=True)
+
+
+def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[tuple[str, ProgramStats]]:
+    """What compiling the env's steps says, for so many boards on one device, each by its name."""
+    env = env_lib.make(rules, planes=planes)
+    states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
+    actions = jax.ShapeDtypeStruct((boards,), jnp.int32)
+    return [
+        (f"{ENV}.{step.__name__}", compile_program(jax.vmap(step), (states, actions)).stats)
+        for step in (env.step, env.step_auto_reset)
+    ]
 
 
 def with_public_face(name: str, init: Any, step: Any, *, reads_observation: bool) -> Game:

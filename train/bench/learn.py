@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train import roster
+from train.bench.peak import OPERATIONS, step_operations
 from train.bench.play import count_set
 from train.bench.program import compile_program, timed
 from train.bench.search import random_search
@@ -129,7 +130,7 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
     planes = jax.device_put(random_planes(jax.random.key(1), batch, size, len(channels)), by_board)
     jitted = jax.jit(steps, donate_argnums=0, out_shardings=everywhere)
     compiled = compile_program(jitted, (variables, planes))
-    held = [variables]
+    held, operations = [variables], step_operations(config)
 
     def run(length: int) -> dict[str, float]:
         value = jnp.float32(0)
@@ -138,6 +139,11 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
         checksum = int(np.asarray(fetch(value)).view(np.uint32))
         fetch(count_set(jax.tree.leaves(held[0].params)[0]))
         done = length * STEPS
-        return {"steps": done, "positions": done * batch, CHECKSUM: checksum}
+        return {
+            "steps": done,
+            "positions": done * batch,
+            OPERATIONS: done * batch * operations,
+            CHECKSUM: checksum,
+        }
 
     return Bench(BACKWARD, batch, run, compiled.stats)

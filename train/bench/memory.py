@@ -1,8 +1,8 @@
 """What a search tree takes, by formula and by the compiled program's own memory analysis.
 
 A node of `train.tree` keeps a prior of four bytes and the number of a child for each slot, seven
-words, and its position. A node of mctx keeps six words for each action, five words, and its
-position. n simulations make n + 1 nodes.
+words, and its position; two words for each slot of the root stand beside the nodes. A node of mctx
+keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
 """
 
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state, make_variant, sizes_of
 
 WORD, WORDS_BY_NODE = 4, 7
+WORDS_BY_ROOT_SLOT = 2
 MCTX_WORDS_BY_ACTION, MCTX_WORDS_BY_NODE = 6, 5
 BOARDS, SIMULATIONS, LIMIT = 4096, 64, 2 * 10**9
 """What is to fit in how many bytes."""
@@ -45,6 +46,11 @@ def node_bytes(rules: Rules, simulations: int) -> int:
     child = np.min_scalar_type(simulations).itemsize
     by_slot = (WORD + child) * sizes_of(rules).num_slots
     return by_slot + WORD * WORDS_BY_NODE + position_bytes(rules)
+
+
+def root_bytes(rules: Rules) -> int:
+    """Bytes that a tree over slots keeps of its root beside the nodes."""
+    return WORD * WORDS_BY_ROOT_SLOT * sizes_of(rules).num_slots
 
 
 def mctx_node_bytes(rules: Rules, actions: int) -> int:
@@ -86,6 +92,4 @@ def _peak(found: Searcher, rules: Rules, boards: int, devices: Devices) -> int:
     position = initial_state(rules).position
     key = jax.eval_shape(jax.random.key, 0)
     arguments = (found.variables, shapes(make_variant(rules)), shapes(position), key, np.int32(1))
-    peak = compile_program(program, arguments, donate=(2,)).stats.peak_bytes
-    assert peak is not None
-    return peak
+    return compile_program(program, arguments, donate=(2,)).stats.peak_bytes

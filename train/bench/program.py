@@ -2,21 +2,20 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 
 _CACHE_HIT = "/jax/compilation_cache/cache_hits"
-T = TypeVar("T")
 
 
 class ProgramStats(NamedTuple):
-    """What compiling a program says; None where it lies out of reach."""
+    """What compiling a program says."""
 
     compile_seconds: float  # tracing and lowering included
     is_cached: bool  # whether XLA's part came from the persistent cache
-    equations: int | None
-    peak_bytes: int | None  # of one device at once, by the program's own memory analysis
+    equations: int
+    peak_bytes: int  # of one device at once, by the program's own memory analysis
 
 
 class Program(NamedTuple):
@@ -40,21 +39,12 @@ def compile_program(
         traced = jitted.trace(*arguments)
         return traced, traced.lower().compile()
 
-    (traced, compiled), stats = timed(compile_it)
-    memory = compiled.memory_analysis()
-    needed = (
-        memory.argument_size_in_bytes
-        + memory.output_size_in_bytes
-        + memory.temp_size_in_bytes
-        - memory.alias_size_in_bytes
-    )
-    return Program(
-        compiled, stats._replace(equations=count_equations(traced.jaxpr), peak_bytes=needed)
-    )
+    (_, compiled), stats = timed(compile_it)
+    return Program(compiled, stats)
 
 
-def timed(compile_it: Callable[[], T]) -> tuple[T, ProgramStats]:
-    """What a function that compiles returns, and how long it took."""
+def timed(compile_it: Callable[[], tuple[Any, Any]]) -> tuple[tuple[Any, Any], ProgramStats]:
+    """What a function that traces and compiles returns, and what that says."""
     hits = _HitCount()
     jax.monitoring.register_event_listener(hits)
     try:
@@ -63,7 +53,15 @@ def timed(compile_it: Callable[[], T]) -> tuple[T, ProgramStats]:
         seconds = time.perf_counter() - began
     finally:
         jax.monitoring.unregister_event_listener(hits)
-    return made, ProgramStats(seconds, hits.count > 0, None, None)
+    traced, compiled = made
+    memory = compiled.memory_analysis()
+    needed = (
+        memory.argument_size_in_bytes
+        + memory.output_size_in_bytes
+        + memory.temp_size_in_bytes
+        - memory.alias_size_in_bytes
+    )
+    return made, ProgramStats(seconds, hits.count > 0, count_equations(traced.jaxpr), needed)
 
 
 def count_equations(jaxpr: Any) -> int:

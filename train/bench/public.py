@@ -11,9 +11,10 @@ import jax
 import jax.numpy as jnp
 
 from train.judge import Evaluator, Judgement, make_play
-from train.network import MASKED
+from train.network import MASKED, Network
 from train.search import Root, Search, SearchConfig, SearchResult, make_mctx_gumbel
 from train.tree import Step
+from wallgo_jax import observation
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State
 
@@ -51,6 +52,20 @@ def make_public_evaluator(*, grid: int, players: int) -> Evaluator:
         legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
         logits = jnp.where(legal, 0.0, MASKED)
         return Judgement(logits, jnp.zeros((legal.shape[0], players)))
+
+    return evaluate
+
+
+def make_public_network_evaluator(network: Network, *, grid: int, planes: str) -> Evaluator:
+    """Public actions by a network: the planes of its policy already lie in their order."""
+
+    def evaluate(variables: Any, states: State) -> Judgement:
+        view = jax.vmap(lambda state: observation.observe(state, grid=grid, planes=planes))(states)
+        output = network.evaluate(variables, view)
+        plays, places = output.policy[..., :-1], output.policy[..., -1]
+        logits = jnp.concatenate([x.reshape(x.shape[0], -1) for x in (plays, places)], axis=1)
+        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        return Judgement(jnp.where(legal, logits, MASKED), output.value)
 
     return evaluate
 

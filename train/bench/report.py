@@ -63,6 +63,8 @@ def bench_record(
         "repeats": request.repeats,
         "rows": [_row_record(part, row) for part, row in figures.rows],
         "ratios": [ratio._asdict() for ratio in figures.ratios],
+        "compiled": {name: stats._asdict() for name, stats in figures.compiled},
+        "notes": list(figures.notes),
         "memory": None if figures.memory is None else figures.memory._asdict(),
         "scaling": [point._asdict() for point in points],
     }
@@ -98,8 +100,8 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.batch:,}",
         rates,
         f"{stats.compile_seconds:.1f}{' (cache)' if stats.is_cached else ''}",
-        "" if stats.equations is None else f"{stats.equations:,}",
-        "" if stats.peak_bytes is None else f"{stats.peak_bytes / 1e6:,.1f}",
+        f"{stats.equations:,}",
+        f"{stats.peak_bytes / 1e6:,.1f}",
         f"{row.checksum:08x}",
     )
 
@@ -108,8 +110,12 @@ def _lines(figures: Figures) -> Iterator[str]:
     for ratio in figures.ratios:
         at = f"batch {ratio.batch:,}" if ratio.batch else "better batch of each"
         yield f"{ratio.name}, {at}: {ratio.value:.2f}"
+    for name, stats in figures.compiled:
+        cached = ", XLA's part from the cache" if stats.is_cached else ""
+        yield f"{name}: compiled in {stats.compile_seconds:.1f} s{cached}"
     if figures.memory is not None:
         yield from memory_lines(figures.memory)
+    yield from figures.notes
 
 
 def memory_lines(found: TreeMemory) -> Iterator[str]:

@@ -15,7 +15,11 @@ from train import roster
 from train.bench.games import core_game
 from train.bench.play import count_set
 from train.bench.program import compile_program
-from train.bench.public import make_public_evaluator, make_public_search
+from train.bench.public import (
+    make_public_evaluator,
+    make_public_network_evaluator,
+    make_public_search,
+)
 from train.bench.timing import CHECKSUM, Bench
 from train.config import RunConfig
 from train.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
@@ -27,7 +31,9 @@ from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
 
-UNIFORM, NETWORK, PUBLIC = "search, no network", "search, network", "mctx, public actions"
+ALONE, SEEING = "no network", "network"
+UNIFORM, NETWORK = f"search, {ALONE}", f"search, {SEEING}"
+PUBLIC, PUBLIC_NETWORK = f"mctx, public actions, {ALONE}", f"mctx, public actions, {SEEING}"
 SPREAD_PLIES = 300
 """Random plies after which boards that began together stand anywhere in their games."""
 
@@ -52,19 +58,25 @@ class Searcher(NamedTuple):
 
 
 def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
-    """One of UNIFORM, NETWORK and PUBLIC, in games of a config's rules."""
+    """One of UNIFORM, NETWORK, PUBLIC and PUBLIC_NETWORK, in games of a config's rules."""
     rules = config.game
     grid, players = rules.size, rules.players
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-    if kind == PUBLIC:
+    network, variables = roster.network_for(config.network, players), ()
+    if kind in (NETWORK, PUBLIC_NETWORK):
+        variables = network.init(jax.random.key(0))
+    if kind in (PUBLIC, PUBLIC_NETWORK):
         options = SearchConfig(simulations=simulations, considered=options.considered)
-        evaluate = make_public_evaluator(grid=grid, players=players)
-        return Searcher(kind, make_public_search(evaluate, options, grid=grid), ())
+        evaluate = (
+            make_public_evaluator(grid=grid, players=players)
+            if kind == PUBLIC
+            else make_public_network_evaluator(network, grid=grid, planes=config.network.planes)
+        )
+        return Searcher(kind, make_public_search(evaluate, options, grid=grid), variables)
     if kind == UNIFORM:
-        evaluate, variables = make_uniform_evaluator(grid=grid, players=players), ()
+        evaluate = make_uniform_evaluator(grid=grid, players=players)
     else:
         evaluate = roster.evaluator_for(config.network, rules)
-        variables = roster.network_for(config.network, players).init(jax.random.key(0))
     return Searcher(kind, make_search(evaluate, options, grid=grid, explores=True), variables)
 
 

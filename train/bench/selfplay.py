@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train import roster
+from train.bench.peak import OPERATIONS, forward_operations
 from train.bench.play import count_set
 from train.bench.program import compile_program
 from train.bench.search import spread_boards
@@ -104,11 +105,16 @@ def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benc
     )
     program = devices.apart(forward, (EVERYWHERE, BY_BOARD, EVERYWHERE), (BY_BOARD, EVERYWHERE))
     compiled = compile_program(program, (variables, planes, np.int32(1)), donate=(1,))
-    held = [planes]
+    held, operations = [planes], forward_operations(config)
 
     def run(length: int) -> dict[str, float]:
         held[0], checksum = compiled.call(variables, held[0], np.int32(length))
-        return {"evaluations": boards * length, CHECKSUM: int(fetch(checksum))}
+        looks = boards * length
+        return {
+            "evaluations": looks,
+            OPERATIONS: looks * operations,
+            CHECKSUM: int(fetch(checksum)),
+        }
 
     return Bench(FORWARD, boards, run, compiled.stats)
 

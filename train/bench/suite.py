@@ -7,16 +7,19 @@ from typing import NamedTuple
 
 import jax
 
-from train.bench import games, learn, memory, play, rivals, search, selfplay, timing
+from train.bench import games, learn, memory, peak, play, rivals, search, selfplay, timing
 from train.bench.memory import TreeMemory
+from train.bench.program import ProgramStats
 from train.bench.timing import Bench, Row
 from train.config import RunConfig
 from train.devices import Devices, all_devices
 from train.errors import UsageError
+from wallgo_jax.board.geometry import PLAYS_PER_STONE
 
 PARTS = ("env", "search", "selfplay", "learn")
 PGX, MCTX_PUBLIC = "pgx", "mctx-public"
 AGAINST = (PGX, MCTX_PUBLIC)
+ENV_PLANES = "BTRH"
 MOST_TREE_BYTES = 8 * 10**9
 """Of a search over public actions, beyond which it is left out."""
 
@@ -83,6 +86,8 @@ class Figures(NamedTuple):
     rows: tuple[tuple[str, Row], ...]  # each with its part
     ratios: tuple[Ratio, ...]
     memory: TreeMemory | None
+    compiled: tuple[tuple[str, ProgramStats], ...] = ()  # by name, what is compiled but not run
+    notes: tuple[str, ...] = ()  # what was left out
 
 
 def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text: None) -> Figures:
@@ -101,12 +106,24 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
             on_progress(f"{part}, batch {batch}: measuring")
             found = timing.take_turns(benches, seconds=request.seconds, repeats=request.repeats)
             rows.extend((part, row) for row in found)
-    tree = None
+    tree, compiled, notes = None, [], []
+    if "env" in request.parts:
+        on_progress("the env's steps: compiling")
+        compiled = games.compiled_steps(
+            request.config.game, max(request.batches), planes=ENV_PLANES
+        )
     if "search" in request.parts:
+        notes = [_left_out(request, x) for x in request.batches if not _fits_public(request, x)]
         boards, simulations = request.fit
         on_progress(f"memory of {boards} boards and {simulations} simulations: compiling")
         tree = memory.tree_memory(request.config, boards=boards, simulations=simulations)
-    return Figures(tuple(rows), tuple(ratios([row for _, row in rows])), tree)
+    return Figures(
+        rows=tuple(rows),
+        ratios=tuple(ratios([row for _, row in rows])),
+        memory=tree,
+        compiled=tuple(compiled),
+        notes=tuple(notes),
+    )
 
 
 def devices_for(batch: int) -> Devices:
@@ -120,7 +137,7 @@ _Make = Callable[[], Bench]
 def _env(request: Request, batch: int) -> Iterator[_Make]:
     config, devices = request.config, devices_for(batch)
     played = [games.core_game(config.game, on_bits=on_bits) for on_bits in (False, True)]
-    played.append(games.env_game(config.game, planes="BTRH"))
+    played.append(games.env_game(config.game, planes=ENV_PLANES))
     if PGX in request.against:
         played.extend(rivals.rival_games())
     for game in played:
@@ -130,11 +147,8 @@ def _env(request: Request, batch: int) -> Iterator[_Make]:
 def _search(request: Request, batch: int) -> Iterator[_Make]:
     config, count = request.config, request.simulations
     kinds = [search.UNIFORM, search.NETWORK]
-    if MCTX_PUBLIC in request.against:
-        actions = config.game.size**2 * 53
-        needed = batch * (count + 1) * memory.mctx_node_bytes(config.game, actions)
-        if needed <= MOST_TREE_BYTES:
-            kinds.append(search.PUBLIC)
+    if MCTX_PUBLIC in request.against and _fits_public(request, batch):
+        kinds += [search.PUBLIC, search.PUBLIC_NETWORK]
     for kind in kinds:
         found = search.searcher(kind, config, count)
         yield lambda found=found: search.make_bench(
@@ -142,13 +156,35 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
         )
 
 
+def _public_bytes(request: Request, batch: int) -> int:
+    """Of mctx's tree over public actions."""
+    rules = request.config.game
+    actions = rules.size**2 * (PLAYS_PER_STONE + 1)
+    return batch * (request.simulations + 1) * memory.mctx_node_bytes(rules, actions)
+
+
+def _fits_public(request: Request, batch: int) -> bool:
+    return MCTX_PUBLIC not in request.against or _public_bytes(request, batch) <= MOST_TREE_BYTES
+
+
+def _left_out(request: Request, batch: int) -> str:
+    return (
+        f"left out: mctx over public actions at batch {batch:,}, whose tree takes "
+        f"{_public_bytes(request, batch) / 1e9:.1f} GB, beyond {MOST_TREE_BYTES / 1e9:g} GB"
+    )
+
+
 def _selfplay(request: Request, batch: int) -> Iterator[_Make]:
-    for make in (selfplay.make_selfplay_bench, selfplay.make_forward_bench):
+    for make in (
+        selfplay.make_selfplay_bench,
+        selfplay.make_forward_bench,
+        peak.make_product_bench,
+    ):
         yield lambda make=make: make(request.config, batch, devices_for(batch))
 
 
 def _learn(request: Request, batch: int) -> Iterator[_Make]:
-    for make in (learn.make_learner_bench, learn.make_backward_bench):
+    for make in (learn.make_learner_bench, learn.make_backward_bench, peak.make_product_bench):
         yield lambda make=make: make(request.config, batch, devices_for(batch))
 
 
@@ -161,8 +197,9 @@ _MAKERS: dict[str, Callable[[Request, int], Iterator[_Make]]] = {
 
 
 def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
-    """Time of self-play over its network's and of the learner over its own, batch by batch; then
-    speeds of WallGo over others', at the better batch of each (batch 0)."""
+    """Time of self-play over its network's and of the learner over its own, and the share of the
+    device's peak that each of these reaches, batch by batch; then speeds of WallGo over others', at
+    the better batch of each (batch 0)."""
     rate = {(row.name, row.batch): row.rates for row in rows}
     for batch in dict.fromkeys(row.batch for row in rows):
         for name, pure, unit in (
@@ -172,6 +209,11 @@ def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
             if (name, batch) in rate:
                 value = rate[pure, batch][unit] / rate[name, batch][unit]
                 yield Ratio(f"time of {name} over {pure}", batch, value)
+            if (pure, batch) in rate and (peak.PRODUCT, batch) in rate:
+                reached, most = (rate[x, batch][peak.OPERATIONS] for x in (pure, peak.PRODUCT))
+                yield Ratio(
+                    f"{peak.OPERATIONS} of {pure} over {peak.PRODUCT}", batch, reached / most
+                )
     for unit, mark in (("plies", "pgx"), ("simulations", "mctx")):
         best: dict[str, float] = {}
         for row in rows:
@@ -179,5 +221,11 @@ def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
                 best[row.name] = max(best.get(row.name, 0.0), row.rates[unit])
         for rival in (name for name in best if name.startswith(mark)):
             for own in (name for name in best if not name.startswith(mark)):
-                if own != search.NETWORK and own.startswith(games.ENV) == rival.endswith("planes"):
+                if _are_alike(own, rival):
                     yield Ratio(f"{unit} of {own} over {rival}", 0, best[own] / best[rival])
+
+
+def _are_alike(own: str, rival: str) -> bool:
+    """Whether both read planes or neither does, and both ask a network or neither does."""
+    reads = own.startswith(games.ENV) == rival.endswith("planes")
+    return reads and own.endswith(search.ALONE) == rival.endswith(search.ALONE)

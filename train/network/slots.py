@@ -12,16 +12,17 @@ MASKED = jnp.finfo(jnp.float32).min
 """Logit of an illegal slot: finite, so that a softmax with nothing legal stays finite."""
 
 
-def slot_logits(policy: jax.Array, state: State) -> jax.Array:
+def slot_logits(policy: jax.Array, state: State, legal: jax.Array | None = None) -> jax.Array:
     """float32[A] logits of one board's slots from its policy planes, MASKED where illegal.
 
     The 52 plays are gathered at the mover's stones; in setup the last plane is read cell by cell.
 
     Args:
       policy: float32[grid, grid, 53].
+      legal: bool[A], the state's legal slots, where they are known already.
     """
-    grid = policy.shape[0]
-    legal = actions.legal_slots(state, grid=grid)
+    if legal is None:
+        legal = actions.legal_slots(state, grid=policy.shape[0])
     return jnp.where(legal, _gather(policy, state), MASKED)
 
 
