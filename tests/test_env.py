@@ -307,7 +307,8 @@ def test_states_of_several_rule_sets_play_in_one_batch(conformance):
     names = ("wallzero-4stone", "wallzero-empty", "hkoi", "playwallgo-2p")
     envs = [wallgo_jax.make(name, planes="B") for name in names]
     games = [conformance[name][3] for name in names]
-    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(env.init() for env in envs))
+    first = jax.jit(lambda: [env.init() for env in envs])()
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *first)
     ends = [len(game["actions"]) for game in games]
     actions = np.zeros((max(ends) + 1, len(games)), np.int32)
     for b, game in enumerate(games):

@@ -60,7 +60,10 @@ def numpy_losses(output: Output, lesson) -> dict[str, float]:
     counts = np.zeros(players + 1)
     following = lesson.states._replace(position=lesson.reply.position)
     legals = np.asarray(legal_slots(lesson.states))
-    setup, setup_after = np.asarray(are_in_setup(lesson.states)), np.asarray(are_in_setup(following))
+    setup, setup_after = (
+        np.asarray(are_in_setup(lesson.states)),
+        np.asarray(are_in_setup(following)),
+    )
     for n in range(SAMPLES):
         legal = legals[n]
         slots = _slots(output.policy[n], _own_stones(lesson.states, n), in_setup=setup[n])
@@ -232,9 +235,9 @@ def test_the_winner_owns_most(drawn):
 def test_next_plies_turn_with_their_own_phase(drawn):
     lesson = lessons(drawn, jnp.full(SAMPLES, 3), grid=GRID)
     size = drawn.variant.size
-    turned = jax.jit(
-        jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID))
-    )(drawn.reply.position, size)
+    turned = jax.jit(jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID)))(
+        drawn.reply.position, size
+    )
     np.testing.assert_array_equal(lesson.reply.position.stones, turned.stones)
     after = lesson.states._replace(position=lesson.reply.position)
     legal = legal_slots(after)

@@ -1,6 +1,7 @@
 """Shapes, sizes, colours and counts of the network."""
 
 import dataclasses
+import functools
 
 import chex
 import jax
@@ -40,6 +41,16 @@ def _jitted(config, channels):
     )
 
 
+observe = functools.partial(observation.observe, grid=7, planes="BTR")
+
+
+@jax.jit
+def _move(state: State, bits: jax.Array) -> tuple[jax.Array, State]:
+    """The legal slots of a 7x7 board, and the state after one of them."""
+    slot = chance.choose_bit(bits, actions.legal_words(state, grid=7))
+    return actions.legal_slots(state, grid=7), referee.play(state, slot, grid=7)[0]
+
+
 @pytest.fixture(scope="module")
 def variables(network):
     return _shaken(network.init(jax.random.key(0)))
@@ -62,7 +73,7 @@ def _planes(key: int, size: int, batch: int = 4) -> jax.Array:
 
 
 def test_one_set_of_weights_runs_on_any_size(network, variables):
-    for size in (3, 5, 7, 9):
+    for size in (3, 7, 9):
         output = network.evaluate(variables, _planes(0, size))
         assert output.policy.shape == (4, size, size, POLICY_PLANES)
         assert output.value.shape == (4, 2)
@@ -81,7 +92,7 @@ def test_a_new_network_prefers_nothing(network):
 
 
 def test_evaluation_does_not_look_at_the_other_boards(network, variables):
-    planes = _planes(4, 5, batch=6)
+    planes = _planes(4, 7)
     together = network.evaluate(variables, planes)
     alone = network.evaluate(variables, planes[2:3])
     chex.assert_trees_all_close(jax.tree.map(lambda x: x[2:3], together), alone, atol=1e-5)
@@ -167,7 +178,7 @@ def test_offsets_that_no_board_has_read_stay_zero():
         said, _ = network.evaluate_batch(weights._replace(params=params), _planes(1, 5))
         return jnp.square(said.policy).sum() + said.value[:, 0].sum()
 
-    gradient = jax.grad(total)(weights.params)["blocks"][0]["offset_bias"]
+    gradient = jax.jit(jax.grad(total))(weights.params)["blocks"][0]["offset_bias"]
     span = gradient.shape[-1]
     read = np.zeros((span, span), bool)
     read[span // 2 - 4 : span // 2 + 5, span // 2 - 4 : span // 2 + 5] = True
@@ -178,16 +189,17 @@ def test_offsets_that_no_board_has_read_stay_zero():
 def test_policy_has_no_mass_on_illegal_slots(network, variables):
     rules = PRESETS["wallzero-4stone"]
     state = initial_state(rules)
+
+    @jax.jit
+    def chances_in(state):
+        policy = network.evaluate(variables, observe(state)[None]).policy[0]
+        return jax.nn.softmax(slot_logits(policy, state))
+
     for ply in range(6):
-        planes = observation.observe(state, grid=7, planes="BTR")[None]
-        logits = slot_logits(network.evaluate(variables, planes).policy[0], state)
-        chances = np.asarray(jax.nn.softmax(logits))
-        legal = np.asarray(actions.legal_slots(state, grid=7))
-        assert (chances[~legal] == 0).all()
+        chances = np.asarray(chances_in(state))
+        legal, state = _move(state, jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32))
+        assert (chances[~np.asarray(legal)] == 0).all()
         assert chances.sum() == pytest.approx(1.0, abs=1e-5)
-        bits = jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32)
-        slot = chance.choose_bit(bits, actions.legal_words(state, grid=7))
-        state, _ = referee.play(state, slot, grid=7)
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -286,7 +298,7 @@ def test_slots_are_gathered_at_the_stones():
     logits_of = jax.jit(slot_logits)
     for ply in range(8):
         policy = jax.random.normal(jax.random.key(ply), (7, 7, POLICY_PLANES))
-        legal = np.asarray(actions.legal_slots(state, grid=7))
+        legal, after = _move(state, jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32))
         logits = np.asarray(logits_of(policy, state))
         expected = np.full(208, MASKED, np.float32)
         for slot in np.flatnonzero(legal):
@@ -296,10 +308,7 @@ def test_slots_are_gathered_at_the_stones():
                 cell = int(state.position.stones[int(state.position.player), slot // 52])
                 expected[slot] = policy[cell // 7, cell % 7, slot % 52]
         np.testing.assert_array_equal(logits, expected)
-        bits = jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32)
-        state, _ = referee.play(
-            state, chance.choose_bit(bits, actions.legal_words(state, grid=7)), grid=7
-        )
+        state = after
 
 
 def test_bfloat16_keeps_float32_parameters_and_agrees():
@@ -309,9 +318,10 @@ def test_bfloat16_keeps_float32_parameters_and_agrees():
     weights = _shaken(exact.init(jax.random.key(3)))
     assert {leaf.dtype for leaf in jax.tree.leaves(short.shapes)} == {jnp.dtype("float32")}
     states = _random_states(64)
-    planes = jax.vmap(lambda s: observation.observe(s, grid=7, planes="BTR"))(states)
+    planes = jax.jit(jax.vmap(observe))(states)
     a, b = (net.evaluate(weights, planes) for net in (exact, short))
-    first, second = (jax.nn.softmax(jax.vmap(slot_logits)(said.policy, states)) for said in (a, b))
+    logits_of = jax.jit(jax.vmap(slot_logits))
+    first, second = (jax.nn.softmax(logits_of(said.policy, states)) for said in (a, b))
     assert {x.dtype for x in jax.tree.leaves(b)} == {jnp.dtype("float32")}
     np.testing.assert_allclose(first, second, atol=0.02)
     np.testing.assert_allclose(a.value, b.value, atol=0.05)
@@ -325,14 +335,9 @@ def _random_states(count: int) -> State:
     states = jax.tree.map(
         lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), initial_state(rules)
     )
-
-    @jax.vmap
-    def ply(state, bits):
-        slot = chance.choose_bit(bits, actions.legal_words(state, grid=7))
-        return referee.play(state, slot, grid=7)[0]
-
+    move = jax.jit(jax.vmap(_move))
     for key in jax.random.split(jax.random.key(7), 12):
-        states = jax.jit(ply)(states, jax.random.bits(key, (count,), jnp.uint32))
+        _, states = move(states, jax.random.bits(key, (count,), jnp.uint32))
     return states
 
 
