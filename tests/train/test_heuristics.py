@@ -293,9 +293,13 @@ def test_first_stone_goes_to_the_middle_and_any_of_it(player):
     assert set(slots) == {5, 6, 9, 10}
 
 
-@pytest.mark.parametrize("make", [heuristics.make_heuristic_player, heuristics.make_two_ply_player])
-def test_win_is_taken_at_once(make):
-    player = make("player", WJX, grid=3)
+# On 3x3; the second looks into every ply.
+SHALLOW = heuristics.make_heuristic_player("one", WJX, grid=3)
+DEEP = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=52), grid=3)
+
+
+@pytest.mark.parametrize("player", [SHALLOW, DEEP], ids=["one ply", "two plies"])
+def test_win_is_taken_at_once(player):
     assert set(act(player, stack([diagram.parse(WON)] * BATCH))) == {LEFT_AND_WALL_UP}
 
 
@@ -327,8 +331,6 @@ def safe(game: Game) -> set[int]:
 
 
 def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
-    one = heuristics.make_heuristic_player("one", WJX, grid=3)
-    two = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=52), grid=3)
     to_public = jax.jit(jax.vmap(lambda s, slot: actions.action_of_slot(s, slot, grid=3)))
     dangers = blunders = 0
     for played in random_games(TINY, 5, games=12):
@@ -339,7 +341,7 @@ def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
         states = stack([play(TINY, played[:-3]).states[-1]] * BATCH)
         shallow, deep = (
             set(np.asarray(to_public(states, jnp.asarray(act(p, states)))).tolist())
-            for p in (one, two)
+            for p in (SHALLOW, DEEP)
         )
         assert deep <= wanted
         dangers += 1

@@ -64,7 +64,7 @@ def other_run(tmp_path_factory) -> Path:
 def test_every_name_form_plays_legally(run):
     states = batch()
     legal = np.asarray(jax.jit(jax.vmap(lambda s: actions.legal_slots(s, grid=3)))(states))
-    heuristic = ("ethen", "wjx", "two-ply:wjx", "heuristic-search:ethen@2")
+    heuristic = ("wjx", "two-ply:wjx", "heuristic-search:ethen@2")
     for name in ("random", "greedy", *heuristic, f"net:{run}", f"search:{run}@2"):
         player = make_player(name, RULES)
         assert player.name == name
