@@ -4,7 +4,6 @@ matrix product in the same precision.
 A multiply-add counts as two operations. Those of convolutions count cells beyond the border too.
 """
 
-
 import jax
 import numpy as np
 

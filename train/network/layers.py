@@ -16,6 +16,7 @@ import numpy as np
 from flax import nnx
 
 from train.network.config import NetworkConfig
+from train.network.convolutions import convolve
 from train.network.slots import MASKED
 from wallgo_jax.board.geometry import MAX_GRID
 
@@ -44,17 +45,6 @@ class Norm(nnx.Module):
         return self.norm(x)
 
 
-def convolve_evenly(planes: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax.Array:
-    """`jax.lax.conv_general_dilated` with a plane of zeros more where their number is odd.
-
-    On CPU XLA convolves 13 planes in 1.7 times the time of 14; elsewhere nothing is added.
-    """
-    if planes.shape[-1] % 2 and jax.default_backend() == "cpu":
-        planes = jnp.pad(planes, ((0, 0),) * (planes.ndim - 1) + ((0, 1),))
-        kernel = jnp.pad(kernel, ((0, 0), (0, 0), (0, 1), (0, 0)))
-    return jax.lax.conv_general_dilated(planes, kernel, *args, **options)
-
-
 class Stem(nnx.Module):
     """Planes to features: conv, norm, ReLU."""
 
@@ -66,7 +56,7 @@ class Stem(nnx.Module):
             (3, 3),
             use_bias=bias,
             dtype=dtype,
-            conv_general_dilated=convolve_evenly,
+            conv_general_dilated=convolve,
             rngs=rngs,
         )
         self.norm = Norm(config, dtype=dtype, rngs=rngs)
@@ -85,6 +75,7 @@ class ResidualBlock(nnx.Module):
     def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
         width, plain = config.width, config.norm == "none"
         options = {"use_bias": plain, "dtype": dtype, "rngs": rngs}
+        options["conv_general_dilated"] = convolve
         self.conv1 = nnx.Conv(width, width, (3, 3), **options)
         self.norm1 = Norm(config, dtype=dtype, rngs=rngs)
         self.conv2 = nnx.Conv(width, width, (3, 3), **options)

@@ -1,0 +1,86 @@
+"""Convolutions by tiles against XLA's own."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from train.network import convolutions
+from train.network.convolutions import MIN_BOARDS, MIN_WIDTH, MIN_WIDTH_LEARNED, convolve
+
+LAYOUT = ("NHWC", "HWIO", "NHWC")
+
+
+def given(boards: int, height: int, width: int, planes: int, deep: int):
+    of_x, of_kernel = jax.random.split(jax.random.key(height * width))
+    x = jax.random.normal(of_x, (boards, height, width, planes))
+    return x, jax.random.normal(of_kernel, (3, 3, planes, deep))
+
+
+def plainly(x, kernel):
+    return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
+
+
+def ours(x, kernel):
+    return convolve(x, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
+
+
+def primitives(function, *arguments) -> str:
+    return str(jax.make_jaxpr(function)(*arguments))
+
+
+def assert_near(found, expected):
+    np.testing.assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_tiles_convolve_as_xla_does(size):
+    x, kernel = given(2, size, 7, 3, 5)
+    assert_near(convolutions.by_tiles(x, kernel), plainly(x, kernel))
+
+
+@pytest.mark.parametrize(
+    ("length", "cells"), [(3, [3]), (5, [3, 2]), (7, [4, 3]), (8, [4, 4]), (9, [3, 3, 3])]
+)
+def test_tiles_are_even(length, cells):
+    assert [len(tile.write) for tile in convolutions.tiles(length)] == cells
+
+
+@pytest.mark.parametrize(
+    ("planes", "deep"), [(13, 32), (MIN_WIDTH_LEARNED, MIN_WIDTH_LEARNED), (MIN_WIDTH, MIN_WIDTH)]
+)
+@pytest.mark.parametrize("boards", [2, MIN_BOARDS])
+def test_values_and_gradients_are_xlas(boards, planes, deep):
+    arguments = given(boards, 5, 5, planes, deep)
+
+    def made(function):
+        def loss(x, kernel):
+            return jnp.square(function(x, kernel)).mean()
+
+        return jax.jit(function)(*arguments), *jax.jit(jax.grad(loss, (0, 1)))(*arguments)
+
+    for found, expected in zip(made(ours), made(plainly), strict=True):
+        assert_near(found, expected)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="of a CPU")
+def test_each_way_is_taken_where_it_is_faster():
+    """Forward by tiles when wide, backward when less wide; few boards and bfloat16 never."""
+
+    def loss(x, kernel):
+        return ours(x, kernel).sum()
+
+    narrow = given(MIN_BOARDS, 5, 5, MIN_WIDTH_LEARNED, MIN_WIDTH_LEARNED)
+    wide = given(MIN_BOARDS, 5, 5, MIN_WIDTH, MIN_WIDTH)
+    conv = "conv_general_dilated"
+    assert conv in primitives(jax.jit(ours), *narrow)
+    assert conv not in primitives(jax.grad(loss, (0, 1)), *narrow)
+    assert conv not in primitives(ours, *wide)
+    assert conv in primitives(ours, *(jnp.bfloat16(x) for x in wide))
+    assert conv in primitives(ours, wide[0][:1], wide[1])
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="of a CPU")
+def test_odd_planes_are_made_even():
+    x, kernel = given(MIN_BOARDS, 5, 5, 13, 32)
+    assert f"f32[{MIN_BOARDS},5,5,14]" in primitives(ours, x, kernel)
