@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from train.network import convolutions
-from train.network.convolutions import MIN_BOARDS, MIN_WIDTH, MIN_WIDTH_LEARNED, convolve
+from train.network.convolutions import MIN_BOARDS, MIN_WIDTH, convolve
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
@@ -46,9 +46,7 @@ def test_tiles_are_even(length, cells):
     assert [len(tile.write) for tile in convolutions.tiles(length)] == cells
 
 
-@pytest.mark.parametrize(
-    ("planes", "deep"), [(13, 32), (MIN_WIDTH_LEARNED, MIN_WIDTH_LEARNED), (MIN_WIDTH, MIN_WIDTH)]
-)
+@pytest.mark.parametrize(("planes", "deep"), [(13, 32), (MIN_WIDTH, MIN_WIDTH)])
 @pytest.mark.parametrize("boards", [2, MIN_BOARDS])
 def test_values_and_gradients_are_xlas(boards, planes, deep):
     arguments = given(boards, 5, 5, planes, deep)
@@ -64,18 +62,13 @@ def test_values_and_gradients_are_xlas(boards, planes, deep):
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="of a CPU")
-def test_each_way_is_taken_where_it_is_faster():
-    """Forward by tiles when wide, backward when less wide; few boards and bfloat16 never."""
-
-    def loss(x, kernel):
-        return ours(x, kernel).sum()
-
-    narrow = given(MIN_BOARDS, 5, 5, MIN_WIDTH_LEARNED, MIN_WIDTH_LEARNED)
+def test_tiles_are_taken_where_they_are_faster():
+    """By many wide boards in float32."""
+    narrow = given(MIN_BOARDS, 5, 5, MIN_WIDTH - 1, MIN_WIDTH)
     wide = given(MIN_BOARDS, 5, 5, MIN_WIDTH, MIN_WIDTH)
     conv = "conv_general_dilated"
-    assert conv in primitives(jax.jit(ours), *narrow)
-    assert conv not in primitives(jax.grad(loss, (0, 1)), *narrow)
     assert conv not in primitives(ours, *wide)
+    assert conv in primitives(ours, *narrow)
     assert conv in primitives(ours, *(jnp.bfloat16(x) for x in wide))
     assert conv in primitives(ours, wide[0][:1], wide[1])
 

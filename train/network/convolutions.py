@@ -23,9 +23,8 @@ POINTS = (0.0, 1.0, -1.0, 2.0, -2.0)
 """Where polynomials are read; infinity is one more."""
 MIN_BOARDS = 32
 """Fewer do not repay what is worked out of the kernel."""
-MIN_WIDTH, MIN_WIDTH_LEARNED = 48, 16
-"""Planes, in and out, from which tiles are faster: forward alone, and forward and backward, since
-XLA runs gradients of convolutions slowly."""
+MIN_WIDTH = 48
+"""Planes, in and out, from which tiles are faster."""
 
 
 class Tile(NamedTuple):
@@ -49,11 +48,8 @@ def convolve(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax
     boards, *_, planes = x.shape
     if jax.default_backend() != "cpu" or boards < MIN_BOARDS or x.dtype != jnp.float32:
         return jax.lax.conv_general_dilated(x, kernel, *args, **options)
-    width = min(planes, kernel.shape[3])
-    if width >= MIN_WIDTH:
+    if min(planes, kernel.shape[3]) >= MIN_WIDTH:
         return by_tiles(x, kernel)
-    if width >= MIN_WIDTH_LEARNED:
-        return _by_tiles_if_learned(x, kernel)
     return _directly(x, kernel)
 
 
@@ -66,22 +62,6 @@ def _directly(x: jax.Array, kernel: jax.Array) -> jax.Array:
     return jax.lax.conv_general_dilated(
         x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
-
-
-@jax.custom_vjp
-def _by_tiles_if_learned(x: jax.Array, kernel: jax.Array) -> jax.Array:
-    return _directly(x, kernel)
-
-
-def _forward(x: jax.Array, kernel: jax.Array) -> tuple[jax.Array, Any]:
-    return jax.vjp(by_tiles, x, kernel)
-
-
-def _backward(pull_back: Any, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return pull_back(gradient)
-
-
-_by_tiles_if_learned.defvjp(_forward, _backward)
 
 
 def by_tiles(x: jax.Array, kernel: jax.Array) -> jax.Array:
