@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from wallgo_jax.board.fusion import materialize
 from wallgo_jax.board.geometry import PLAYS_PER_STONE
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
@@ -43,9 +44,13 @@ def _gather(policy: jax.Array, state: State) -> jax.Array:
     """[A]: the planes read where each slot acts."""
     grid = policy.shape[0]
     flat = policy.reshape(grid * grid, POLICY_PLANES)
-    cells = actions.own_cells(state.position)
+    # Without a border they are worked out anew for each of the slots.
+    cells, in_setup = materialize(
+        (actions.own_cells(state.position), actions.in_setup(*state)),
+        never=state.position.ply < 0,
+    )
     slots = actions.num_slots(cells.shape[0], grid=grid)
     play = flat[jnp.maximum(cells, 0), :PLAYS_PER_STONE].reshape(-1)
     place = flat[:, PLAYS_PER_STONE]
     play, place = (jnp.pad(x, (0, slots - x.shape[0])) for x in (play, place))
-    return jnp.where(actions.in_setup(*state), place, play)
+    return jnp.where(in_setup, place, play)
