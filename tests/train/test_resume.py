@@ -91,14 +91,15 @@ def test_run_learns_and_is_complete(straight):
     """What the others are compared with is no empty run."""
     found = rows(straight)
     assert [row["iteration"] for row in found] == list(range(CONFIG.iterations))
-    assert found[-1]["replay_rows"] > 8  # the ring of 16 rows has wrapped
+    assert found[-1]["replay_rows"] > 0
     losses = [row["policy_loss"] for row in found if "policy_loss" in row]
     assert len(set(losses)) == len(losses) >= 4
     assert found[2]["opponent"] == "random"
     like = tiny.shared_programs(CONFIG).init()
     final = checkpoint.read_run(straight, like)
     assert int(final.learner.step) == len(losses) * CONFIG.learner.steps
-    assert int(final.ring.written) == CONFIG.iterations * CONFIG.selfplay.plies
+    rows_held = final.ring.plies.terminated.shape[0]
+    assert int(final.ring.written) == CONFIG.iterations * CONFIG.selfplay.plies > rows_held
 
 
 def test_same_run_twice_is_the_same(straight, tmp_path):

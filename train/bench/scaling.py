@@ -64,7 +64,8 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
         f"{KNEE:.0%} of the best at {knee.batch:,}",
         (knee.batch, min(speeds)),
         textcoords="offset points",
-        xytext=(6, 0),
+        xytext=(-6, 0),
+        horizontalalignment="right",
     )
     axes.set(xlabel="boards at once", ylabel="plies a second", title=title)
     axes.grid(which="major", linewidth=0.5, alpha=0.5)
