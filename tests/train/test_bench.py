@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from tests.train import tiny
-from train import describe, roster
+from train import roster
 from train.bench import (
     games,
     learn,
@@ -45,7 +45,7 @@ from train.devices import all_devices
 from train.errors import UsageError
 from train.search import make_recurrent_fn
 from train.tree import plant
-from wallgo_jax import PRESETS
+from wallgo_jax import PRESETS, observation
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, sizes_of
 
@@ -313,17 +313,16 @@ def test_public_network_says_of_an_action_what_it_says_of_its_slot():
 
 
 def test_operations_are_those_of_the_layers():
-    """A stem of 3x3 from C planes (made even) to 8, a block of two 3x3, the heads that search
-    reads; a step has them all thrice, but for the stem's, which has no planes' gradient."""
+    """By hand, 9 cells and a width of 8: convolutions of 9 taps, heads of a cell and of what is
+    pooled. The search reads neither ownership nor what is not there; a step has all thrice, but for
+    the stem's, whose planes need no gradient."""
     config = tiny.config()
-    parts = {
-        part.name: 2 * part.multiply_adds
-        for part in describe.describe(tiny.PATH, measure=False).parts
-    }
-    read = [x for name, x in parts.items() if name not in ("ownership", "margin", "reply")]
-    assert peak.forward_operations(config) == sum(read) < sum(parts.values())
-    assert parts["stem"] % (2 * 9 * 9 * 8) == 0
-    assert peak.step_operations(config) == 3 * sum(parts.values()) - parts["stem"]
+    planes = len(observation.channels("B", 2))
+    stem, block = 81 * planes * 8, 2 * 81 * 8 * 8
+    policy, value, ownership = 9 * 8 * 53 + 16 * 53, 16 * 8 + 8, 9 * 8 * 3 + 16 * 3
+    assert peak.forward_operations(config) == 2 * (stem + block + policy + value)
+    every = stem + block + policy + value + ownership
+    assert peak.step_operations(config) == 2 * (3 * every - stem)
 
 
 def test_products_are_counted(monkeypatch):
