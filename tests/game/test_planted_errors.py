@@ -57,7 +57,8 @@ def stay_allowed_without_room(original):
 
 def move_passes_own_stones(original):
     def legal_moves(cells, ground, variant, *, grid):
-        others = bitboard.difference(ground.occupied, terrain.stone_cells(cells, grid=grid))
+        own = terrain.stone_cells(jnp.atleast_1d(cells), grid=grid)
+        others = bitboard.difference(ground.occupied, own)
         loose = ground._replace(free_exits=bitboard.free_exits(ground.exits, others, grid))
         moves = original(cells, ground, variant, grid=grid)
         passing = original(cells, loose, variant, grid=grid)
@@ -87,10 +88,10 @@ def tie_rules_in_reverse(original):
 
 def separation_before_the_last_placement(original):
     def settle(variant, position, mover, *, grid):
-        position, rewards = original(variant, position, mover, grid=grid)
+        position, *rest = original(variant, position, mover, grid=grid)
         ground = terrain.survey(variant, position, grid=grid)
         apart = terrain.is_separated(ground, terrain.regions(ground, grid=grid))
-        return position._replace(terminated=position.terminated | apart), rewards
+        return position._replace(terminated=position.terminated | apart), *rest
 
     return settle
 
