@@ -17,12 +17,40 @@ from train.network.layers import Playable
 def pool(x: jax.Array, playable: Playable) -> jax.Array:
     """[B, 2F]: mean and maximum over the playable cells."""
     if playable is None:
-        mean, largest = x.mean(axis=(1, 2)), x.max(axis=(1, 2))
+        mean, largest = x.mean(axis=(1, 2)), _largest(x)
     else:
         cells = playable.sum(axis=(1, 2), dtype=jnp.float32)
         mean = (x * playable).sum(axis=(1, 2), dtype=jnp.float32) / cells
-        largest = jnp.where(playable > 0, x, -jnp.inf).max(axis=(1, 2))
+        largest = _largest(jnp.where(playable > 0, x, -jnp.inf))
     return jnp.concatenate([mean.astype(x.dtype), largest], axis=-1)
+
+
+@jax.custom_vjp
+def _largest(x: jax.Array) -> jax.Array:
+    """[B, F]: the maximum over the cells of [B, H, W, F].
+
+    Its own gradient goes to the cells that come within rounding of the maximum, in equal shares.
+    That of `jnp.max` goes to those equal to it and is NaN where there are none, which happens where
+    XLA works the features out anew for the comparison, rounded another way.
+    """
+    return x.max(axis=(1, 2))
+
+
+def _largest_forward(x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    top = _largest(x)
+    return top, (x, top)
+
+
+def _largest_backward(kept: tuple[jax.Array, jax.Array], gradient: jax.Array) -> tuple[jax.Array]:
+    x, top = kept
+    rounding = 8 * jnp.finfo(x.dtype).eps * jnp.abs(top)
+    is_top = x >= (top - rounding)[:, None, None, :]
+    number = jnp.maximum(is_top.sum(axis=(1, 2), dtype=jnp.float32), 1.0)
+    share = gradient / number.astype(gradient.dtype)
+    return (jnp.where(is_top, share[:, None, None, :], 0).astype(x.dtype),)
+
+
+_largest.defvjp(_largest_forward, _largest_backward)
 
 
 def multiply_cells(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax.Array:
