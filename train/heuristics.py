@@ -32,6 +32,7 @@ from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
 from wallgo_jax.game import actions, chance, referee, terrain
 from wallgo_jax.game.state import State
+from wallgo_jax.game.terrain import Sight
 
 UNREACHED = -1
 """Distance of a cell that a side cannot reach."""
@@ -322,8 +323,8 @@ def make_heuristic_evaluator(config: HeuristicConfig, *, grid: int) -> Evaluator
         logits = jnp.where(scores > -jnp.inf, scores / config.temperature, MASKED)
         return Judgement(logits, value * share)
 
-    def evaluate(variables: Any, states: State) -> Judgement:
-        del variables
+    def evaluate(variables: Any, states: State, sight: Sight | None = None) -> Judgement:
+        del variables, sight
         return jax.vmap(judge)(states)
 
     return evaluate

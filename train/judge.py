@@ -11,7 +11,7 @@ B boards, A slots, P players.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,9 @@ import jax.numpy as jnp
 from train.network import Network, slot_logits
 from train.tree import Step
 from wallgo_jax import observation
-from wallgo_jax.game import referee
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import Position, State, Variant
+from wallgo_jax.game.terrain import Sight
 
 SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
 """Discounts of a step, by who moves after it."""
@@ -33,21 +34,29 @@ class Judgement(NamedTuple):
     value: jax.Array  # float32[B, P], expected reward of each player, the one to move first
 
 
-Evaluator = Callable[[Any, State], Judgement]
-"""(variables, states [B]) -> Judgement."""
+class Evaluator(Protocol):
+    """Judges states [B]; what was seen of their boards need not be worked out again."""
+
+    def __call__(self, variables: Any, states: State, sight: Sight | None = None) -> Judgement: ...
 
 
 def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bool) -> Evaluator:
     """Look at states through a network."""
 
-    def evaluate(variables: Any, states: State) -> Judgement:
-        view = jax.vmap(
-            lambda state: observation.observe(
-                state, grid=grid, planes=planes, has_playable=has_playable
-            )
-        )(states)
+    def see(state: State, sight: Sight | None) -> jax.Array:
+        known = None if sight is None else observation.Known(before=None, sight=sight)
+        return observation.observe(
+            state, grid=grid, planes=planes, has_playable=has_playable, known=known
+        )
+
+    def allow(state: State, sight: Sight | None) -> jax.Array:
+        return actions.legal_slots(state, grid=grid, ground=None if sight is None else sight.ground)
+
+    def evaluate(variables: Any, states: State, sight: Sight | None = None) -> Judgement:
+        view = jax.vmap(see)(states, sight)
         output = network.evaluate(variables, view)
-        return Judgement(jax.vmap(slot_logits)(output.policy, states), output.value)
+        legal = jax.vmap(allow)(states, sight)
+        return Judgement(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
 
     return evaluate
 
@@ -61,11 +70,11 @@ def make_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
 
     def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
         variables, variant, root = game
-        states, rewards = jax.vmap(lambda state, s: referee.play(state, s, grid=grid))(
+        states, rewards, sight = jax.vmap(lambda s, slot: referee.play_and_see(s, slot, grid=grid))(
             State(variant, position), slot
         )
         after = states.position
-        judgement = evaluate(variables, states)
+        judgement = evaluate(variables, states, sight)
         share = value_of(judgement.value, after.player, root) * side_of(after.player, root)
         return Step(
             reward=referee.reward_of(rewards, root) * side_of(position.player, root),

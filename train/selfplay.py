@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from train.replay import Plies
 from train.search import Search, SearchResult
 from train.targets import Ending
+from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
 
@@ -108,16 +109,16 @@ def make_selfplay(
         def ply(position: Position, drawn: tuple[jax.Array, jax.Array]):
             ply_key, is_full = drawn
             found = look(variables, State(variant, position), ply_key, is_full)
-            after, rewards = jax.vmap(lambda state, slot: referee.play(state, slot, grid=grid))(
-                State(variant, position), found.slot
-            )
+            after, rewards, sight = jax.vmap(
+                lambda state, slot: referee.play_and_see(state, slot, grid=grid)
+            )(State(variant, position), found.slot)
             over = after.position.terminated
             made = Plies(
                 position=position,
                 slot=found.slot.astype(jnp.int16),
                 policy=found.policy.astype(POLICY_DTYPE),
                 policy_weight=jnp.broadcast_to(is_full.astype(jnp.float32), over.shape),
-                paid=_paid(after, rewards, grid=grid),
+                paid=Ending(rewards, _at_end(over, sight.owned)),
                 terminated=over,
             )
             fresh = jax.vmap(referee.restart_if_over)(after)
@@ -182,11 +183,10 @@ def _by_coin(search: Search, cheap: Search) -> _Look:
     return look
 
 
-def _paid(after: State, rewards: jax.Array, *, grid: int) -> Ending:
-    """What the plies that led to `after` [B] ended their games with."""
-    owned = jax.vmap(lambda state: referee.owned_cells(state, grid=grid))(after)
-    over = after.position.terminated[:, None, None]
-    return Ending(rewards, jnp.where(over, owned, jnp.uint32(0)))
+def _at_end(over: jax.Array, owned: tuple[Cells, ...]) -> jax.Array:
+    """uint32[B, P, W]: each player's territory where a game is over, bool[B], else none."""
+    sets = jax.vmap(referee.pack_owned)(owned)
+    return jnp.where(over[:, None, None], sets, jnp.uint32(0))
 
 
 def _entropy(policy: jax.Array) -> jax.Array:

@@ -13,12 +13,12 @@ import jax
 import jax.numpy as jnp
 
 from wallgo_jax import observation as observation_lib
-from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.fusion import materialize
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.terrain import Sight, Terrain
 
 VERSION = "1"
 """Raised whenever a game may run or look different than before; records and checkpoints hold it."""
@@ -54,7 +54,8 @@ class State:
       final_observation: bool[grid, grid, C], what the last step led to, before any auto-reset.
       _planes: uint32[W, C], the observation as sets of cells; the next one takes its past from it.
       game: the state of the rules (`wallgo_jax.game.state.State`), of which mask, planes and player
-        to move are made; to put in another, use `WallGo.state_of`, not `replace`.
+        to move are made; to put in another, use `WallGo.state_of`, not `replace`: a step believes
+        the mask.
     """
 
     current_player: jax.Array
@@ -164,10 +165,10 @@ class WallGo:
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
-        game, rewards, count, owned = self._advance(state, action)
-        known = observation_lib.Known(state._planes, owned)
-        sets = self._unless_same(state, game, self._see(game, known))
-        return self._show(game, rewards, count, game.position.terminated, sets, sets)
+        game, rewards, count, sight = self._advance(state, action)
+        sets = self._see_next(state, game, sight)
+        over = game.position.terminated
+        return self._show(game, rewards, count, over, sets, sets, ground=sight.ground)
 
     def step_auto_reset(
         self, state: State, action: jax.Array, key: jax.Array | None = None
@@ -179,12 +180,11 @@ class WallGo:
         the new game is a select of constants, its planes need no flood and no history.
         """
         del key
-        game, rewards, count, owned = self._advance(state, action)
+        game, rewards, count, sight = self._advance(state, action)
         over = game.position.terminated
         fresh = referee.restart_if_over(game)
         first = state_lib.State(game.variant, state_lib.initial_position(game.variant))
-        known = observation_lib.Known(state._planes, owned)
-        sets = self._unless_same(state, game, self._see(game, known))
+        sets = self._see_next(state, game, sight)
         shown = jnp.where(over, self._see(first, self._known_at_first(first)), sets)
         return self._show(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
 
@@ -212,22 +212,24 @@ class WallGo:
     def _known_at_first(self, game: state_lib.State) -> observation_lib.Known:
         return observation_lib.known_at_first(game, grid=self.grid, num_channels=len(self.channels))
 
-    def _unless_same(self, state: State, game: state_lib.State, sets: jax.Array) -> jax.Array:
+    def _see_next(self, state: State, game: state_lib.State, sight: Sight) -> jax.Array:
         """The planes' sets after a step: those shown before where no ply was played."""
+        sets = self._see(game, observation_lib.Known(state._planes, sight))
         return jnp.where(game.position.ply != state.game.position.ply, sets, state._planes)
 
     def _advance(
         self, state: State, action: jax.Array
-    ) -> tuple[state_lib.State, jax.Array, jax.Array, tuple[Cells, ...]]:
-        """The next game, what it pays, its plies, and each player's territory, which means
+    ) -> tuple[state_lib.State, jax.Array, jax.Array, Sight]:
+        """The next game, what it pays, its plies, and what was seen of the board, which means
         something only where a ply was played."""
         slot = actions.slot_of_action(state.game, action, grid=self.grid)
         before = state.game.position
-        game, rewards, owned = referee.step_and_own(state.game, slot, grid=self.grid)
+        is_legal = (slot != actions.NO_SLOT) & state.legal_action_mask.at[action].get(mode="clip")
+        game, rewards, sight = referee.step_and_see(state.game, slot, is_legal, grid=self.grid)
         # Mask and planes are wide: without a border the ply is worked out for each of their bits.
         position, rewards = materialize((game.position, rewards), never=before.ply < 0)
         count = state._step_count + ~before.terminated
-        return state_lib.State(game.variant, position), rewards, count, owned
+        return state_lib.State(game.variant, position), rewards, count, sight
 
     def _show(
         self,
@@ -237,8 +239,11 @@ class WallGo:
         terminated: jax.Array,
         sets: jax.Array,
         final_sets: jax.Array,
+        *,
+        ground: Terrain | None = None,
     ) -> State:
-        """A state as its users see it; `final_sets` are what the last step led to."""
+        """A state as its users see it; `final_sets` are what the last step led to. The ground need
+        not be surveyed where it is known, nor be right where the game is over."""
         show = functools.partial(observation_lib.show, grid=self.grid, never=game.position.ply < 0)
         observation = show(sets)
         final = observation if sets is final_sets else show(final_sets)
@@ -248,7 +253,7 @@ class WallGo:
             rewards=rewards,
             terminated=terminated,
             truncated=jnp.bool_(False),
-            legal_action_mask=actions.legal_actions(game, grid=self.grid),
+            legal_action_mask=actions.legal_actions(game, grid=self.grid, ground=ground),
             final_observation=final,
             _step_count=count.astype(jnp.int32),
             _planes=sets,

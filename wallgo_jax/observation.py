@@ -24,7 +24,7 @@ from wallgo_jax.game.state import (
     Position,
     State,
 )
-from wallgo_jax.game.terrain import Terrain
+from wallgo_jax.game.terrain import Sight
 
 PLANE_SETS = ("B", "BT", "BTR", "BTRH", "BV", "BTV", "BTRV", "BTRHV")
 WALLS_LEFT_STEPS = (0, 2, 5, 10)
@@ -96,8 +96,8 @@ def check_planes(planes: str) -> None:
 class Known(NamedTuple):
     """What `observe_sets` need not work out, where the caller has it."""
 
-    before: jax.Array  # uint32[W, C]: the sets of the state one ply earlier, or none
-    owned: tuple[Cells, ...]  # each player's territory
+    before: jax.Array | None  # uint32[W, C]: the sets of the state one ply earlier, or all empty
+    sight: Sight
 
 
 def known_at_first(state: State, *, grid: int, num_channels: int) -> Known:
@@ -109,15 +109,22 @@ def known_at_first(state: State, *, grid: int, num_channels: int) -> Known:
         bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in ground.stones
     )
     before = jnp.zeros((len(playable), num_channels), jnp.uint32)
-    return Known(before, terrain.owned(reached))
+    return Known(before, Sight(ground, terrain.owned(reached)))
 
 
-def observe(state: State, *, grid: int, planes: str, has_playable: bool = False) -> jax.Array:
+def observe(
+    state: State,
+    *,
+    grid: int,
+    planes: str,
+    has_playable: bool = False,
+    known: Known | None = None,
+) -> jax.Array:
     """bool[grid, grid, C]: the channels of `channels(planes, P, has_playable=...)`.
 
     Cells outside a small board are 0 in every plane. Past positions before the start are zeros.
     """
-    sets = observe_sets(state, grid=grid, planes=planes, has_playable=has_playable)
+    sets = observe_sets(state, grid=grid, planes=planes, has_playable=has_playable, known=known)
     return show(sets, grid=grid, never=state.position.ply < 0)
 
 
@@ -139,10 +146,13 @@ def observe_sets(
     variant, position = state
     players = position.stones.shape[0]
     everywhere, never = variant.playable, position.ply < 0
-    ground = terrain.survey(variant, position, grid=grid)
+    ground = terrain.survey(variant, position, grid=grid) if known is None else known.sight.ground
     # Rows of many sets are laid out entry by entry, so little should be left to do at each.
     stones = materialize(ground.stones, never=never)
-    owned = _owned(ground, known, grid=grid) if "T" in planes else None
+    owned = None
+    if "T" in planes:
+        is_known = known is not None
+        owned = known.sight.owned if is_known else terrain.owned(terrain.regions(ground, grid=grid))
     shown = _frame(state, stones, owned)
     turn = position.player == jnp.arange(players)
     parts = [shown[:, : 3 * players], _filled(turn, everywhere), shown[:, 3 * players :]]
@@ -151,17 +161,15 @@ def observe_sets(
         parts.append(_rows(materialize(reach, never=never)))
     parts = [materialize(jnp.concatenate(parts, axis=1), never=never)]
     if "H" in planes:
-        past = _history(state, grid=grid) if known is None else _next_history(known.before, players)
-        parts.append(past)
+        if known is None or known.before is None:
+            parts.append(_history(state, grid=grid))
+        else:
+            parts.append(_next_history(known.before, players))
     if "V" in planes:
         parts.append(_filled(jnp.stack(_variant_facts(state)), everywhere))
     if has_playable:
         parts.append(everywhere[:, None])
     return jnp.concatenate(parts, axis=1)
-
-
-def _owned(ground: Terrain, known: Known | None, *, grid: int) -> tuple[Cells, ...]:
-    return terrain.owned(terrain.regions(ground, grid=grid)) if known is None else known.owned
 
 
 def _rows(sets: Sequence[Cells]) -> jax.Array:
@@ -191,8 +199,7 @@ def _history(state: State, *, grid: int) -> jax.Array:
     variant, position = state
 
     def frame(position: Position) -> jax.Array:
-        ground = terrain.survey(variant, position, grid=grid)
-        owned = terrain.owned(terrain.regions(ground, grid=grid))
+        ground, owned = terrain.look(variant, position, grid=grid)
         return _frame(State(variant, position), ground.stones, owned)
 
     taken = []

@@ -17,6 +17,7 @@ from train.tree import Step
 from wallgo_jax import observation
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State
+from wallgo_jax.game.terrain import Sight
 
 
 def make_public_search(evaluate: Evaluator, config: SearchConfig, *, grid: int) -> Search:
@@ -47,8 +48,8 @@ def make_public_search(evaluate: Evaluator, config: SearchConfig, *, grid: int) 
 def make_public_evaluator(*, grid: int, players: int) -> Evaluator:
     """All legal public actions alike, nobody ahead."""
 
-    def evaluate(variables: Any, states: State) -> Judgement:
-        del variables
+    def evaluate(variables: Any, states: State, sight: Sight | None = None) -> Judgement:
+        del variables, sight
         legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
         logits = jnp.where(legal, 0.0, MASKED)
         return Judgement(logits, jnp.zeros((legal.shape[0], players)))
@@ -59,7 +60,8 @@ def make_public_evaluator(*, grid: int, players: int) -> Evaluator:
 def make_public_network_evaluator(network: Network, *, grid: int, planes: str) -> Evaluator:
     """Public actions by a network: the planes of its policy already lie in their order."""
 
-    def evaluate(variables: Any, states: State) -> Judgement:
+    def evaluate(variables: Any, states: State, sight: Sight | None = None) -> Judgement:
+        del sight
         view = jax.vmap(lambda state: observation.observe(state, grid=grid, planes=planes))(states)
         output = network.evaluate(variables, view)
         plays, places = output.policy[..., :-1], output.policy[..., -1]

@@ -30,6 +30,7 @@ from train.search import Search, SearchConfig, SearchResult, make_search
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
+from wallgo_jax.game.terrain import Sight
 
 ALONE, SEEING = "no network", "network"
 UNIFORM, NETWORK = f"search, {ALONE}", f"search, {SEEING}"
@@ -41,9 +42,12 @@ SPREAD_PLIES = 300
 def make_uniform_evaluator(*, grid: int, players: int) -> Evaluator:
     """All legal slots alike, nobody ahead: what is left is the cost of the search."""
 
-    def evaluate(variables: Any, states: State) -> Judgement:
+    def allow(state: State, sight: Sight | None) -> jax.Array:
+        return actions.legal_slots(state, grid=grid, ground=None if sight is None else sight.ground)
+
+    def evaluate(variables: Any, states: State, sight: Sight | None = None) -> Judgement:
         del variables
-        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        legal = jax.vmap(allow)(states, sight)
         return Judgement(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
 
     return evaluate

@@ -1,6 +1,7 @@
 """A border that XLA's CPU compiler does not fuse across."""
 
-from typing import TypeVar
+import collections
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,17 +23,46 @@ def materialize(values: T, *, never: jax.Array) -> T:
       never: bool[], False in every possible state, in a way that the compiler cannot see.
     """
 
-    def through_loop(tree):
-        def body(carry):
-            inner, _ = carry
-            return jax.tree.map(_changed, inner), jnp.bool_(False)
-
-        return jax.lax.while_loop(lambda carry: carry[1], body, (tree, never))[0]
-
     return jax.lax.platform_dependent(
-        values, cpu=through_loop, default=jax.lax.optimization_barrier
+        values,
+        never,
+        cpu=_through_loop,
+        default=lambda tree, never: jax.lax.optimization_barrier(tree),
     )
 
 
-def _changed(array: jax.Array) -> jax.Array:
+@jax.custom_batching.custom_vmap
+def _through_loop(tree: Any, never: jax.Array) -> Any:
+    def body(carry):
+        inner, _ = carry
+        return _changed(inner), jnp.bool_(False)
+
+    return jax.lax.while_loop(lambda carry: carry[1], body, (tree, never))[0]
+
+
+@_through_loop.def_vmap
+def _through_one_loop(
+    axis_size: int, in_batched: list[Any], tree: Any, never: jax.Array
+) -> tuple[Any, Any]:
+    """The first board stands for all: none of them ever takes the turn."""
+    del axis_size
+    is_batched, is_never_batched = in_batched
+    return _through_loop(tree, never[0] if is_never_batched else never), is_batched
+
+
+def _changed(tree: Any) -> Any:
+    """A tree in which no array is what it was: arrays alike take one another's places, for which
+    nothing needs to be compiled."""
+    leaves, structure = jax.tree.flatten(tree)
+    alike = collections.defaultdict(list)
+    for index, leaf in enumerate(leaves):
+        alike[leaf.shape, leaf.dtype].append(index)
+    changed = list(leaves)
+    for places in alike.values():
+        for place, other in zip(places, [*places[1:], places[0]], strict=True):
+            changed[place] = leaves[other] if len(places) > 1 else _inverted(leaves[place])
+    return jax.tree.unflatten(structure, changed)
+
+
+def _inverted(array: jax.Array) -> jax.Array:
     return -array if jnp.issubdtype(array.dtype, jnp.floating) else jnp.invert(array)

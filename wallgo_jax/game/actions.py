@@ -60,18 +60,21 @@ def own_cells(position: Position) -> jax.Array:
     return cells.astype(jnp.int32)
 
 
-def legal_words(state: State, *, grid: int) -> jax.Array:
+def legal_words(state: State, *, grid: int, ground: Terrain | None = None) -> jax.Array:
     """uint32[ceil(A / 32)]: the legal slots of the player to move as bits, slot `32 w + b` in bit b
     of word w. After the end it is slot 0 alone, so that a masked softmax stays finite; a player
-    with no legal turn does not get to move (see `game.referee`)."""
-    ground = terrain_lib.survey(state.variant, state.position, grid=grid)
+    with no legal turn does not get to move (see `game.referee`). A terrain that is known already
+    need not be surveyed."""
+    if ground is None:
+        ground = terrain_lib.survey(*state, grid=grid)
     return _legal_words(state, ground, grid=grid)
 
 
-def legal_slots(state: State, *, grid: int) -> jax.Array:
+def legal_slots(state: State, *, grid: int, ground: Terrain | None = None) -> jax.Array:
     """bool[A]: `legal_words` as a mask."""
     slots = num_slots(state.position.stones.shape[1], grid=grid)
-    words = materialize(legal_words(state, grid=grid), never=state.position.ply < 0)
+    words = legal_words(state, grid=grid, ground=ground)
+    words = materialize(words, never=state.position.ply < 0)
     return bitboard.bits_to_mask(words, slots)
 
 
@@ -207,19 +210,21 @@ def _choose_one(words: list[jax.Array], index: jax.Array) -> jax.Array:
     return picked
 
 
-def legal_actions(state: State, *, grid: int) -> jax.Array:
-    """bool[grid² * 53] over public actions; all true after the end (pgx's contract)."""
+def legal_actions(state: State, *, grid: int, ground: Terrain | None = None) -> jax.Array:
+    """bool[grid² * 53] over public actions; all true after the end (pgx's contract). A terrain that
+    is known already need not be surveyed."""
     never = state.position.ply < 0
-    words = materialize(_public_words(state, grid=grid), never=never)
+    if ground is None:
+        ground = terrain_lib.survey(*state, grid=grid)
+    words = materialize(_public_words(state, ground, grid=grid), never=never)
     halves = materialize(bitboard.halves(words), never=never)
     return bitboard.bits_to_mask(halves, num_actions(grid))
 
 
-def _public_words(state: State, *, grid: int) -> jax.Array:
+def _public_words(state: State, ground: Terrain, *, grid: int) -> jax.Array:
     """uint32[ceil(grid² * 53 / 32)]: `legal_actions` as one string of bits, in which the 52 plays
     of a stone start where its cell says."""
     variant, position = state
-    ground = terrain_lib.survey(variant, position, grid=grid)
     setup = in_setup(variant, position)
     empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
     first_placement = jnp.int32(grid * grid * PLAYS_PER_STONE)

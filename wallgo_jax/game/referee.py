@@ -33,7 +33,7 @@ from wallgo_jax.game.state import (
     empty_trail,
     initial_position,
 )
-from wallgo_jax.game.terrain import Terrain
+from wallgo_jax.game.terrain import Sight, Terrain
 
 
 def play(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]:
@@ -51,7 +51,7 @@ def play(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
       The next state and float32[P] rewards: zeros until the end, then +1 for a sole winner and
       -1 / (P - 1) for each other player, zeros for a draw; zeros on a finished game.
     """
-    after, rewards, _ = _play(state, slot, grid=grid)
+    after, rewards, _ = play_and_see(state, slot, grid=grid)
     return after, rewards
 
 
@@ -61,36 +61,37 @@ def step(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
     An illegal slot ends the game with the board unchanged and pays -1 to the offender and
     +1 / (P - 1) to each other player. Otherwise as `play`.
     """
-    after, rewards, _ = step_and_own(state, slot, grid=grid)
+    is_legal = actions.is_legal(state, slot, grid=grid)
+    is_legal = materialize(is_legal, never=state.position.ply < 0)
+    after, rewards, _ = step_and_see(state, slot, is_legal, grid=grid)
     return after, rewards
 
 
-def step_and_own(
-    state: State, slot: jax.Array, *, grid: int
-) -> tuple[State, jax.Array, tuple[Cells, ...]]:
-    """`step`, and for each player the cells of the regions that are all its own, which a ply works
-    out anyway. They are those of the next state where a ply was played, else undefined."""
+def step_and_see(
+    state: State, slot: jax.Array, is_legal: jax.Array, *, grid: int
+) -> tuple[State, jax.Array, Sight]:
+    """`step` with a slot that is known to be legal or not, bool[], and what a ply works out of the
+    next state anyway; where none was played, that is undefined."""
     before = state.position
-    is_legal = materialize(actions.is_legal(state, slot, grid=grid), never=before.ply < 0)
     illegal = ~is_legal & ~before.terminated
-    after, rewards, owned = _play(state, slot, grid=grid)
+    after, rewards, sight = play_and_see(state, slot, grid=grid)
     position = jax.tree.map(lambda new, old: jnp.where(illegal, old, new), after.position, before)
     position = position._replace(terminated=position.terminated | illegal)
     penalty = _shares(jnp.arange(rewards.shape[0]) == before.player, winner=False)
-    return State(state.variant, position), jnp.where(illegal, penalty, rewards), owned
+    return State(state.variant, position), jnp.where(illegal, penalty, rewards), sight
 
 
-def _play(
-    state: State, slot: jax.Array, *, grid: int
-) -> tuple[State, jax.Array, tuple[Cells, ...]]:
+def play_and_see(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array, Sight]:
+    """`play`, and what a ply works out of the next state anyway; undefined where the game was over
+    before."""
     variant, before = state
     never = before.ply < 0
     slot = materialize(slot.astype(jnp.int32), never=never)
     moved = materialize(_put_on_board(state, slot, grid=grid), never=never)
-    after, rewards, owned = _settle(variant, moved, before.player, grid=grid)
+    after, rewards, sight = _settle(variant, moved, before.player, grid=grid)
     over = before.terminated
     position = jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
-    return State(variant, position), jnp.where(over, 0.0, rewards), owned
+    return State(variant, position), jnp.where(over, 0.0, rewards), sight
 
 
 def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
@@ -141,9 +142,9 @@ def _lookup(table: np.ndarray, index: jax.Array) -> jax.Array:
 
 def _settle(
     variant: Variant, position: Position, mover: jax.Array, *, grid: int
-) -> tuple[Position, jax.Array, tuple[Cells, ...]]:
-    """After a ply: who moves next, whether the game is over, what it pays, and each player's
-    territory."""
+) -> tuple[Position, jax.Array, Sight]:
+    """After a ply: who moves next, whether the game is over, what it pays, and what was seen of the
+    board."""
     ground = terrain.survey(variant, position, grid=grid)
     reached = terrain.regions(ground, grid=grid)
     setup = actions.in_setup(variant, position)
@@ -157,7 +158,7 @@ def _settle(
     compared = tuple(bitboard.where(wants_regions, cells, bitboard.empty(grid)) for cells in sets)
     largest = terrain.largest_regions(compared, ground.exits, grid=grid)
     rewards = jnp.where(over, payoff(variant, territory, largest, mover), 0.0)
-    return position._replace(player=player, terminated=over), rewards, sets
+    return position._replace(player=player, terminated=over), rewards, Sight(ground, sets)
 
 
 def _next_player(
@@ -241,22 +242,23 @@ def reward_of(rewards: jax.Array, player: jax.Array) -> jax.Array:
 
 def territory(state: State, *, grid: int) -> jax.Array:
     """int32[P]: cells of the regions whose stones all belong to one player."""
-    ground = terrain.survey(*state, grid=grid)
-    return terrain.areas(terrain.owned(terrain.regions(ground, grid=grid)))
+    return terrain.areas(terrain.look(*state, grid=grid).owned)
 
 
 def owned_cells(state: State, *, grid: int) -> jax.Array:
     """uint32[P, W]: the cells that `territory` counts, as sets (see `board.bitboard`)."""
-    ground = terrain.survey(*state, grid=grid)
-    sets = terrain.owned(terrain.regions(ground, grid=grid))
+    return pack_owned(terrain.look(*state, grid=grid).owned)
+
+
+def pack_owned(sets: tuple[Cells, ...]) -> jax.Array:
+    """Each player's territory -> uint32[P, W]."""
     return jnp.stack([bitboard.pack(cells) for cells in sets])
 
 
 def largest_region(state: State, *, grid: int) -> jax.Array:
     """int32[P]: cells of each player's largest single region."""
-    ground = terrain.survey(*state, grid=grid)
-    sets = terrain.owned(terrain.regions(ground, grid=grid))
-    return terrain.largest_regions(sets, ground.exits, grid=grid)
+    ground, owned = terrain.look(*state, grid=grid)
+    return terrain.largest_regions(owned, ground.exits, grid=grid)
 
 
 def take_back(position: Position, *, grid: int) -> tuple[jax.Array, Position]:

@@ -19,6 +19,13 @@ class Terrain(NamedTuple):
     free_exits: Exits  # exits into an empty cell
 
 
+class Sight(NamedTuple):
+    """What a ply works out of the board that it leads to."""
+
+    ground: Terrain
+    owned: tuple[Cells, ...]  # each player's territory
+
+
 def survey(variant: Variant, position: Position, *, grid: int) -> Terrain:
     """Read the sets of cells off a position."""
     players, _ = position.stones.shape
@@ -94,6 +101,12 @@ def largest_regions(sets: tuple[Cells, ...], exits: Exits, *, grid: int) -> jax.
     start = tuple(bitboard.lowest(cells) for cells in sets)
     _, _, best = jax.lax.while_loop(unfinished, body, (sets, start, best))
     return jnp.stack(best)
+
+
+def look(variant: Variant, position: Position, *, grid: int) -> Sight:
+    """The same of a position that came about elsewhere."""
+    ground = survey(variant, position, grid=grid)
+    return Sight(ground, owned(regions(ground, grid=grid)))
 
 
 def movement(own: Cells, variant: Variant, terrain: Terrain, *, grid: int) -> Cells:
