@@ -15,6 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.tree import Node
+
+_VALUE_SCALE, _MAX_VISIT_INIT, _LEAST_SPREAD = 0.1, 50.0, 1e-8
+"""mctx's defaults: a value weighs against a logit as 0.1 times 50 and the most visits of a slot."""
+
 NO_CHANCE = -1e9
 """Least score of a slot that is due, above that of all that are not."""
 
@@ -44,12 +49,33 @@ def visits_due(visits: jax.Array, legal: jax.Array, schedule: np.ndarray) -> jax
     """int32[B]: the visits that a slot of the root has had when it is due.
 
     Args:
-      visits: int32[B, A], of its slots so far.
+      visits: int32[B], of the root so far, one of them before any of its slots.
       legal: bool[B, A].
       schedule: `halving_schedule`.
     """
     considered = jnp.minimum(legal.sum(axis=1), len(schedule) - 1)
-    return jnp.asarray(schedule)[considered, visits.sum(axis=1)]
+    return jnp.asarray(schedule)[considered, visits - 1]
+
+
+def completed_values(node: Node) -> jax.Array:
+    """float32[B, A]: scaled values of all slots, visited or not.
+
+    `mctx.qtransform_completed_by_mix_value` (section 5 and appendix D of the paper): a slot without
+    visits takes the mean of the node's own judgement and the worths of its visited slots. Written
+    out here because sums and maxima of integers are slow on a CPU: a node has one visit more than
+    its slots together, and the rest is done in floats.
+    """
+    is_seen = node.slot_visits > 0
+    prior = jnp.maximum(jax.nn.softmax(node.logits, axis=1), jnp.finfo(node.logits.dtype).tiny)
+    seen = jnp.where(is_seen, prior, 0.0)
+    share = jnp.maximum(seen.sum(axis=1), jnp.finfo(seen.dtype).tiny)
+    mean = (seen * node.slot_worths).sum(axis=1) / share
+    mixed = (node.raw_value + (node.visits - 1) * mean) / node.visits
+    values = jnp.where(is_seen, node.slot_worths, mixed[:, None])
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    most = node.slot_visits.astype(jnp.float32).max(axis=1, keepdims=True)
+    scale = _VALUE_SCALE * (_MAX_VISIT_INIT + most)
+    return scale * (values - low) / jnp.maximum(high - low, _LEAST_SPREAD)
 
 
 def best_due(
@@ -76,18 +102,18 @@ def best_due(
     return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))
 
 
-def slot_below(logits: jax.Array, visits: jax.Array, completed: jax.Array) -> jax.Array:
+def slot_below(node: Node, completed: jax.Array) -> jax.Array:
     """int32[B]: the slot whose share of the visits lags furthest behind the improved policy.
 
     Args:
-      logits, visits, completed: as at the root, [B, A].
+      completed: float32[B, A], scaled values of the node's slots, visited or not.
     """
-    share = visits / (1 + visits.sum(axis=1, keepdims=True))
-    return first_largest(jax.nn.softmax(logits + completed, axis=1) - share)
+    share = node.slot_visits / node.visits[:, None]
+    return first_largest(jax.nn.softmax(node.logits + completed, axis=1) - share)
 
 
 def first_largest(scores: jax.Array) -> jax.Array:
     """int32[B]: the first of the largest of scores [B, A], none of them NaN."""
-    slots = jax.lax.broadcasted_iota(jnp.int32, scores.shape, 1)
+    slots = jax.lax.broadcasted_iota(jnp.float32, scores.shape, 1)  # Exact, and faster than int32.
     is_largest = scores == scores.max(axis=1, keepdims=True)
-    return jnp.where(is_largest, slots, scores.shape[1]).min(axis=1)
+    return jnp.where(is_largest, slots, scores.shape[1]).min(axis=1).astype(jnp.int32)

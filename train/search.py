@@ -22,7 +22,13 @@ import jax.numpy as jnp
 import mctx
 
 from train.distributions import dirichlet, divergence, draw_visited, mix, most_visited
-from train.halving import best_due, halving_schedule, slot_below, visits_due
+from train.halving import (
+    best_due,
+    completed_values,
+    halving_schedule,
+    slot_below,
+    visits_due,
+)
 from train.judge import Evaluator, make_play
 from train.network import MASKED
 from train.tree import ROOT, Node, Play, Step, grow, look_at_root, plant
@@ -167,22 +173,22 @@ def _make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             gumbel = jax.random.gumbel(jax.random.split(key)[1], prior.shape, prior.dtype)
 
         def best(node: Node, due: jax.Array) -> jax.Array:
-            completed = _completed_values(node)
+            completed = completed_values(node)
             return best_due(
                 node.logits, node.slot_visits, completed, due, gumbel=gumbel, legal=root.legal
             )
 
         def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
-            return best(node, visits_due(node.slot_visits, root.legal, schedule))
+            return best(node, visits_due(node.visits, root.legal, schedule))
 
         def below(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
-            return slot_below(node.logits, node.slot_visits, _completed_values(node))
+            return slot_below(node, completed_values(node))
 
         tree = plant(prior, root.value, root.position, nodes=config.simulations + 1)
         found = look_at_root(grow(tree, None, at_root=at_root, below=below, play=play))
-        policy = jax.nn.softmax(_mask(prior + _completed_values(found), root.legal), axis=1)
+        policy = jax.nn.softmax(_mask(prior + completed_values(found), root.legal), axis=1)
         return best(found, found.slot_visits.max(axis=1)), policy, found.value
 
     return choose
@@ -305,12 +311,6 @@ def _as_mctx_root(root: Root, embedding: Any) -> Any:
         value=root.value,  # pyright: ignore[reportCallIssue]
         embedding=embedding,  # pyright: ignore[reportCallIssue]
     )
-
-
-def _completed_values(node: Node) -> jax.Array:
-    """float32[B, A]: mctx's scaled values of all slots, visited or not."""
-    transform = jax.vmap(mctx.qtransform_completed_by_mix_value, in_axes=(0, None))
-    return jnp.asarray(transform(_as_mctx(node, None), ROOT))
 
 
 def _as_mctx(node: Node, planted: Any) -> Any:

@@ -19,6 +19,7 @@ Search as mctx does it ("mctx: MCTS-in-JAX", Google DeepMind, Apache License 2.0
 B boards, N nodes, A slots.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -30,8 +31,8 @@ import numpy as np
 ROOT = 0
 NO_CHILD = ROOT
 """Stands for a child that is not there: the root is nobody's."""
-_FEW = 8
-"""Share of the boards, one in so many, that are few on the way down."""
+_FEW = (8, 32)
+"""Shares of the boards, one in so many, that are few on the way down, and very few."""
 
 
 class Tree(NamedTuple):
@@ -192,7 +193,7 @@ def _walk(
     """The slot int32[B] that each board chooses at the root, and (node, slot, child) int32[B] each:
     its last choice on its way down."""
     boards = len(root.value)
-    few = boards // _FEW if jax.default_backend() == "cpu" else 0
+    few = [boards // share for share in _FEW if jax.default_backend() == "cpu" and boards >= share]
 
     def choose(keys: Any, at: jax.Array, node: Node, select: Select, rows: jax.Array) -> _Walk:
         own_keys = None
@@ -208,17 +209,17 @@ def _walk(
         further = choose(walk.keys, walk.child, look(tree, walk.child), below, rows)
         return jax.tree.map(lambda new, old: jnp.where(walk.goes_on, new, old), further, walk)
 
-    def descend_few(walk: _Walk) -> _Walk:
-        rows = jnp.nonzero(walk.goes_on, size=few, fill_value=boards)[0]
+    def descend_alone(walk: _Walk, most: int) -> _Walk:
+        rows = jnp.sort(jnp.where(walk.goes_on, jnp.arange(boards), boards))[:most]
         own = jnp.minimum(rows, boards - 1)
         keys, at = jax.tree.map(lambda x: x[own], (walk.keys, walk.child))
         further = choose(keys, at, look(tree, at, own), below, own)
         return jax.tree.map(lambda old, new: old.at[rows].set(new, mode="drop"), walk, further)
 
     def go_on(walk: _Walk) -> _Walk:
-        if few == 0:
-            return descend(walk)
-        return jax.lax.cond(walk.goes_on.sum() <= few, descend_few, descend, walk)
+        left = walk.goes_on.sum()
+        ways = [descend, *(functools.partial(descend_alone, most=most) for most in few)]
+        return jax.lax.switch(sum((left <= most for most in few), jnp.int32(0)), ways, walk)
 
     start = choose(keys, jnp.full(boards, ROOT), root, at_root, jnp.arange(boards))
     walk = jax.lax.while_loop(lambda walk: walk.goes_on.any(), go_on, start)
