@@ -12,10 +12,15 @@ import pytest
 
 _ROOT = Path(__file__).parents[1]
 
-# Commands that tests start get as many devices as the tests themselves.
+# Commands that tests start get as many devices as the tests themselves, and compile as they do:
+# most of the time of the tests is compiling, little of which is made good by faster programs.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update(
+    "jax_disable_most_optimizations", os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] == "1"
+)
 jax.config.update("jax_compilation_cache_dir", str(_ROOT / ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -33,6 +33,11 @@ def env() -> wallgo_jax.WallGo:
 
 
 @pytest.fixture(scope="module")
+def init(env):
+    return jax.jit(env.init)
+
+
+@pytest.fixture(scope="module")
 def step(env):
     return jax.jit(env.step)
 
@@ -43,16 +48,17 @@ def step_auto_reset(env):
     batched = jax.jit(jax.vmap(env.step_auto_reset))
 
     def one(state, action):
-        wide = jax.tree.map(lambda leaf: leaf[None], state)
-        return jax.tree.map(lambda leaf: leaf[0], batched(wide, jnp.array([action])))
+        wide = jax.tree.map(lambda leaf: np.asarray(leaf)[None], state)
+        after = batched(wide, np.array([action], np.int32))
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[0], after)
 
     return one
 
 
 @pytest.fixture(scope="module")
-def game_states(env, step) -> list[wallgo_jax.State]:
+def game_states(init, step) -> list[wallgo_jax.State]:
     """The states of `GAME`, the first one before any ply."""
-    states = [env.init()]
+    states = [init()]
     for action in GAME:
         states.append(step(states[-1], action))
     return states
@@ -72,7 +78,7 @@ def test_history_taken_over_is_history_taken_back():
     a ply after its end, an illegal ply."""
     env = wallgo_jax.make(SMALL, planes="BTRH")
     step, observe = jax.jit(env.step), jax.jit(env.observe)
-    states = [env.init()]
+    states = [jax.jit(env.init)()]
     for action in (*GAME, GAME[0]):
         states.append(step(states[-1], action))
     states.append(step(states[3], -1))
@@ -84,7 +90,7 @@ def test_history_taken_over_is_history_taken_back():
 def test_state_of_a_game_is_what_its_steps_have_shown():
     env = wallgo_jax.make(SMALL, planes="BTRH")
     step, state_of = jax.jit(env.step), jax.jit(env.state_of)
-    state = env.init()
+    state = jax.jit(env.init)()
     for action in GAME:
         state = step(state, action)
         unpaid = state.replace(rewards=jnp.zeros(2))
@@ -141,8 +147,8 @@ def test_env_says_what_it_is(env):
     assert wallgo_jax.make("hkoi", grid=7, planes="B").observation_shape == (7, 7, 9)
 
 
-def test_init_is_the_empty_board_and_the_key_changes_nothing(env):
-    states = [env.init(), env.init(jax.random.key(1)), env.init(jax.random.PRNGKey(2))]
+def test_init_is_the_empty_board_and_the_key_changes_nothing(init):
+    states = [init(), init(jax.random.key(1)), init(jax.random.PRNGKey(2))]
     for state in states:
         assert_trees_equal(state, states[0])
         assert (int(state.current_player), int(state._step_count)) == (0, 0)
@@ -161,7 +167,7 @@ def test_game_runs_to_its_end(env, game_states):
     assert [int(state._step_count) for state in game_states] == [0, 1, 2, 3, 4, 5]
     assert not any(state.truncated for state in game_states)
     assert [state.rewards.tolist() for state in game_states] == [[0.0, 0.0]] * 5 + [[-1.0, 1.0]]
-    assert env.territory(game_states[-1]).tolist() == [1, 8]
+    assert jax.jit(env.territory)(game_states[-1]).tolist() == [1, 8]
     assert not np.array_equal(game_states[3].observation, game_states[4].observation)
     for state in game_states:
         assert_trees_equal(observe(state), state.observation)
@@ -221,8 +227,8 @@ def test_occupied_cell_is_illegal_in_setup(step, game_states):
 # Auto-reset.
 
 
-def test_auto_reset_keeps_what_the_finished_game_paid(env, step, step_auto_reset, game_states):
-    state = env.init()
+def test_auto_reset_keeps_what_the_finished_game_paid(init, step_auto_reset, game_states):
+    state = init()
     for action, expected in zip(GAME[:-1], game_states[1:-1], strict=True):
         state = step_auto_reset(state, action)
         assert_trees_equal(state, expected)
@@ -232,24 +238,24 @@ def test_auto_reset_keeps_what_the_finished_game_paid(env, step, step_auto_reset
     assert state.terminated
     assert_trees_equal(state.final_observation, end.observation)
     assert not np.array_equal(state.final_observation, state.observation)
-    fresh = env.init().replace(
+    fresh = init().replace(
         rewards=end.rewards, terminated=jnp.bool_(True), final_observation=end.observation
     )
     assert_trees_equal(state, fresh)
 
 
-def test_auto_reset_goes_on_with_the_new_game(env, step, step_auto_reset, game_states):
+def test_auto_reset_goes_on_with_the_new_game(init, step, step_auto_reset, game_states):
     state = step_auto_reset(game_states[-2], GAME[-1])
     state = step_auto_reset(state, GAME[0])
-    assert_trees_equal(state, step(env.init(), GAME[0]))
+    assert_trees_equal(state, step(init(), GAME[0]))
 
 
-def test_auto_reset_after_an_illegal_action(env, step_auto_reset, game_states):
+def test_auto_reset_after_an_illegal_action(init, step_auto_reset, game_states):
     state = step_auto_reset(game_states[3], -1)
     assert state.rewards.tolist() == [1.0, -1.0]
     assert state.terminated
     assert_trees_equal(state.final_observation, game_states[3].observation)
-    assert_trees_equal(state.game, env.init().game)
+    assert_trees_equal(state.game, init().game)
 
 
 # Transformations.
@@ -274,7 +280,7 @@ def test_whole_games_in_one_trace_under_jit_vmap_and_scan():
 
     chex.clear_trace_counter()
     for seed in range(3):
-        terminated, rewards = run(jax.random.key(seed))
+        terminated, rewards = jax.device_get(run(jax.random.key(seed)))
         assert terminated.any(axis=0).all()
         assert not rewards[~terminated].any()
         assert rewards.sum(axis=-1) == pytest.approx(0)
@@ -296,7 +302,7 @@ def test_step_is_traced_once_for_states_of_init_and_of_step():
     env = wallgo_jax.make(SMALL, planes="B")
     step = jax.jit(chex.assert_max_traces(env.step, n=1))
     chex.clear_trace_counter()
-    state = env.init()
+    state = jax.jit(env.init)()
     for action in GAME:
         state = step(state, jnp.int32(action))
     assert state.terminated
@@ -307,8 +313,8 @@ def test_states_of_several_rule_sets_play_in_one_batch(conformance):
     names = ("wallzero-4stone", "wallzero-empty", "hkoi", "playwallgo-2p")
     envs = [wallgo_jax.make(name, planes="B") for name in names]
     games = [conformance[name][3] for name in names]
-    first = jax.jit(lambda: [env.init() for env in envs])()
-    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *first)
+    first = jax.device_get(jax.jit(lambda: [env.init() for env in envs])())
+    states = jax.tree.map(lambda *leaves: np.stack(leaves), *first)
     ends = [len(game["actions"]) for game in games]
     actions = np.zeros((max(ends) + 1, len(games)), np.int32)
     for b, game in enumerate(games):
@@ -330,15 +336,15 @@ def test_states_of_several_rule_sets_play_in_one_batch(conformance):
         assert rewards[:, b].any(axis=-1).sum() == int(game["rewards"][0] != 0)
 
 
-def test_state_restarts_by_its_own_rules(env, step_auto_reset):
+def test_state_restarts_by_its_own_rules(step_auto_reset):
     other = wallgo_jax.make(dataclasses.replace(SMALL, walls=1), planes="BTR")
-    state = other.init()
+    first = state = jax.jit(other.init)()
     for action in GAME[:4]:
         assert not state.terminated
         state = step_auto_reset(state, action)  # of `env`, whose rules set no limit
     assert state.terminated
     assert state.rewards.tolist() == [0.0, 0.0]
-    assert_trees_equal(state.game, other.init().game)
+    assert_trees_equal(state.game, first.game)
 
 
 # What make refuses.

@@ -45,10 +45,10 @@ def record(preset, conformance) -> dict:
 @pytest.fixture(scope="module")
 def env_states(preset, record) -> list:
     """The states of the game, each on BOARDS boards."""
-    first = wallgo_jax.make(preset, planes="BTR").init()
-    states = [jax.tree.map(lambda leaf: jnp.stack([leaf] * BOARDS), first)]
+    first = jax.device_get(jax.jit(wallgo_jax.make(preset, planes="BTR").init)())
+    states = [jax.tree.map(lambda leaf: jnp.asarray(np.stack([leaf] * BOARDS)), first)]
     for action in record["actions"]:
-        states.append(make_step(preset)(states[-1], jnp.full(BOARDS, action, jnp.int32)))
+        states.append(make_step(preset)(states[-1], np.full(BOARDS, action, np.int32)))
     return jax.device_get(states)
 
 

@@ -27,7 +27,7 @@ def to_words(sets: list[int], grid: int) -> bitboard.Cells:
     """Whole numbers -> words, each uint32[len(sets)]."""
     words = -(-grid * grid // 32)
     return tuple(
-        jnp.array([number >> (32 * i) & 0xFFFFFFFF for number in sets], jnp.uint32)
+        jnp.asarray(np.array([number >> (32 * i) & 0xFFFFFFFF for number in sets], np.uint32))
         for i in range(words)
     )
 
@@ -58,24 +58,36 @@ def test_words_hold_every_cell():
 def test_shift_carries_over_word_borders(grid):
     sets = random_sets(1, grid)
     words = to_words(sets, grid)
-    for delta in {1, grid, grid + 1, 2 * grid, 31, 32, 33}:
-        up, down = jax.vmap(lambda x, d=delta: (bitboard.shift(x, d), bitboard.shift(x, -d)))(words)
+    deltas = sorted({1, grid, grid + 1, 2 * grid, 31, 32, 33})
+
+    @jax.jit
+    @jax.vmap
+    def shifted(words):
+        return [(bitboard.shift(words, d), bitboard.shift(words, -d)) for d in deltas]
+
+    for delta, (up, down) in zip(deltas, shifted(words), strict=True):
         assert to_numbers(up) == [number << delta & full_words(grid) for number in sets]
         assert to_numbers(down) == [number >> delta for number in sets]
 
 
 @pytest.mark.parametrize("grid", GRIDS)
 def test_neighbours_lie_over_the_side(grid):
-    for side, (row, column) in enumerate(geometry.SIDE_OFFSETS):
+    words, expected = [], []
+    for row, column in geometry.SIDE_OFFSETS:
         inside = [
             (r, c)
             for r in range(grid)
             for c in range(grid)
             if 0 <= r + row < grid and 0 <= c + column < grid
         ]
-        words = to_words([1 << (r * grid + c) for r, c in inside], grid)
-        expected = [1 << ((r + row) * grid + c + column) for r, c in inside]
-        assert to_numbers(bitboard.neighbours(words, side, grid)) == expected
+        words.append(to_words([1 << (r * grid + c) for r, c in inside], grid))
+        expected.append([1 << ((r + row) * grid + c + column) for r, c in inside])
+
+    @jax.jit
+    def over_each_side(words):
+        return [bitboard.neighbours(cells, side, grid) for side, cells in enumerate(words)]
+
+    assert [to_numbers(found) for found in over_each_side(words)] == expected
 
 
 @pytest.mark.parametrize("grid", GRIDS)
@@ -83,35 +95,39 @@ def test_set_algebra(grid):
     a, b = random_sets(2, grid), random_sets(3, grid)
     x, y = to_words(a, grid), to_words(b, grid)
     pairs = list(zip(a, b, strict=True))
-    assert to_numbers(bitboard.union(x, y)) == [p | q for p, q in pairs]
-    assert to_numbers(bitboard.union(x, y, x)) == [p | q for p, q in pairs]
-    assert to_numbers(bitboard.intersection(x, y)) == [p & q for p, q in pairs]
-    assert to_numbers(bitboard.difference(x, y)) == [p & ~q for p, q in pairs]
-    flags = jnp.array([p % 3 == 0 for p in a])
-    expected = [p if p % 3 == 0 else q for p, q in pairs]
-    assert to_numbers(bitboard.where(flags, x, y)) == expected
-    assert np.asarray(bitboard.any_cell(x)).tolist() == [p != 0 for p in a]
+    flags = jnp.asarray(np.array([p % 3 == 0 for p in a]))
+
+    @jax.jit
+    def combined(x, y):
+        both = bitboard.union(x, y), bitboard.union(x, y, x), bitboard.intersection(x, y)
+        return *both, bitboard.difference(x, y), bitboard.where(flags, x, y), bitboard.any_cell(x)
+
+    union, of_three, intersection, difference, chosen, any_cell = combined(x, y)
+    assert to_numbers(union) == to_numbers(of_three) == [p | q for p, q in pairs]
+    assert to_numbers(intersection) == [p & q for p, q in pairs]
+    assert to_numbers(difference) == [p & ~q for p, q in pairs]
+    assert to_numbers(chosen) == [p if p % 3 == 0 else q for p, q in pairs]
+    assert np.asarray(any_cell).tolist() == [p != 0 for p in a]
 
 
 @pytest.mark.parametrize("grid", GRIDS)
 def test_count_and_lowest(grid):
     sets = random_sets(4, grid)
     words = to_words(sets, grid)
-    counts = bitboard.count(words)
+    counts, lowest = jax.jit(lambda x: (bitboard.count(x), bitboard.lowest(x)))(words)
     assert counts.dtype == jnp.int32
     assert counts.tolist() == [number.bit_count() for number in sets]
-    assert to_numbers(bitboard.lowest(words)) == [number & -number for number in sets]
+    assert to_numbers(lowest) == [number & -number for number in sets]
 
 
 @pytest.mark.parametrize("grid", GRIDS)
 def test_one_hot_and_contains(grid):
-    cells = jnp.arange(grid * grid)
-    assert to_numbers(bitboard.one_hot(cells, grid)) == [1 << cell for cell in range(grid * grid)]
-    outside = jnp.array([-1, 32 * bitboard.num_words(grid)])
-    assert to_numbers(bitboard.one_hot(outside, grid)) == [0, 0]
+    cells = np.arange(grid * grid, dtype=np.int32)
+    outside = np.array([-1, 32 * bitboard.num_words(grid)], np.int32)
+    one_hot = jax.jit(bitboard.one_hot, static_argnums=1)(np.append(cells, outside), grid)
+    assert to_numbers(one_hot) == [1 << cell for cell in range(grid * grid)] + [0, 0]
     drawn = random_sets(5, grid)[-1]
-    words = tuple(jnp.broadcast_to(word, cells.shape) for word in to_words([drawn], grid))
-    held = bitboard.contains(words, cells)
+    held = jax.jit(bitboard.contains)(to_words([drawn] * len(cells), grid), cells)
     assert held.dtype == jnp.uint32
     assert np.flatnonzero(held).tolist() == cells_of(drawn)
 
@@ -119,26 +135,30 @@ def test_one_hot_and_contains(grid):
 @pytest.mark.parametrize("grid", GRIDS)
 def test_rows_and_planes(grid):
     sets = random_sets(7, grid)
-    words = jnp.stack(to_words(sets, grid))
-    rows = bitboard.to_rows(words, grid)
+    words = np.stack(to_words(sets, grid))
+
+    @jax.jit
+    def shown(words):
+        rows = bitboard.to_rows(words, grid)
+        return rows, bitboard.rows_to_planes(rows)
+
+    rows, planes = shown(words)
     assert rows.dtype == (jnp.uint8 if grid < 9 else jnp.uint16)
     expected = [[number >> (row * grid) & (2**grid - 1) for number in sets] for row in range(grid)]
     assert rows.tolist() == expected
-    planes = bitboard.rows_to_planes(rows)
     assert planes.dtype == jnp.bool_
     assert planes.shape == (grid, grid, len(sets))
     for index, number in enumerate(sets):
-        shown = np.flatnonzero(np.asarray(planes)[..., index])
-        assert shown.tolist() == cells_of(number)
+        assert np.flatnonzero(np.asarray(planes)[..., index]).tolist() == cells_of(number)
 
 
 def test_halves_are_the_same_string_of_bits():
     words = jnp.array([0x00010002, 0x80000000, 0xFFFF0000], jnp.uint32)
-    halves = bitboard.halves(words)
+    halves = jax.jit(bitboard.halves)(words)
     assert halves.dtype == jnp.uint16
     assert halves.tolist() == [2, 1, 0, 0x8000, 0, 0xFFFF]
     for length in (33, 80, 96):
-        mask = bitboard.bits_to_mask(halves, length)
+        mask = jax.jit(bitboard.bits_to_mask, static_argnums=1)(halves, length)
         assert np.flatnonzero(mask).tolist() == [
             b for b in [1, 16, 63, *range(80, 96)] if b < length
         ]
@@ -147,12 +167,19 @@ def test_halves_are_the_same_string_of_bits():
 @pytest.mark.parametrize("grid", GRIDS)
 def test_masks_and_constants(grid):
     sets = random_sets(6, grid)
-    words = jnp.stack(to_words(sets, grid), axis=-1)
+    words = np.stack(to_words(sets, grid), axis=-1)
     mask = np.array([[number >> cell & 1 == 1 for cell in range(grid * grid)] for number in sets])
-    np.testing.assert_array_equal(bitboard.to_mask(words, grid), mask)
-    np.testing.assert_array_equal(bitboard.from_mask(jnp.asarray(mask)), words)
+
+    @jax.jit
+    def there_and_back(words, mask):
+        packed = bitboard.pack(bitboard.unpack(words[-1]))
+        return bitboard.to_mask(words, grid), bitboard.from_mask(mask), packed
+
+    to_mask, from_mask, packed = there_and_back(words, mask)
+    np.testing.assert_array_equal(to_mask, mask)
+    np.testing.assert_array_equal(from_mask, words)
     np.testing.assert_array_equal(bitboard.constant(cells_of(sets[-1]), grid), words[-1])
-    np.testing.assert_array_equal(bitboard.pack(bitboard.unpack(words[-1])), words[-1])
+    np.testing.assert_array_equal(packed, words[-1])
     assert [int(word) for word in bitboard.empty(grid)] == [0] * bitboard.num_words(grid)
     last = bitboard.make_last_column(grid)
     assert cells_of(to_numbers(tuple(last[:, None]))[0]) == list(range(grid - 1, grid**2, grid))

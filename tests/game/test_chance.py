@@ -41,14 +41,18 @@ def words_of(mask: np.ndarray) -> np.ndarray:
     return np.array(words, np.uint32)
 
 
+_choose = jax.jit(jax.vmap(chance.choose, (0, None)))
+_choose_bit = jax.jit(jax.vmap(chance.choose_bit, (0, None)))
+
+
 def draw_mask(bits, mask):
     """`DRAWS` choices among the true entries."""
-    return jax.jit(jax.vmap(chance.choose, (0, None)))(bits, jnp.asarray(mask))
+    return _choose(bits, jnp.asarray(mask))
 
 
 def draw_bit(bits, mask):
     """`DRAWS` choices among the set bits."""
-    return jax.jit(jax.vmap(chance.choose_bit, (0, None)))(bits, jnp.asarray(words_of(mask)))
+    return _choose_bit(bits, jnp.asarray(words_of(mask)))
 
 
 def chi_square_limit(degrees: int) -> float:

@@ -35,7 +35,7 @@ class Family(NamedTuple):
         return [rules for rules in PRESETS.values() if (rules.players, rules.stones) == shape]
 
 
-FAMILIES = (Family(9, 2, 4, (3, 5)), Family(8, 3, 2, (6,)), Family(9, 4, 2, (3,)))
+FAMILIES = (Family(9, 2, 4, (3,)), Family(8, 3, 2, (6,)), Family(9, 4, 2, (3,)))
 
 
 class Seen(NamedTuple):
@@ -52,8 +52,8 @@ class Seen(NamedTuple):
     planes: Any  # bool[grid, grid, C]
 
 
-def show_and_step(state, action, *, grid: int, planes: str, has_playable: bool):
-    """One ply of a public action, legal or not."""
+def show_and_step(state, action, legal, *, grid: int, planes: str, has_playable: bool):
+    """One ply of a public action, legal or not, on a board of these legal ones."""
     after, rewards = referee.step(
         state, actions.slot_of_action(state, action, grid=grid), grid=grid
     )
@@ -65,7 +65,7 @@ def show_and_step(state, action, *, grid: int, planes: str, has_playable: bool):
         stones=state.position.stones,
         territory=referee.territory(state, grid=grid),
         rewards=rewards,
-        actions=actions.legal_actions(state, grid=grid),
+        actions=legal,
         planes=observation.observe(state, grid=grid, planes=planes, has_playable=has_playable),
     )
 
@@ -82,7 +82,9 @@ def play_alone(size: int, planes: str):
         legal = actions.legal_actions(state, grid=size)
         anything = jnp.ones_like(legal)
         action = chance.choose(bits, jnp.where(slips, anything, legal))
-        after, seen = show_and_step(state, action, grid=size, planes=planes, has_playable=False)
+        after, seen = show_and_step(
+            state, action, legal, grid=size, planes=planes, has_playable=False
+        )
         return after, (action, seen)
 
     return jax.jit(lambda state, bits, slips: jax.lax.scan(ply, state, (bits, slips))[1])
@@ -91,7 +93,11 @@ def play_alone(size: int, planes: str):
 @functools.cache
 def play_together(grid: int, planes: str):
     """A jitted `(states [B], actions [T, B]) -> Seen [T, B]`."""
-    ply = functools.partial(show_and_step, grid=grid, planes=planes, has_playable=True)
+
+    def ply(state, action):
+        legal = actions.legal_actions(state, grid=grid)
+        return show_and_step(state, action, legal, grid=grid, planes=planes, has_playable=True)
+
     return jax.jit(lambda states, played: jax.lax.scan(jax.vmap(ply), states, played)[1])
 
 

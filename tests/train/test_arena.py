@@ -147,14 +147,16 @@ def test_same_key_same_games(random_match):
 
 
 def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
-    fewer = play("random", "random", tiny.RULES, games=40, batch=40)
+    fewer = play("random", "random", tiny.RULES, games=40)
     openings = [game[:OPENING] for game in random_match.games]
     assert [game[:OPENING] for game in fewer.games] == openings[:20] + openings[95:115]
 
 
 def test_a_board_takes_the_next_game_when_one_ends():
     low = legal_player("low", highest=False).player
-    one_by_one, at_once = (play(low, low, tiny.RULES, games=24, batch=batch) for batch in (2, 24))
+    one_by_one, at_once = (
+        play(low, low, tiny.RULES, games=BATCH, batch=batch) for batch in (2, BATCH)
+    )
     assert one_by_one.games == at_once.games
     assert_replays(one_by_one)
 

@@ -66,6 +66,12 @@ def counting_game(*, per_step: int = 1) -> Game:
     )
 
 
+def first_states(boards: int) -> State:
+    """Games of the tiny run before their first ply."""
+    variant = tiny.variants(tiny.RULES, boards)
+    return State(variant, jax.jit(jax.vmap(search.initial_position))(variant))
+
+
 def row(name: str, batch: int, **rates: float) -> Row:
     stats = ProgramStats(1.5, True, 1234, 2_000_000)
     return Row(name, batch, 1, (1.0,), rates, 0xABC, stats)
@@ -131,7 +137,7 @@ def test_run_lasts_as_long_as_asked(monkeypatch):
 @pytest.mark.parametrize("length", [5, 64, 65, 2401, 20_000])
 def test_every_set_entry_is_counted(length):
     array = np.random.default_rng(length).random(length) < 0.9
-    assert int(play.count_set(jnp.asarray(array))) == array.sum()
+    assert int(jax.jit(play.count_set)(array)) == array.sum()
 
 
 @pytest.mark.parametrize("length", [9, 65, 2597])
@@ -274,11 +280,8 @@ def test_node_is_what_mctx_keeps():
 
 
 def test_public_evaluator_allows_what_is_legal():
-    states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
-        tiny.variants(tiny.RULES, 2)
-    )
-    judged = search.make_public_evaluator(grid=3, players=2)((), states)
-    legal = judged.logits == 0
+    judge = jax.jit(search.make_public_evaluator(grid=3, players=2))
+    legal = np.asarray(judge((), first_states(2)).logits) == 0
     # Nothing but the nine placements, the last of the ids.
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 
@@ -287,9 +290,7 @@ def test_public_network_says_of_an_action_what_it_says_of_its_slot():
     """The same logits as over slots, wherever an action is legal, in setup and in play."""
     config = tiny.config()
     network = roster.network_for(config.network, 2)
-    variables = network.init(jax.random.key(0))
-    # Where the last layer begins with zeros, all logits were alike.
-    variables = variables._replace(params=jax.tree.map(lambda x: x + 0.1, variables.params))
+    variables = tiny.new_weights(network)
     _, positions = search.spread_boards(tiny.RULES, 16, all_devices(1))
     states = State(tiny.variants(tiny.RULES, 16), positions)
 
@@ -350,11 +351,9 @@ def test_search_that_does_not_fit_is_named():
 def test_public_search_finds_a_legal_slot(kind):
     config = tiny.config()
     found = search.searcher(kind, config, 4)
-    states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
-        tiny.variants(tiny.RULES, 4)
-    )
+    states = first_states(4)
     result = jax.jit(found.search)(found.variables, states, jax.random.key(0))
-    legal = jax.vmap(lambda state: actions.legal_slots(state, grid=3))(states)
+    legal = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=3)))(states)
     assert np.take_along_axis(np.asarray(legal), np.asarray(result.slot)[:, None], 1).all()
     assert result.policy.shape == (4, 477)
     np.testing.assert_allclose(result.policy.sum(axis=1), 1, rtol=1e-5)

@@ -44,7 +44,7 @@ def run(tmp_path_factory) -> Path:
     """A run whose newest checkpoint is of iteration 10."""
     directory = tmp_path_factory.mktemp("runs") / "one"
     config = tiny.config()
-    weights = roster.network_for(config.network, 2).init(jax.random.key(0))
+    weights = tiny.new_weights(roster.network_for(config.network, 2))
     store = Store(directory, keep=9)
     for iteration in (9, 10):
         store.save(iteration, weights, {"nothing": np.zeros(1)}, config_to_dict(config))

@@ -18,7 +18,7 @@ CONFIG = tiny.config("--evaluation.anchors", '["best", "random"]', "--evaluation
 
 def weights(seed: int):
     network = roster.network_for(CONFIG.network, 2)
-    return jax.tree.map(lambda x: x + 0.1, network.init(jax.random.key(seed)))
+    return tiny.new_weights(network, seed)
 
 
 def matches(directory, done: int, config=CONFIG) -> dict:

@@ -63,7 +63,10 @@ def found(book):
 
 def test_every_ply_of_every_finished_game_is_there(games, book, found):
     assert book.records == tuple(games)
-    game = np.asarray(found.game)
+    found = jax.device_get(found)
+    game = found.game
+    action_of_slot = jax.jit(actions.action_of_slot, static_argnames="grid")
+    cells_of = jax.jit(bitboard.to_mask, static_argnums=1)
     np.testing.assert_array_equal(
         game, np.repeat(np.arange(20), [len(record.actions) for record in games])
     )
@@ -76,18 +79,20 @@ def test_every_ply_of_every_finished_game_is_there(games, book, found):
             state = State(variant, position)
             assert int(position.player) == referee.player
             slot = jnp.int32(found.slot[row])
-            assert int(actions.action_of_slot(state, slot, grid=3)) == action
+            assert int(action_of_slot(state, slot, grid=3)) == action
             rewards = referee.act(action)
         np.testing.assert_allclose(found.ending.rewards[index], rewards, atol=1e-6)
-        owned = np.asarray(bitboard.to_mask(found.ending.owned[index], 3))
+        owned = np.asarray(cells_of(found.ending.owned[index], 3))
         for player, regions in enumerate(referee.board.owned_regions()):
             cells = {3 * row + column for region in regions for row, column in region}
             assert set(np.flatnonzero(owned[player])) == cells
 
 
 def test_samples_learn_what_was_played(found):
-    index = jnp.arange(found.game.shape[0])
-    sample = take(found, index, grid=3, has_reply=True)
+    index = jnp.asarray(np.arange(found.game.shape[0], dtype=np.int32))
+    taken = jax.jit(take, static_argnames=("grid", "has_reply"))
+    sample = jax.device_get(taken(found, index, grid=3, has_reply=True))
+    found = jax.device_get(found)
     np.testing.assert_array_equal(sample.policy.argmax(axis=1), found.slot)
     np.testing.assert_array_equal(sample.policy.sum(axis=1), 1.0)
     np.testing.assert_array_equal(sample.ending.rewards, found.ending.rewards[found.game])
@@ -95,7 +100,7 @@ def test_samples_learn_what_was_played(found):
     np.testing.assert_array_equal(sample.reply.exists, ~last)
     following = np.asarray(found.slot)[1:][~last[:-1]]
     np.testing.assert_array_equal(sample.reply.policy.argmax(axis=1)[~last], following)
-    assert take(found, index, grid=3, has_reply=False).reply is None
+    assert taken(found, index, grid=3, has_reply=False).reply is None
 
 
 def test_games_are_held_back_whole(found):

@@ -70,12 +70,16 @@ LEFT_AND_WALL_UP = 3 * 4 + 0
 legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=4)))
 
 
+score = jax.jit(heuristics.score, static_argnames=("config", "grid"))
+distances = jax.jit(heuristics.distances, static_argnames=("stones_block", "grid"))
+
+
 def score_of(state, player, config) -> float:
-    return float(heuristics.score(state, jnp.int32(player), config, grid=3))
+    return float(score(state, jnp.int32(player), config, grid=3))
 
 
 def test_distances_lead_round_walls():
-    found = heuristics.distances(diagram.parse(OPEN), jnp.int32(0), stones_block=False, grid=3)
+    found = distances(diagram.parse(OPEN), jnp.int32(0), stones_block=False, grid=3)
     np.testing.assert_array_equal(found[0], [0, 3, 4, 1, 2, 3, 4, 3, 4])
     np.testing.assert_array_equal(found[1], [4, 3, 2, 3, 2, 1, 4, 3, 0])
 
@@ -89,7 +93,7 @@ def test_distances_lead_round_walls():
 )
 def test_what_is_out_of_reach(stones_block, red, blue):
     state = diagram.parse(CLOSED)
-    found = heuristics.distances(state, jnp.int32(1), stones_block=stones_block, grid=3)
+    found = distances(state, jnp.int32(1), stones_block=stones_block, grid=3)
     assert UNREACHED == -1
     np.testing.assert_array_equal(found, [blue, red])
 
@@ -182,7 +186,7 @@ def referee_at(rules: Rules, played: list[int]) -> Game:
 
 
 def stack(states):
-    return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(y) for y in x]), *states)
+    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *jax.device_get(states))
 
 
 CONFIGS = {
@@ -215,22 +219,21 @@ def test_distances_of_random_games_are_the_plain_ones(conformance, stones_block)
     record = conformance["playwallgo-3p"][0]
     rules = Rules.from_dict(record["rules"])
     config = HeuristicConfig(stones_block=stones_block)
-    distances = jax.jit(
-        lambda s: heuristics.distances(s, jnp.int32(1), stones_block=stones_block, grid=7)
-    )
     for plies, state in list(enumerate(play(rules, record["actions"]).states))[::4]:
         board = referee_at(rules, record["actions"][:plies]).board
         wanted = [
             [steps.get(cell, UNREACHED) for cell in board.cells()]
             for steps in both_sides(board, 1, config)
         ]
-        np.testing.assert_array_equal(distances(state), wanted)
+        found = distances(state, jnp.int32(1), stones_block=stones_block, grid=7)
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_slots_are_scored_by_what_comes_after(rules):
     (played, *_) = random_games(rules, 3, games=1)
     score_slots = jax.jit(lambda state: heuristics.slot_scores(state, WJX, grid=4))
+    slot_of = jax.jit(actions.slot_of_action, static_argnames="grid")
     decided = 0
     for plies in (0, 1, len(rules.order), len(played) - 4, len(played) - 1):
         game, state = referee_at(rules, played[:plies]), play(rules, played[:plies]).states[-1]
@@ -239,7 +242,7 @@ def test_slots_are_scored_by_what_comes_after(rules):
             after = copy.deepcopy(game)
             reward = after.act(action)[game.player]
             value = 1000 * reward if after.over else plain_score(after.board, game.player, WJX)
-            wanted[int(actions.slot_of_action(state, jnp.int32(action), grid=4))] = value
+            wanted[int(slot_of(state, jnp.int32(action), grid=4))] = value
             decided += after.over
         np.testing.assert_allclose(score_slots(state), wanted, atol=1e-4)
     assert decided > 0

@@ -22,11 +22,14 @@ from train.roster import network_for
 from train.selfplay import first_boards
 from wallgo_jax import observation
 from wallgo_jax.game import actions
-from wallgo_jax.game.state import State, make_variant
+from wallgo_jax.game.state import State, initial_state
 
 from .test_selfplay import CONFIG, RULES
 
 VIEW = {"grid": 4, "planes": "BTR", "has_playable": False}
+
+drawn = jax.jit(draw, static_argnames="size")
+legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=4)))
 
 
 def step_of(learner, batch: int):
@@ -54,7 +57,7 @@ def ring():
 @pytest.fixture(scope="module")
 def samples(ring):
     filled, variant = ring
-    return draw(filled, variant, jax.random.key(3), size=64)
+    return drawn(filled, variant, jax.random.key(3), size=64)
 
 
 def test_turned_samples_stay_samples(samples: Sample):
@@ -63,8 +66,8 @@ def test_turned_samples_stay_samples(samples: Sample):
         turn = jnp.full(64, symmetry)
         lesson = jax.jit(lesson_of, static_argnames="grid")(samples, turn, grid=4)
         policy = lesson.policy
-        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(lesson.states)
-        assert bool((jnp.where(legal, 0.0, policy) == 0).all())
+        legal = np.asarray(legal_slots(lesson.states))
+        assert (np.asarray(policy)[~legal] == 0).all()
         np.testing.assert_allclose(
             np.sort(policy, axis=1), np.sort(samples.policy.astype(jnp.float32), axis=1)
         )
@@ -83,12 +86,8 @@ def test_the_loss_is_the_stated_one(ring):
     state = learner.init(network.init(jax.random.key(0)))
     _, metrics = jax.jit(step_of(learner, 256))(state, filled, variant, jax.random.key(4))
     draw_key, _ = jax.random.split(jax.random.key(4))
-    sample = draw(filled, variant, draw_key, size=256)
-    legal = np.asarray(
-        jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=4))(
-            sample.variant, sample.position
-        )
-    )
+    sample = drawn(filled, variant, draw_key, size=256)
+    legal = np.asarray(legal_slots(State(sample.variant, sample.position)))
     mass = np.asarray(sample.policy, np.float32).sum(axis=1)
     policy_loss = (mass * np.log(legal.sum(axis=1))).mean()
     value_loss = (np.asarray(sample.ending.rewards) ** 2).mean()
@@ -109,7 +108,7 @@ def test_steps_learn_the_ring(ring):
     learner = make_learner(network, config, total_steps=1000, **VIEW)
     step = jax.jit(step_of(learner, 128), donate_argnums=0)
     state = learner.init(network.init(jax.random.key(0)))
-    judge, fixed = jax.jit(learner.judge), draw(filled, variant, jax.random.key(3), size=1024)
+    judge, fixed = jax.jit(learner.judge), drawn(filled, variant, jax.random.key(3), size=1024)
     first = judge(state.variables, fixed)
     for key in jax.random.split(jax.random.key(5), 200):
         state, _ = step(state, filled, variant, key)
@@ -158,11 +157,9 @@ def test_gradients_are_clipped():
 
 
 def test_masked_logits_give_finite_losses():
-    policy = jnp.zeros((4, 4, 53))
-    state = jax.tree.map(lambda x: x[0], first_boards(make_programs(CONFIG).variant))
-    variant = jax.tree.map(jnp.asarray, make_variant(RULES))
-    over = State(variant, state._replace(terminated=jnp.bool_(True)))
-    logits = slot_logits(policy, over)
+    policy, start = jnp.zeros((4, 4, 53)), initial_state(RULES)
+    over = start._replace(position=start.position._replace(terminated=jnp.bool_(True)))
+    logits = jax.jit(slot_logits)(policy, over)
     assert float(logits[0]) == 0.0
     assert bool((logits[1:] == MASKED).all())
     target = jnp.zeros(52).at[0].set(1.0)

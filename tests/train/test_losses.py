@@ -43,9 +43,11 @@ def drawn(request) -> replay.Sample:
 
     ready, sample = play(variant)
     assert int(ready) > 10
-    weight = jnp.arange(SAMPLES) % 4 / 2  # in place of the ones of self-play
-    assert (sample.policy_weight == 1).all()
-    reply = sample.reply._replace(policy_weight=weight[::-1])
+    # In place of the ones of self-play.
+    weight = np.arange(SAMPLES, dtype=np.float32) % 4 / 2
+    assert (np.asarray(sample.policy_weight) == 1).all()
+    weight, backwards = jnp.asarray(weight), jnp.asarray(weight[::-1])
+    reply = sample.reply._replace(policy_weight=backwards)
     return sample._replace(policy_weight=weight, reply=reply)
 
 
@@ -124,15 +126,15 @@ def _slots(planes, own, *, in_setup: bool) -> np.ndarray:
 
 def random_output(players: int, *, kind: str) -> Output:
     """Numbers of every head, as a network might say them."""
-    keys = iter(jax.random.split(jax.random.key(9), 6))
+    draw = np.random.default_rng(9)
 
-    def noise(*shape):
-        return jax.random.normal(next(keys), (SAMPLES, *shape))
+    def noise(*shape, squashed=np.array):
+        return jnp.asarray(squashed(draw.normal(size=(SAMPLES, *shape)).astype(np.float32)))
 
     result = noise(players + 1)
     return Output(
         policy=noise(GRID, GRID, 53),
-        value=jnp.tanh(noise(players)),
+        value=noise(players, squashed=np.tanh),
         result=result if kind == "wdl" else None,
         ownership=noise(GRID, GRID, players + 1),
         margin=noise(),
@@ -142,7 +144,7 @@ def random_output(players: int, *, kind: str) -> Output:
 
 @pytest.mark.parametrize("kind", ["scalar", "wdl"])
 def test_losses_are_the_stated_ones(drawn, kind):
-    turn = jnp.arange(SAMPLES) % 8
+    turn = jnp.asarray(np.arange(SAMPLES, dtype=np.int32) % 8)
     lesson = lessons(drawn, turn, grid=GRID)
     players = lesson.outcome.shape[1]
     output = random_output(players, kind=kind)
@@ -170,7 +172,7 @@ def test_losses_are_the_stated_ones(drawn, kind):
 
 
 def test_heads_that_are_not_there_cost_nothing(drawn):
-    lesson = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
+    lesson = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
     output = random_output(lesson.outcome.shape[1], kind="scalar")
     found = losses(output._replace(ownership=None, margin=None, reply=None), lesson, LossWeights())
     assert found[4:] == (None,) * 5
@@ -178,7 +180,7 @@ def test_heads_that_are_not_there_cost_nothing(drawn):
 
 
 def test_policies_of_weight_0_teach_nothing(drawn):
-    lesson = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
+    lesson = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
     output = random_output(lesson.outcome.shape[1], kind="scalar")
 
     def of_policies(policy, reply, weight):
@@ -196,7 +198,7 @@ def test_policies_of_weight_0_teach_nothing(drawn):
     assert (np.asarray(policy)[~taught] == 0).all()
     assert (np.asarray(reply)[~taught] == 0).all()
     assert (np.abs(policy).max(axis=(1, 2, 3)) > 0)[taught].mean() > 0.8
-    loss, (policy, reply) = gradient(output.policy, output.reply, jnp.zeros(SAMPLES))
+    loss, (policy, reply) = gradient(output.policy, output.reply, np.zeros(SAMPLES, np.float32))
     assert float(loss) == 0.0
     assert not np.any(policy) and not np.any(reply)
 
@@ -205,8 +207,8 @@ def test_policies_of_weight_0_teach_nothing(drawn):
 def test_owners_turn_with_the_board(drawn, turn):
     """Against NumPy's own quarter turns and mirroring, within the board's own square."""
     size = int(drawn.variant.size[0])
-    still = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
-    turned = lessons(drawn, jnp.full(SAMPLES, turn), grid=GRID)
+    still = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    turned = lessons(drawn, np.full(SAMPLES, turn, np.int32), grid=GRID)
     expected = np.rot90(np.asarray(still.owner)[:, :size, :size], turn % 4, axes=(1, 2))
     expected = expected[:, :, ::-1] if turn >= 4 else expected
     np.testing.assert_array_equal(np.asarray(turned.owner)[:, :size, :size], expected)
@@ -220,7 +222,7 @@ def lesson_nobody(sample: replay.Sample) -> int:
 
 
 def test_the_winner_owns_most(drawn):
-    lesson = lessons(drawn, jnp.zeros(SAMPLES, jnp.int32), grid=GRID)
+    lesson = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
     owner, outcome = np.asarray(lesson.owner), np.asarray(lesson.outcome)
     players = outcome.shape[1]
     cells = np.stack([(owner == p).sum(axis=(1, 2)) for p in range(players)], axis=1)
@@ -233,7 +235,7 @@ def test_the_winner_owns_most(drawn):
 
 
 def test_next_plies_turn_with_their_own_phase(drawn):
-    lesson = lessons(drawn, jnp.full(SAMPLES, 3), grid=GRID)
+    lesson = lessons(drawn, np.full(SAMPLES, 3, np.int32), grid=GRID)
     size = drawn.variant.size
     turned = jax.jit(jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID)))(
         drawn.reply.position, size
@@ -241,9 +243,9 @@ def test_next_plies_turn_with_their_own_phase(drawn):
     np.testing.assert_array_equal(lesson.reply.position.stones, turned.stones)
     after = lesson.states._replace(position=lesson.reply.position)
     legal = legal_slots(after)
-    exists = lesson.reply.exists
-    assert bool((jnp.where(legal, 0.0, lesson.reply.policy)[exists] == 0).all())
-    assert int(exists.sum()) > SAMPLES // 2
+    exists = np.asarray(lesson.reply.exists)
+    assert (np.where(legal, 0.0, lesson.reply.policy)[exists] == 0).all()
+    assert exists.sum() > SAMPLES // 2
 
 
 def test_cross_entropy_ignores_what_is_masked():

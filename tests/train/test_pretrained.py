@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 def write(folder, name: str = "small", seed: int = 3):
     config = tiny.config()
     network = roster.network_for(config.network, 2)
-    variables = network.init(jax.random.key(seed))
+    variables = tiny.new_weights(network, seed)
     pretrained.write_model(folder / name, variables, config, {"run": "tiny"})
     return variables
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from tests.train import tiny
 from train import probe, roster
 from train.arena import wilson_interval
 from train.checkpoint import Store
@@ -36,7 +37,7 @@ def save_run(directory: Path, **network: str) -> Path:
     words = [f"--network.{key}={value!r}" for key, value in network.items()]
     small = ["--network.width=8", "--network.heads=2", "--network.value_width=8"]
     config = read_config(None, [*small, *words])
-    weights = roster.network_for(config.network, 2).init(jax.random.key(7))
+    weights = tiny.new_weights(roster.network_for(config.network, 2))
     store = Store(directory, keep=1)
     store.save(1, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
     store.close()
@@ -102,6 +103,7 @@ def test_probe_reads_the_asked_cell(questions):
 
     seen = []
 
+    @jax.jit
     def planted(states):
         """The answer at every cell that holds a stone, its opposite elsewhere."""
         seen.append(states.position.ply.shape[0])
@@ -120,6 +122,7 @@ def test_asked_features_keep_their_order(questions, monkeypatch):
     known, _ = questions
     monkeypatch.setattr(probe, "BATCH", 64)
 
+    @jax.jit
     def features_of(states):
         cells = jnp.arange(25.0).reshape(1, 5, 5, 1)
         ply = states.position.player.astype(jnp.float32)[:, None, None, None]

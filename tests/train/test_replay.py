@@ -27,6 +27,8 @@ ROWS, LENGTH, BOARDS = 12, 3, 4
 
 append = jax.jit(replay.append)
 draw = jax.jit(replay.draw, static_argnames="size")
+make_ring = jax.jit(replay.make_ring, static_argnums=0)
+of_movers = jax.jit(jax.vmap(from_mover))
 
 
 class FakeVariant(NamedTuple):
@@ -35,50 +37,55 @@ class FakeVariant(NamedTuple):
     board: jax.Array
 
 
+def array(values: np.ndarray, dtype) -> jax.Array:
+    """An array whose dtype is changed on the host: nothing compiles."""
+    return jnp.asarray(values.astype(dtype))
+
+
 def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Plies:
     """Plies [T, B] of which the rows are numbered from `first` on."""
     ended = np.asarray(terminated, bool)
     rows, boards = ended.shape
     number = np.stack(np.indices(ended.shape), axis=-1) + np.array([first, 0])
-    blank = jnp.zeros(ended.shape, jnp.int8)
     player = np.zeros_like(ended) if player is None else np.asarray(player)
     rewards = np.zeros((rows, boards, 2)) if rewards is None else np.asarray(rewards)
+    nothing = np.zeros(ended.shape)
     return Plies(
         position=Position(
-            stones=jnp.asarray(number, jnp.int32),
-            walls=blank,
-            walls_left=blank,
-            trail=blank,
-            player=jnp.asarray(player, jnp.int8),
-            ply=jnp.zeros(ended.shape, jnp.int16),
-            terminated=jnp.zeros(ended.shape, jnp.bool_),
+            stones=array(number, np.int32),
+            walls=array(nothing, np.int8),
+            walls_left=array(nothing, np.int8),
+            trail=array(nothing, np.int8),
+            player=array(player, np.int8),
+            ply=array(nothing, np.int16),
+            terminated=array(nothing, bool),
         ),
-        slot=jnp.zeros(ended.shape, jnp.int16),
-        policy=jnp.asarray(number.sum(axis=-1, keepdims=True) % 1000, jnp.float16),
-        policy_weight=jnp.asarray(number.sum(axis=-1) % 1000 / 8, jnp.float32),
+        slot=array(nothing, np.int16),
+        policy=array(number.sum(axis=-1, keepdims=True) % 1000, np.float16),
+        policy_weight=array(number.sum(axis=-1) % 1000 / 8, np.float32),
         paid=Ending(
-            rewards=jnp.asarray(rewards, jnp.float32),
-            owned=jnp.asarray(rewards > 0, jnp.uint32)[..., None],
+            rewards=array(rewards, np.float32),
+            owned=array((rewards > 0)[..., None], np.uint32),
         ),
-        terminated=jnp.asarray(ended),
+        terminated=array(ended, bool),
     )
 
 
 def fake_variant(boards: int) -> FakeVariant:
-    return FakeVariant(jnp.arange(boards))
+    return FakeVariant(array(np.arange(boards), np.int32))
 
 
 def pieces(plies: Plies, length: int) -> list[Plies]:
     """[N * T, B] plies as N pieces of T rows."""
 
     def piece(first: int) -> Plies:
-        return jax.tree.map(lambda x: x[first : first + length], plies)
+        return jax.tree.map(lambda x: np.asarray(x)[first : first + length], plies)
 
     return [piece(first) for first in range(0, plies.terminated.shape[0], length)]
 
 
 def fill(plies: Plies, *, rows: int, length: int) -> replay.Ring:
-    ring = replay.make_ring(rows, jax.tree.map(lambda x: x[:length], plies))
+    ring = make_ring(rows, pieces(plies, length)[0])
     for piece in pieces(plies, length):
         ring = append(ring, piece)
     return ring
@@ -92,9 +99,9 @@ def drawn(ring: replay.Ring, *, seeds: range = range(1)) -> tuple[np.ndarray, re
     return sample.position.stones, sample
 
 
-def movers(sample: replay.Sample) -> jax.Array:
+def movers(sample: replay.Sample) -> np.ndarray:
     """[N]: the final rewards of the players to move."""
-    return jax.vmap(from_mover)(sample.ending.rewards, sample.position.player)[:, 0]
+    return np.asarray(of_movers(sample.ending.rewards, sample.position.player))[:, 0]
 
 
 def rows_ready(terminated: np.ndarray, rows: int) -> range:
@@ -119,7 +126,7 @@ def test_rows_drawn_from_are_those_whose_games_have_all_ended(seed):
     rng = np.random.default_rng(seed)
     ended = rng.random((10 * LENGTH, BOARDS)) < 0.25
     plies = fake_plies(0, ended)
-    ring = replay.make_ring(ROWS, jax.tree.map(lambda x: x[:LENGTH], plies))
+    ring = make_ring(ROWS, pieces(plies, LENGTH)[0])
     seen = set()
     for count, piece in enumerate(pieces(plies, LENGTH), start=1):
         ring = append(ring, piece)
@@ -152,7 +159,7 @@ def test_new_rows_push_out_the_oldest():
     # In the order of age, `first` is the oldest row to draw from, here row 0 of a full ring.
     assert int(ring.first) == 0
     oldest = int(ring.written) % ROWS
-    assert int(ring.plies.position.stones[oldest, 0, 0]) == 2 * LENGTH
+    assert int(np.asarray(ring.plies.position.stones)[oldest, 0, 0]) == 2 * LENGTH
 
 
 def test_first_skips_what_was_never_written():
@@ -218,6 +225,7 @@ def test_reply_is_the_next_ply_of_the_same_game():
     sample = jax.jit(replay.draw, static_argnames=("size", "has_reply"))(
         ring, fake_variant(BOARDS), jax.random.key(0), size=2000, has_reply=True
     )
+    sample = jax.device_get(sample)
     row, board = np.asarray(sample.position.stones).T
     exists = np.asarray(sample.reply.exists)
     np.testing.assert_array_equal(exists, ~ended[row, board])
@@ -236,7 +244,7 @@ def test_long_games_are_drawn_from_as_often_as_they_are_played():
     boards = short + long
     phase = (np.arange(20 * length)[:, None] + np.arange(boards)) % boards
     plies = fake_plies(0, (phase == short - 1) | (phase == boards - 1))
-    ring = replay.make_ring(rows, jax.tree.map(lambda x: x[:length], plies))
+    ring = make_ring(rows, pieces(plies, length)[0])
     shares = []
     for count, piece in enumerate(pieces(plies, length), start=1):
         ring = append(ring, piece)
@@ -294,9 +302,8 @@ def test_learned_positions_are_of_the_games_played():
         return np.bincount(kinds.ravel(), minlength=6) / kinds.size
 
     place = np.stack(np.indices(lengths.shape), axis=-1)
-    ring = replay.make_ring(rows, made[0])
+    ring = make_ring(rows, made[0])
     variant = tiny.variants(tiny.RULES, boards)
-    draw_many = jax.jit(replay.draw, static_argnames="size")
     drawn_shares, ready_shares = [], []
     for count, piece in enumerate(made, start=1):
         # The policy carries the ply's place.
@@ -306,7 +313,7 @@ def test_learned_positions_are_of_the_games_played():
         ready = rows_ready(played.terminated[: count * length], rows)
         assert int(ring.ready) == len(ready)
         if ready:
-            sample = draw_many(ring, variant, jax.random.key(count), size=size)
+            sample = draw(ring, variant, jax.random.key(count), size=size)
             row, board = np.asarray(sample.policy)[:, :2].astype(int).T
             np.testing.assert_array_equal(sample.ending.rewards[:, 0], outcomes[row, board])
             drawn_shares.append(shares(kind[row, board]))
@@ -333,10 +340,10 @@ def real_pieces(
     """Pieces of real games, with random moves unless a search is given."""
     variant = tiny.variants(tiny.RULES, boards)
     play = jax.jit(make_selfplay(search or random_search(grid=3), grid=3, plies=length))
-    position, made = first_boards(variant), []
+    position, made = jax.jit(first_boards)(variant), []
     for key in jax.random.split(jax.random.key(3), count):
         position, plies, _ = play((), variant, position, key)
-        made.append(plies)
+        made.append(jax.device_get(plies))
     return made
 
 
@@ -354,7 +361,7 @@ def newest_whole_game(plies: Plies, rows: int) -> tuple[int, list[float]] | None
 def test_newest_game_is_a_whole_game_of_the_referee():
     boards, length, rows = 3, 3, 6
     made = real_pieces(boards, length, 12)
-    ring, found = replay.make_ring(rows, made[0]), []
+    ring, found = make_ring(rows, made[0]), []
     for count, piece in enumerate(made, start=1):
         ring = append(ring, piece)
         moves = replay.newest_game(ring, tiny.variants(tiny.RULES, boards), grid=3)

@@ -29,7 +29,9 @@ def save_run(directory: Path, *, seeds: dict[int, int]) -> Path:
     store = Store(directory, keep=9)
     for iteration, seed in seeds.items():
         # New networks have no preference: their last layers start at zero.
-        weights = jax.tree.map(lambda x: x + 0.1, network.init(jax.random.key(seed)))
+        weights = jax.tree.map(
+            lambda x: np.asarray(x) + np.float32(0.1), network.init(jax.random.key(seed))
+        )
         store.save(iteration, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
     store.close()
     return directory
@@ -39,7 +41,7 @@ def batch() -> State:
     """As many new games as a player of a match sees at once, so that programs are shared."""
     boards = tiny.config().evaluation.batch // 2
     variant = tiny.variants(RULES, boards)
-    return State(variant, jax.vmap(initial_position)(variant))
+    return State(variant, jax.jit(jax.vmap(initial_position))(variant))
 
 
 def complaint(name: str) -> str:
@@ -79,7 +81,7 @@ def test_run_directory_means_its_newest_weights(run):
     assert isinstance(variables, Variables)
     expected = roster.network_for(config.network, 2).init(jax.random.key(1))
     for found, made in zip(jax.tree.leaves(variables), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(found, made + 0.1, rtol=1e-6)
+        np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
     for name in (f"net:{run}", f"search:{run}@2"):
         leaves = jax.tree.leaves(make_player(name, RULES).variables)
         for found, made in zip(leaves, jax.tree.leaves(variables), strict=True):
@@ -91,7 +93,7 @@ def test_checkpoints_of_one_shape_share_a_program(run, other_run):
         one, other = (make_player(name.format(path), RULES) for path in (run, other_run))
         assert one.act is other.act
         leaves = zip(jax.tree.leaves(one.variables), jax.tree.leaves(other.variables), strict=True)
-        assert any((a != b).any() for a, b in leaves)
+        assert any((np.asarray(a) != np.asarray(b)).any() for a, b in leaves)
     assert make_player("greedy", RULES).act is make_player("greedy", RULES).act
 
 
@@ -161,7 +163,7 @@ def test_a_checkpoint_of_a_run_has_a_name(run):
     expected = roster.network_for(tiny.config().network, 2).init(jax.random.key(0))
     pairs = zip(jax.tree.leaves(old.variables), jax.tree.leaves(expected), strict=True)
     for found, made in pairs:
-        np.testing.assert_allclose(found, made + 0.1, rtol=1e-6)
+        np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
     assert complaint(f"search:{run}/checkpoints/8") == (
         f"{run}/checkpoints/8: no such checkpoint; there are: 9, 10"
     )

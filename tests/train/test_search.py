@@ -1,12 +1,16 @@
 """Who a value belongs to, what a search finds, and what its tree holds."""
 
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
+import scipy.special
 
+from tests.train import tiny
 from train.judge import Judgement, discount_of
 from train.network import MASKED, NetworkConfig
 from train.roster import evaluator_for, network_for
@@ -32,14 +36,51 @@ GRID = 3
 RED, BLUE = 0, 1
 
 
+legal_slots = jax.jit(actions.legal_slots, static_argnames="grid")
+play = jax.jit(referee.play, static_argnames="grid")
+step = jax.jit(referee.step, static_argnames="grid")
+referee_territory = jax.jit(jax.vmap(lambda state: referee.territory(state, grid=GRID)))
+
+
 def _batch(tree, count: int):
-    return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), tree)
+    return jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x, (count, *x.shape))), tree)
+
+
+def _stack(states: list[State]) -> State:
+    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *jax.device_get(states))
+
+
+def test_judge_need_not_look_at_the_board_again():
+    """What a ply has seen of the board that it leads to is what the judge sees there: in setup and
+    later, with territory and without, over or not."""
+    config = NetworkConfig(width=8, value_width=8, planes="BTR")
+    evaluate = evaluator_for(config, DUEL)
+    variables = tiny.new_weights(network_for(config, 2))
+
+    @jax.jit
+    def judged(states: State, bits: jax.Array):
+        slots = jax.vmap(lambda s, b: chance.choose_bit(b, actions.legal_words(s, grid=GRID)))
+        after, _, sight = jax.vmap(lambda s, slot: referee.play_and_see(s, slot, grid=GRID))(
+            states, slots(states, bits)
+        )
+        told, alone = evaluate(variables, after, sight), evaluate(variables, after)
+        return jax.vmap(referee.restart_if_over)(after), after.position, told, alone
+
+    states, owners, overs = _batch(initial_state(DUEL), 32), 0, 0
+    for bits in np.random.default_rng(0).integers(0, 2**32, (16, 32), np.uint32):
+        states, position, told, alone = judged(states, bits)
+        chex.assert_trees_all_close(told, alone, atol=1e-6)
+        logits = np.asarray(alone.logits)
+        assert np.ptp(logits[logits > MASKED]) > 0
+        owners += int((np.asarray(referee_territory(State(states.variant, position))) > 0).sum())
+        overs += int(np.asarray(position.terminated).sum())
+    assert owners > 0 and overs > 0
 
 
 def _even_judge(grid: int):
     """Every legal slot is as good as the others, and nobody is ahead."""
 
-    def judge(variables, states: State) -> Judgement:
+    def judge(variables, states: State, sight=None) -> Judgement:
         del variables
         legal = jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states)
         return Judgement(
@@ -53,7 +94,7 @@ def _even_judge(grid: int):
 def _partial_judge(grid: int, red_value: float):
     """The same, but always sure that Red is ahead."""
 
-    def judge(variables, states: State) -> Judgement:
+    def judge(variables, states: State, sight=None) -> Judgement:
         even = _even_judge(grid)(variables, states)
         mine = jnp.where(states.position.player == RED, red_value, -red_value)
         return even._replace(value=jnp.stack([mine, -mine], axis=1))
@@ -72,14 +113,16 @@ def _partial_judge(grid: int, red_value: float):
 )
 def test_discount_follows_who_moves_next(preset, signs):
     state = initial_state(PRESETS[preset])
-    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=7))
     for ply, sign in enumerate(signs):
         mover = state.position.player
-        state = play(state, jnp.uint32(0x9E3779B9 * (ply + 1) % 2**32))
-        after = jax.tree.map(lambda x: x[None], state.position)
-        assert float(discount_of(mover[None], after, mover[None])[0]) == sign, f"ply {ply}"
+        state = _random_ply(state, jnp.uint32(0x9E3779B9 * (ply + 1) % 2**32), grid=7)
+        assert float(discounts(mover, state.position, mover)) == sign, f"ply {ply}"
 
 
+discounts = jax.jit(discount_of)
+
+
+@functools.partial(jax.jit, static_argnames="grid")
 def _random_ply(state: State, bits: jax.Array, *, grid: int) -> State:
     slot = chance.choose_bit(bits, actions.legal_words(state, grid=grid))
     return referee.play(state, slot, grid=grid)[0]
@@ -87,13 +130,19 @@ def _random_ply(state: State, bits: jax.Array, *, grid: int) -> State:
 
 def test_discount_is_zero_at_the_end_and_reward_is_the_movers():
     state = _duel(mover=RED)
-    after, rewards = referee.play(state, jnp.int32(_WIN), grid=GRID)
-    position = jax.tree.map(lambda x: x[None], after.position)
+    after, rewards = play(state, jnp.int32(_WIN), grid=GRID)
     assert bool(after.position.terminated)
-    assert float(discount_of(jnp.array([RED]), position, jnp.array([RED]))[0]) == 0.0
+    assert float(discounts(jnp.int8(RED), after.position, jnp.int8(RED))) == 0.0
     assert rewards.tolist() == [1.0, -1.0]
-    assert referee.reward_of(rewards[None], jnp.array([RED])).tolist() == [1.0]
-    assert referee.reward_of(rewards[None], jnp.array([BLUE])).tolist() == [-1.0]
+    reward_of = jax.jit(referee.reward_of)
+    assert reward_of(rewards[None], jnp.array([RED])).tolist() == [1.0]
+    assert reward_of(rewards[None], jnp.array([BLUE])).tolist() == [-1.0]
+
+
+@functools.cache
+def _partial_search(kind: str):
+    config = SearchConfig(simulations=24, kind=kind)
+    return jax.jit(make_search(_partial_judge(7, 0.5), config, grid=7, explores=True))
 
 
 @pytest.mark.parametrize(
@@ -104,18 +153,13 @@ def test_a_constant_advantage_comes_back_unchanged(preset, kind):
     """A judge that is always sure that Red is 0.5 ahead: after any search, at every ply, setup and
     its double moves included, the root is worth +0.5 to Red and -0.5 to Blue. One wrong sign on the
     way up would mix the two."""
-    search = make_search(
-        _partial_judge(7, 0.5), SearchConfig(simulations=24, kind=kind), grid=7, explores=True
-    )
     states, movers = [], []
     state = initial_state(PRESETS[preset])
-    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=7))
     for ply in range(11):
         states.append(state)
         movers.append(int(state.position.player))
-        state = play(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32))
-    batch = jax.tree.map(lambda *x: jnp.stack(x), *states)
-    found = jax.jit(search)((), batch, jax.random.key(0))
+        state = _random_ply(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32), grid=7)
+    found = _partial_search(kind)((), _stack(states), jax.random.key(0))
     expected = [0.5 if mover == RED else -0.5 for mover in movers]
     np.testing.assert_allclose(found.value, expected, atol=1e-5)
     assert {RED, BLUE} <= set(movers)
@@ -132,6 +176,7 @@ _WIN = 0 * 4 + LEFT
 _LOSS = 4 * 4 + LEFT
 
 
+@functools.partial(jax.jit, static_argnames="mover")
 def _duel(*, mover: int) -> State:
     state = initial_state(DUEL)
     cells = {mover: 1, 1 - mover: 0}
@@ -149,9 +194,16 @@ def _duel(*, mover: int) -> State:
 @pytest.mark.parametrize("mover", [RED, BLUE])
 def test_the_drawn_position_is_as_drawn(mover):
     for slot, own in ((_WIN, 1.0), (_LOSS, -1.0)):
-        state, rewards = referee.step(_duel(mover=mover), jnp.int32(slot), grid=GRID)
+        state, rewards = step(_duel(mover=mover), jnp.int32(slot), grid=GRID)
         assert bool(state.position.terminated)
         assert float(rewards[mover]) == own
+
+
+@functools.cache
+def _even_search(kind: str):
+    # PUCT looks at each slot once before it can tell.
+    config = SearchConfig(simulations=64 if kind == "gumbel" else 192, considered=32, kind=kind)
+    return jax.jit(make_search(_even_judge(GRID), config, grid=GRID, explores=False))
 
 
 @pytest.mark.parametrize("kind", ["gumbel", "puct"])
@@ -159,13 +211,10 @@ def test_the_drawn_position_is_as_drawn(mover):
 def test_search_wins_at_once_and_shuns_the_immediate_loss(mover, kind):
     """A wrong sign of the reward would turn the two around; with an even judge nothing else tells
     the moves apart."""
-    # PUCT looks at each slot once before it can tell.
-    config = SearchConfig(simulations=64 if kind == "gumbel" else 192, considered=32, kind=kind)
-    search = make_search(_even_judge(GRID), config, grid=GRID, explores=False)
-    found = jax.jit(search)((), _batch(_duel(mover=mover), 1), jax.random.key(3))
+    found = _even_search(kind)((), _batch(_duel(mover=mover), 1), jax.random.key(3))
     if kind == "gumbel":  # to visits a forced win some plies later is as good
         assert found.slot.tolist() == [_WIN]
-    legal = np.asarray(actions.legal_slots(_duel(mover=mover), grid=GRID))
+    legal = np.asarray(legal_slots(_duel(mover=mover), grid=GRID))
     policy = np.asarray(found.policy[0])
     assert policy[_LOSS] < 0.2 / legal.sum()
     assert policy[_WIN] > (3 if kind == "gumbel" else 1) / legal.sum()
@@ -211,12 +260,12 @@ def test_search_keeps_the_exact_value_near_the_end():
     search = jax.jit(
         make_search(_even_judge(GRID), SearchConfig(2000, 52), grid=GRID, explores=False)
     )
-    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
     decisive = {RED: 0, BLUE: 0}
     for game in range(40):
         state = initial_state(DUEL)
         for ply in range(9):
-            state = play(state, jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32))
+            bits = jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32)
+            state = _random_ply(state, bits, grid=GRID)
         if bool(state.position.terminated):
             continue
         for twin in (state, _exchange_colours(state)):
@@ -237,9 +286,7 @@ def test_search_keeps_the_exact_value_near_the_end():
 def tree():
     """A real tree on 3x3, deep enough to hold finished games."""
     judge = _even_judge(GRID)
-    states = jax.tree.map(
-        lambda *x: jnp.stack(x), _duel(mover=RED), _duel(mover=BLUE), initial_state(DUEL)
-    )
+    states = _stack([_duel(mover=RED), _duel(mover=BLUE), initial_state(DUEL)])
 
     @jax.jit
     def search(states: State):
@@ -257,7 +304,7 @@ def tree():
             invalid_actions=root.logits == MASKED,
         ).search_tree
 
-    return states.variant, search(states)
+    return states.variant, jax.device_get(search(states))
 
 
 # Three players, one stone each.
@@ -269,24 +316,22 @@ def test_a_share_comes_back_to_its_player_among_three(kind):
     """A judge that gives each player the same share everywhere: whoever searches finds its own."""
     shares = jnp.array([0.5, -0.1, -0.4])
 
-    def judge(variables, states: State) -> Judgement:
+    def judge(variables, states: State, sight=None) -> Judgement:
         even = _even_judge(GRID)(variables, states)
         order = (states.position.player[:, None] + jnp.arange(3)[None]) % 3
         return even._replace(value=shares[order])
 
     config = SearchConfig(simulations=24, kind=kind)
     search = jax.jit(make_search(judge, config, grid=GRID, explores=True))
-    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
     states, state = [], initial_state(TRIO)
     for ply in range(6):
         states.append(state)
-        state = play(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32))
-    batch = jax.tree.map(lambda *x: jnp.stack(x), *states)
-    found = search((), batch, jax.random.key(0))
-    expected = shares[batch.position.player]
-    over = batch.position.terminated
+        state = _random_ply(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32), grid=GRID)
+    batch = _stack(states)
+    found, position = jax.device_get((search((), batch, jax.random.key(0)), batch.position))
+    expected, over = np.asarray(shares)[position.player], position.terminated
     np.testing.assert_allclose(found.value[~over], expected[~over], atol=1e-5)
-    assert set(batch.position.player.tolist()) == {0, 1, 2}
+    assert set(position.player.tolist()) == {0, 1, 2}
 
 
 def _paranoid_value(state: State, root: int) -> float:
@@ -312,12 +357,12 @@ def test_search_among_three_is_paranoid():
     search = jax.jit(
         make_search(_even_judge(GRID), SearchConfig(800, 52), grid=GRID, explores=False)
     )
-    play = jax.jit(lambda s, bits: _random_ply(s, bits, grid=GRID))
     decisive = set()
     for game in range(16):
         state = initial_state(TRIO)
         for ply in range(10):
-            state = play(state, jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32))
+            bits = jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32)
+            state = _random_ply(state, bits, grid=GRID)
         if bool(state.position.terminated):
             continue
         root = int(state.position.player)
@@ -374,9 +419,7 @@ def test_tree_holds_positions_only():
     )
     assert node_bytes == 60
     search = make_search(evaluate, SearchConfig(simulations=4), grid=7, explores=True)
-    program = jax.make_jaxpr(search)(
-        network_for(config, 2).init(jax.random.key(0)), states, jax.random.key(0)
-    )
+    program = jax.make_jaxpr(search)(network_for(config, 2).shapes, states, jax.random.key(0))
     assert "2597" not in str(program)
     nodes = 5
     stored = [f"[2,{nodes},7,7", f"[2,{nodes},49"]
@@ -394,33 +437,44 @@ def test_search_is_traced_once():
         assert found.policy.shape == (2, 208)
 
 
-def _taste_judge(strength: float):
-    """Prefers some slots to others, always the same ones; nobody is ahead."""
-    taste = strength * jax.random.normal(jax.random.key(8), (actions.num_slots(1, grid=GRID),))
+TASTE = np.random.default_rng(9).normal(size=actions.num_slots(1, grid=GRID)).astype(np.float32)
 
-    def judge(variables, states: State) -> Judgement:
-        even = _even_judge(GRID)(variables, states)
-        return even._replace(logits=jnp.where(even.logits == MASKED, MASKED, taste))
 
-    return judge
+def _taste_judge(variables, states: State, sight=None) -> Judgement:
+    """Prefers some slots to others, as strongly as `variables` says; nobody is ahead."""
+    even = _even_judge(GRID)((), states)
+    return even._replace(logits=jnp.where(even.logits == MASKED, MASKED, variables * TASTE))
+
+
+@functools.cache
+def _taste_search(*, explores: bool):
+    """Noise alone, where there is noise."""
+    config = SearchConfig(
+        simulations=60,
+        kind="puct",
+        c_init=2.0,
+        c_base=100.0,
+        dirichlet_fraction=1.0,
+        dirichlet_alpha=50.0,
+    )
+    return jax.jit(make_search(_taste_judge, config, grid=GRID, explores=explores))
 
 
 def _early_duel() -> State:
     """Both stones placed, no wall yet: nothing can be won soon."""
     state = initial_state(DUEL)
     for cell in (0, 8):
-        state, _ = referee.play(state, jnp.int32(cell), grid=GRID)
+        state, _ = play(state, jnp.int32(cell), grid=GRID)
     return state
 
 
 def test_puct_plays_the_most_visited_slot_and_counts_its_surprise():
     """That its visits and values are mctx's is shown in `test_tree`."""
-    judge, states = _taste_judge(1.0), _batch(_early_duel(), 2)
-    config = SearchConfig(simulations=60, kind="puct", c_init=2.0, c_base=100.0)
-    search = jax.jit(make_search(judge, config, grid=GRID, explores=False))
-    found = search((), states, jax.random.key(4))
+    states = _batch(_early_duel(), 4)
+    found = jax.device_get(_taste_search(explores=False)(1.0, states, jax.random.key(4)))
     np.testing.assert_array_equal(found.slot, found.policy.argmax(axis=1))
-    prior = np.asarray(jax.nn.softmax(jax.jit(judge)((), states).logits), np.float64)
+    logits = jax.jit(_taste_judge)(1.0, states).logits
+    prior = scipy.special.softmax(np.asarray(logits, np.float64), axis=-1)
     policy = np.asarray(found.policy, np.float64)
     nats = np.where(policy > 0, policy * np.log(np.maximum(policy, 1e-30) / (prior + 1e-300)), 0)
     assert (nats.sum(axis=1) > 0).all()
@@ -428,30 +482,34 @@ def test_puct_plays_the_most_visited_slot_and_counts_its_surprise():
 
 
 def test_root_noise_falls_on_legal_slots_alone():
-    slots, legal_slots, count = 52, 9, 20_000
-    legal = jnp.arange(slots) % 6 == 1
-    assert int(legal.sum()) == legal_slots
-    rows = jnp.broadcast_to(legal, (count, slots))
-    noise = np.asarray(dirichlet(jax.random.key(0), rows, alpha=0.17), np.float64)
-    assert (noise[:, ~np.asarray(legal)] == 0).all()
+    slots, legal_slots, count = 12, 9, 20_000
+    legal = np.arange(slots) % 4 > 0
+    assert legal.sum() == legal_slots
+    rows = np.broadcast_to(legal, (count, slots))
+    noise = np.asarray(draw_noise(jax.random.key(0), rows, alpha=0.17), np.float64)
+    assert (noise[:, ~legal] == 0).all()
     np.testing.assert_allclose(noise.sum(axis=1), 1.0, atol=1e-5)
     # The marginals of a symmetric Dirichlet distribution are Beta(alpha, (n - 1) alpha).
-    of_legal = noise[:, np.asarray(legal)]
+    of_legal = noise[:, legal]
     variance = (1 / legal_slots) * (1 - 1 / legal_slots) / (0.17 * legal_slots + 1)
     np.testing.assert_allclose(of_legal.mean(axis=0), 1 / legal_slots, rtol=0.05)
     assert of_legal.var(axis=0).mean() == pytest.approx(variance, rel=0.03)
     # A quarter of the prior's mass makes room for the noise, none of it is lost.
-    logits = jnp.where(rows, jnp.arange(slots) / 10.0, MASKED)
-    mixed = np.asarray(jax.nn.softmax(mix(logits, jnp.asarray(noise), rows, fraction=0.25)))
-    prior = np.asarray(jax.nn.softmax(logits))
+    logits = np.where(rows, np.arange(slots) / 10.0, MASKED).astype(np.float32)
+    softmax = jax.jit(jax.nn.softmax)
+    mixed = np.asarray(softmax(jax.jit(mix)(logits, jnp.asarray(noise), rows, fraction=0.25)))
+    prior = np.asarray(softmax(logits))
     np.testing.assert_allclose(mixed, 0.75 * prior + 0.25 * noise, atol=1e-5)
-    assert (mixed[:, ~np.asarray(legal)] == 0).all()
+    assert (mixed[:, ~legal] == 0).all()
+
+
+draw_noise = jax.jit(dirichlet)
 
 
 @pytest.mark.parametrize("alpha", [0.001, 0.01, 30.0])
 def test_root_noise_is_a_distribution_for_any_alpha(alpha):
-    legal = jnp.arange(64)[None] < jnp.array([1, 2, 64])[:, None]
-    noise = np.asarray(dirichlet(jax.random.key(1), legal, alpha=alpha))
+    legal = np.arange(64)[None] < np.array([1, 2, 64])[:, None]
+    noise = np.asarray(draw_noise(jax.random.key(1), legal, alpha=alpha))
     assert np.isfinite(noise).all()
     np.testing.assert_allclose(noise.sum(axis=1), 1.0, atol=1e-5)
     assert noise[0, 0] == 1.0
@@ -459,17 +517,14 @@ def test_root_noise_is_a_distribution_for_any_alpha(alpha):
 
 def test_root_noise_is_for_self_play():
     """A judge that is sure of one slot is followed without noise; with noise alone it is not."""
-    config = SearchConfig(simulations=8, kind="puct", dirichlet_fraction=1.0, dirichlet_alpha=50.0)
     states = _batch(_early_duel(), 4)
     follows, explores = (
-        jax.jit(make_search(_taste_judge(40.0), config, grid=GRID, explores=explores))(
-            (), states, jax.random.key(2)
-        )
+        _taste_search(explores=explores)(40.0, states, jax.random.key(2))
         for explores in (False, True)
     )
     assert (np.asarray(follows.policy).max(axis=1) >= 0.75).all()
     assert (np.asarray(explores.policy).max(axis=1) <= 0.5).all()
-    legal = np.asarray(actions.legal_slots(_early_duel(), grid=GRID))
+    legal = np.asarray(legal_slots(_early_duel(), grid=GRID))
     assert (np.asarray(explores.policy)[:, ~legal] == 0).all()
 
 
@@ -478,18 +533,19 @@ def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
     """Half of the boards are at ply 2, half at ply 3."""
     boards = 300
     states = _batch(_early_duel(), 2 * boards)
-    ply = jnp.repeat(jnp.array([2, 3], jnp.int16), boards)
+    ply = jnp.asarray(np.repeat(np.array([2, 3], np.int16), boards))
     states = states._replace(position=states.position._replace(ply=ply))
     config = SearchConfig(
         simulations=24, kind="puct", dirichlet_fraction=0.0, temperature_plies=plies
     )
-    search = jax.jit(make_search(_taste_judge(1.0), config, grid=GRID, explores=True))
-    found = search((), states, jax.random.key(6))
+    search = jax.jit(make_search(_taste_judge, config, grid=GRID, explores=True))
+    found = search(1.0, states, jax.random.key(6))
     policy = np.asarray(found.policy)
     for half in (slice(boards), slice(boards, None)):
         slot = np.asarray(found.slot[half])
         if plies and half.start:
-            np.testing.assert_array_equal(slot, policy[half].argmax(axis=1))
+            played = np.take_along_axis(policy[half], slot[:, None], axis=1)[:, 0]
+            np.testing.assert_array_equal(played, policy[half].max(axis=1))
         else:
             share = np.bincount(slot, minlength=policy.shape[1]) / boards
             assert np.abs(share - policy[half].mean(axis=0)).max() < 0.1
@@ -500,8 +556,8 @@ def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
     ("temperature", "shares"), [(1.0, [1, 3, 0, 4]), (0.5, [1, 9, 0, 16]), (0.01, [0, 0, 0, 1])]
 )
 def test_draws_go_by_visits_to_a_power(temperature, shares):
-    visits = jnp.broadcast_to(jnp.array([1, 3, 0, 4]), (20_000, 4))
-    slots = draw_visited(jax.random.key(0), visits, temperature=temperature)
+    visits = jnp.asarray(np.broadcast_to(np.array([1, 3, 0, 4], np.int32), (20_000, 4)))
+    slots = jax.jit(draw_visited)(jax.random.key(0), visits, temperature=temperature)
     expected = np.array(shares) / sum(shares)
     np.testing.assert_allclose(np.bincount(slots, minlength=4) / 20_000, expected, atol=0.02)
 
@@ -509,15 +565,15 @@ def test_draws_go_by_visits_to_a_power(temperature, shares):
 def test_the_prior_breaks_ties_of_visits():
     visits = jnp.array([[2, 3, 3, 0], [1, 0, 0, 0]])
     prior = jnp.array([[9.0, 0.0, 1.0, 5.0], [0.0, MASKED, 50.0, 0.0]])
-    assert most_visited(visits, prior).tolist() == [2, 0]
+    assert jax.jit(most_visited)(visits, prior).tolist() == [2, 0]
 
 
 def test_divergence_is_kullback_and_leiblers():
     policy = jnp.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [1.0, 0.0, 0.0]])
-    logits = jnp.log(jnp.array([[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]))
-    logits = jnp.maximum(logits, MASKED)
+    prior = np.array([[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]], np.float32)
+    logits = np.log(prior, out=np.full_like(prior, MASKED), where=prior > 0)
     expected = [0.0, 0.25 * np.log(0.5) + 0.75 * np.log(3), 0.0]
-    np.testing.assert_allclose(divergence(policy, logits), expected, atol=1e-6)
+    np.testing.assert_allclose(jax.jit(divergence)(policy, logits), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(

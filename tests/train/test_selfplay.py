@@ -1,6 +1,7 @@
 """Self-play against the referee: what is written down is what was played."""
 
 import dataclasses
+import functools
 import logging
 
 import chex
@@ -17,8 +18,8 @@ from train.host import READS
 from train.learner import LearnerConfig
 from train.loop import make_programs, run_iteration
 from train.network import NetworkConfig
-from train.roster import evaluator_for, network_for
-from train.search import SearchConfig, make_search
+from train.roster import network_for
+from train.search import SearchConfig
 from train.selfplay import (
     SelfPlayConfig,
     SelfPlayMetrics,
@@ -44,18 +45,26 @@ CONFIG = RunConfig(
 )
 
 
+start = jax.jit(first_boards)
+legal_slots = jax.jit(
+    jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=4)), (None, 0))
+)
+"""(variant [B], position [T, B]) -> bool[T, B, A]."""
+
+
 @pytest.fixture(scope="module")
 def played():
     """Two iterations of 12 plies on 8 boards, joined: (variant [B], plies [24, B], sums)."""
     programs = make_programs(CONFIG)
-    variables = network_for(CONFIG.network, 2).init(jax.random.key(0))
-    boards = first_boards(programs.variant)
+    variables = tiny.new_weights(network_for(CONFIG.network, 2))
+    boards = start(programs.variant)
     parts, sums = [], []
     for key in jax.random.split(jax.random.key(1), 2):
         boards, plies, metrics = programs.selfplay_at(0)(variables, programs.variant, boards, key)
         parts.append(plies)
         sums.append(metrics)
-    plies = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
+    parts, sums = jax.device_get((parts, sums))
+    plies = jax.tree.map(lambda *x: np.concatenate(x), *parts)
     return programs.variant, plies, jax.tree.map(lambda *x: float(sum(x)), *sums)
 
 
@@ -63,11 +72,11 @@ def test_each_ply_follows_from_the_one_before(played):
     """Also from one iteration to the next: games go on where they stood."""
     variant, plies, _ = played
     step = jax.jit(jax.vmap(lambda state, slot: referee.step(state, slot, grid=4)))
-    fresh = jax.vmap(initial_position)(variant)
+    fresh = jax.device_get(jax.jit(jax.vmap(initial_position))(variant))
     chex.assert_trees_all_equal(jax.tree.map(lambda x: x[0], plies.position), fresh)
     for ply in range(24):
         now = jax.tree.map(lambda x, ply=ply: x[ply], plies)
-        after, rewards = step(State(variant, now.position), now.slot)
+        after, rewards = jax.device_get(step(State(variant, now.position), now.slot))
         np.testing.assert_array_equal(now.paid.rewards, rewards)
         np.testing.assert_array_equal(now.terminated, after.position.terminated)
         if ply < 23:
@@ -80,16 +89,12 @@ def test_each_ply_follows_from_the_one_before(played):
 
 def test_policies_are_distributions_over_legal_slots(played):
     variant, plies, _ = played
-    legal = jax.vmap(
-        lambda position: jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=4))(
-            variant, position
-        )
-    )(plies.position)
+    legal = np.asarray(legal_slots(variant, plies.position))
     policy = np.asarray(plies.policy, np.float32)
     np.testing.assert_allclose(policy.sum(axis=-1), 1.0, atol=5e-3)
-    assert (policy[~np.asarray(legal)] == 0).all()
-    played_slot = np.asarray(plies.slot)[..., None].astype(int)
-    assert np.take_along_axis(np.asarray(legal), played_slot, axis=-1).all()
+    assert (policy[~legal] == 0).all()
+    played_slot = plies.slot[..., None].astype(int)
+    assert np.take_along_axis(legal, played_slot, axis=-1).all()
 
 
 def test_sums_are_counted(played):
@@ -148,23 +153,12 @@ def test_memory_stays_flat_and_little_is_read():
 
 def test_the_search_decides_what_is_played():
     """A search that always takes the last legal slot is obeyed."""
-    evaluate = evaluator_for(CONFIG.network, RULES)
-    real = make_search(evaluate, CONFIG.search, grid=4, explores=True)
-
-    def stubborn(variables, states, key):
-        found = real(variables, states, key)
-        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(states)
-        last = legal.shape[1] - 1 - legal[:, ::-1].argmax(axis=1)
-        return found._replace(slot=last.astype(jnp.int32))
-
-    programs = make_programs(CONFIG)
-    selfplay = jax.jit(make_selfplay(stubborn, grid=4, plies=6))
-    variables = network_for(CONFIG.network, 2).init(jax.random.key(0))
-    _, plies, _ = selfplay(
-        variables, programs.variant, first_boards(programs.variant), jax.random.key(0)
-    )
-    assert plies.slot[0].tolist() == [15] * 8
-    assert plies.slot[1].tolist() == [14] * 8
+    variant = tiny.variants(RULES, 8)
+    selfplay = jax.jit(make_selfplay(last_search, grid=4, plies=6))
+    _, plies, _ = selfplay((), variant, start(variant), jax.random.key(0))
+    slots = np.asarray(plies.slot)
+    assert slots[0].tolist() == [15] * 8
+    assert slots[1].tolist() == [14] * 8
 
 
 def last_search(variables, states: State, key: jax.Array):
@@ -181,15 +175,15 @@ def surprised_search(variables, states: State, key: jax.Array):
     return found._replace(surprise=states.position.ply.astype(jnp.float32))
 
 
-def play(*, share: float = 0.0, cheap=last_search):
+@functools.cache
+def play(*, share: float = 0.0):
     """40 plies of 6 boards, half of them searched in full."""
     variant = tiny.variants(RULES, 6)
     selfplay = make_selfplay(
-        surprised_search, grid=4, plies=40, cheap=cheap, full_share=0.5, surprise=share
+        surprised_search, grid=4, plies=40, cheap=last_search, full_share=0.5, surprise=share
     )
-    boards = first_boards(variant)
-    _, plies, sums = jax.jit(selfplay)((), variant, boards, jax.random.key(2))
-    return variant, plies, sums
+    _, plies, sums = jax.jit(selfplay)((), variant, start(variant), jax.random.key(2))
+    return variant, *jax.device_get((plies, sums))
 
 
 def test_one_coin_a_ply_decides_how_all_boards_are_searched():
@@ -200,10 +194,7 @@ def test_one_coin_a_ply_decides_how_all_boards_are_searched():
     np.testing.assert_array_equal(weight, np.broadcast_to(is_full[:, None], weight.shape))
     assert 10 < is_full.sum() < 30
     assert float(sums.full) == is_full.sum() * 6
-    legal = jax.vmap(
-        jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=4), (0, 0)), (None, 0)
-    )
-    mask = np.asarray(legal(variant, plies.position))
+    mask = np.asarray(legal_slots(variant, plies.position))
     last = mask.shape[-1] - 1 - mask[..., ::-1].argmax(axis=-1)
     is_last = np.asarray(plies.slot) == last
     assert is_last[~is_full].all()
@@ -218,7 +209,7 @@ def test_a_coin_key_decides_the_coins_and_nothing_else_does():
     coins, slots = {}, {}
     for key, coin_key in ((0, 5), (1, 5), (1, 6)):
         _, plies, _ = selfplay(
-            (), variant, first_boards(variant), jax.random.key(key), jax.random.key(coin_key)
+            (), variant, start(variant), jax.random.key(key), jax.random.key(coin_key)
         )
         coins[key, coin_key] = np.asarray(plies.policy_weight)[:, 0].tolist()
         slots[key, coin_key] = np.asarray(plies.slot).tolist()
@@ -233,7 +224,7 @@ def test_without_a_cheap_search_there_is_no_coin():
         selfplay = make_selfplay(
             random_search(grid=4), grid=4, plies=2, cheap=cheap, full_share=0.5
         )
-        boards = first_boards(variant)
+        boards = start(variant)
         text[cheap] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))
     assert "bernoulli" not in text[None]
     assert "bernoulli" in text[last_search]
@@ -253,8 +244,9 @@ def test_weight_goes_by_surprise_among_plies_in_full():
 
 def test_weights_of_no_surprise_and_of_no_ply_in_full():
     is_full = jnp.array([[1.0, 1.0], [0.0, 0.0]])
-    assert weigh(is_full, jnp.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
-    assert weigh(jnp.zeros((2, 2)), jnp.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
+    weights = jax.jit(weigh)
+    assert weights(is_full, jnp.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
+    assert weights(jnp.zeros((2, 2)), jnp.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
 
 
 GROWING = tiny.config(
@@ -311,9 +303,9 @@ def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
 
     programs = make_programs(GROWING)
     monkeypatch.setattr(programs_lib, "selfplay_of", fake)
-    variables = network_for(GROWING.network, 2).init(jax.random.key(0))
+    variables = tiny.new_weights(network_for(GROWING.network, 2))
     for iteration, expected in ((1, 4), (2, 8), (3, 8)):
-        boards = first_boards(programs.variant)
+        boards = start(programs.variant)
         selfplay = programs.selfplay_at(iteration)
         found, _, _ = selfplay(variables, programs.variant, boards, jax.random.key(0))
         assert found.tolist() == [expected] * 4

@@ -72,7 +72,7 @@ def game_after(rules: Rules, played: list[int]) -> Game:
 
 
 def stack(states: list[State]) -> State:
-    return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(each) for each in x]), *states)
+    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *jax.device_get(states))
 
 
 def public_best(game: Game, solved: Solved) -> list[int]:

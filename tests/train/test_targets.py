@@ -1,5 +1,6 @@
 """Outcomes of hand-written sequences of plies."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,22 +9,25 @@ from train import targets
 from train.targets import Ending, endings
 from wallgo_jax.game import referee
 
+jitted_endings, reward_of = jax.jit(endings), jax.jit(referee.reward_of)
+
 WON, LOST, EVEN = (1.0, -1.0), (-1.0, 1.0), (0.0, 0.0)
 
 
 def run(rewards, terminated):
     """The rewards of `endings`, and what is known, as NumPy arrays. The territory that goes with a
     ply's rewards tells its number, its board and the player."""
-    paid, ended = jnp.asarray(rewards, jnp.float32), jnp.asarray(terminated, jnp.bool_)
-    number = jnp.arange(1, paid.size + 1, dtype=jnp.uint32).reshape(*paid.shape, 1)
-    owned = jnp.where(ended[..., None, None], number, jnp.uint32(0))
-    found, known = endings(Ending(paid, owned), ended)
+    paid, ended = np.array(rewards, np.float32), np.array(terminated, bool)
+    number = np.arange(1, paid.size + 1, dtype=np.uint32).reshape(*paid.shape, 1)
+    owned = np.where(ended[..., None, None], number, np.uint32(0))
+    paid, ended, owned = map(jnp.asarray, (paid, ended, owned))
+    found, known = jax.device_get(jitted_endings(Ending(paid, owned), ended))
     assert (found.rewards.dtype, found.owned.dtype) == (jnp.float32, jnp.uint32)
     assert (found.rewards.shape, found.owned.shape) == (paid.shape, owned.shape)
     for ply, board in np.argwhere(known):
         end = ply + np.flatnonzero(ended[ply:, board])[0]
         np.testing.assert_array_equal(found.owned[ply, board], owned[end, board])
-    return np.asarray(found.rewards), np.asarray(known)
+    return found.rewards, known
 
 
 def test_each_game_of_a_board_has_its_own_outcome():
@@ -68,33 +72,35 @@ def test_three_players():
     ],
 )
 def test_outcome_from_the_movers_side(shares, player, expected):
-    rewards, mover = jnp.asarray(shares), jnp.asarray(player, jnp.int8)
-    np.testing.assert_array_equal(referee.reward_of(rewards, mover), expected)
+    rewards, mover = np.array(shares, np.float32), np.array(player, np.int8)
+    np.testing.assert_array_equal(reward_of(rewards, mover), expected)
     # Any leading axes: rows by boards, or one ply alone.
-    rows = referee.reward_of(rewards[:, None], mover[:, None])
+    rows = np.asarray(reward_of(rewards[:, None], mover[:, None]))
     np.testing.assert_array_equal(rows[:, 0], expected)
-    assert float(referee.reward_of(rewards[0], mover[0])) == expected[0]
+    assert float(reward_of(rewards[0], mover[0])) == expected[0]
 
 
 @pytest.mark.parametrize("player", range(3))
 def test_players_are_counted_from_the_mover(player):
-    values = jnp.arange(30).reshape(3, 10)
-    seen = targets.from_mover(values, jnp.int8(player))
+    values = np.arange(30).reshape(3, 10)
+    seen = jax.jit(targets.from_mover)(values, jnp.int8(player))
     np.testing.assert_array_equal(seen, np.roll(values, -player, axis=0))
 
 
 def test_winner_is_the_one_who_is_paid():
-    assert int(targets.winner_of(jnp.array([1.0, -1.0]))) == 0
-    assert int(targets.winner_of(jnp.array([-0.5, -0.5, 1.0]))) == 2
-    assert int(targets.winner_of(jnp.zeros(3))) == 3
+    winner_of = jax.jit(targets.winner_of)
+    assert int(winner_of(jnp.array([1.0, -1.0]))) == 0
+    assert int(winner_of(jnp.array([-0.5, -0.5, 1.0]))) == 2
+    assert int(winner_of(jnp.zeros(3))) == 3
 
 
 def test_owners_and_margin_of_a_drawn_board():
     """Three players on four cells of a board of five: two cells, one, one; a cell is nobody's."""
     owned = jnp.array([[1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0]], bool)
     playable = jnp.array([1, 1, 1, 1, 1, 0], bool)
-    assert targets.owners_of(owned).tolist() == [0, 0, 1, 2, 3, 3]
-    assert float(targets.margin_of(owned, playable)) == pytest.approx(1 / 5)
-    behind = targets.from_mover(owned, jnp.int8(1))
-    assert targets.owners_of(behind).tolist() == [2, 2, 0, 1, 3, 3]
-    assert float(targets.margin_of(behind, playable)) == pytest.approx(-1 / 5)
+    owners_of, margin_of = jax.jit(targets.owners_of), jax.jit(targets.margin_of)
+    assert owners_of(owned).tolist() == [0, 0, 1, 2, 3, 3]
+    assert float(margin_of(owned, playable)) == pytest.approx(1 / 5)
+    behind = jax.jit(targets.from_mover)(owned, jnp.int8(1))
+    assert owners_of(behind).tolist() == [2, 2, 0, 1, 3, 3]
+    assert float(margin_of(behind, playable)) == pytest.approx(-1 / 5)

@@ -41,8 +41,8 @@ def _random_states(rules: Rules, games: int, first: int, last: int) -> State:
 def _random_judge(grid: int) -> Evaluator:
     """Any logits and values, always the same of the same position, to the bit."""
 
-    def judge(variables: Any, states: State) -> Judgement:
-        del variables
+    def judge(variables: Any, states: State, sight: Any = None) -> Judgement:
+        del variables, sight
         legal = jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states)
         leaves = jax.tree.leaves(states.position)
         flat = [x.reshape(len(x), -1).astype(jnp.uint32) for x in leaves]

@@ -9,6 +9,7 @@ import numpy as np
 
 from train import loop
 from train.config import RunConfig, read_config
+from train.network import Network, Variables
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Variant, make_variant
 
@@ -29,6 +30,21 @@ shared_programs = functools.cache(loop.make_programs)
 def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:
     """[B] times the same rules."""
     return jax.tree.map(
-        lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))),
+        lambda x: jnp.asarray(np.broadcast_to(x, (boards, *np.shape(x)))),
         make_variant(rules, grid=grid),
     )
+
+
+def new_weights(network: Network, seed: int = 0) -> Variables:
+    """Weights of the size of a new network's, drawn on the host: to compile its `init` takes long.
+    Other than there the heads' last layers are not zero."""
+    draw = np.random.default_rng(seed)
+
+    def fill(path: tuple, like: jax.ShapeDtypeStruct) -> jax.Array:
+        name = path[-1].key
+        if name == "kernel":
+            noise = draw.standard_normal(like.shape) / np.sqrt(np.prod(like.shape[:-1]))
+            return jnp.asarray(noise.astype(like.dtype))
+        return jnp.asarray(np.full(like.shape, name in ("scale", "var"), like.dtype))
+
+    return jax.tree_util.tree_map_with_path(fill, network.shapes)
