@@ -49,16 +49,22 @@ def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bo
             state, grid=grid, planes=planes, has_playable=has_playable, known=known
         )
 
-    def allow(state: State, sight: Sight | None) -> jax.Array:
-        return actions.legal_slots(state, grid=grid, ground=None if sight is None else sight.ground)
-
     def evaluate(variables: Any, states: State, sight: Sight | None = None) -> Judgement:
         view = jax.vmap(see)(states, sight)
         output = network.evaluate(variables, view)
-        legal = jax.vmap(allow)(states, sight)
+        legal = legal_slots(states, sight, grid=grid)
         return Judgement(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
 
     return evaluate
+
+
+def legal_slots(states: State, sight: Sight | None, *, grid: int) -> jax.Array:
+    """bool[B, A]: what is legal in states [B], of whose boards something may have been seen."""
+
+    def allow(state: State, sight: Sight | None) -> jax.Array:
+        return actions.legal_slots(state, grid=grid, ground=None if sight is None else sight.ground)
+
+    return jax.vmap(allow)(states, sight)
 
 
 def make_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:

@@ -24,7 +24,7 @@ from train.bench.timing import CHECKSUM, Bench
 from train.config import RunConfig
 from train.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.host import fetch
-from train.judge import Evaluator, Judgement
+from train.judge import Evaluator, Judgement, legal_slots
 from train.network import MASKED
 from train.search import Search, SearchConfig, SearchResult, make_search
 from wallgo_jax.game import actions, chance, referee
@@ -42,12 +42,9 @@ SPREAD_PLIES = 300
 def make_uniform_evaluator(*, grid: int, players: int) -> Evaluator:
     """All legal slots alike, nobody ahead: what is left is the cost of the search."""
 
-    def allow(state: State, sight: Sight | None) -> jax.Array:
-        return actions.legal_slots(state, grid=grid, ground=None if sight is None else sight.ground)
-
     def evaluate(variables: Any, states: State, sight: Sight | None = None) -> Judgement:
         del variables
-        legal = jax.vmap(allow)(states, sight)
+        legal = legal_slots(states, sight, grid=grid)
         return Judgement(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
 
     return evaluate
