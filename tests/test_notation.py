@@ -4,10 +4,10 @@ import pytest
 
 from wallgo_jax import notation
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.notation import Spoken
-from wallgo_jax.objection import has_turn, objection
-from wallgo_jax.playback import play, play_spoken
-from wallgo_jax.scene import read
+from wallgo_jax.notation import NotatedMove
+from wallgo_jax.view.game_replay import play, replay_moves
+from wallgo_jax.view.illegality import has_turn, illegality
+from wallgo_jax.view.snapshot import read
 
 FIRST_PLACEMENT = 49 * 52
 B6 = 5 * 7 + 1
@@ -17,14 +17,14 @@ ENDS_FROM_D4 = "D4 D3 D5 C4 E4 D2 D6 B4 F4 C3 E3 C5 E5".split()
 
 
 def test_placement():
-    assert notation.parse_action("C3", grid=7) == Spoken(FIRST_PLACEMENT + 2 * 7 + 2, None)
+    assert notation.parse_action("C3", grid=7) == NotatedMove(FIRST_PLACEMENT + 2 * 7 + 2, None)
     assert notation.format_action(FIRST_PLACEMENT + 2 * 7 + 2, grid=7) == "C3"
 
 
 def test_play():
     up_then_wall_above = B6 * 52 + 1 * 4 + 0
-    assert notation.parse_action("R B6->B5:W0", grid=7) == Spoken(up_then_wall_above, 0)
-    assert notation.parse_action("b6->b5:w0", grid=7) == Spoken(up_then_wall_above, None)
+    assert notation.parse_action("R B6->B5:W0", grid=7) == NotatedMove(up_then_wall_above, 0)
+    assert notation.parse_action("b6->b5:w0", grid=7) == NotatedMove(up_then_wall_above, None)
     assert notation.format_action(up_then_wall_above, grid=7, player=1) == "B B6->B5:W0"
 
 
@@ -45,7 +45,7 @@ def test_every_action_on_the_grid_comes_back(grid):
             assert "moves off the grid" in str(error)
             continue
         on_the_grid += 1
-        assert notation.parse_action(text, grid=grid) == Spoken(action, None)
+        assert notation.parse_action(text, grid=grid) == NotatedMove(action, None)
     stays, single, double, diagonal = (
         grid**2,
         4 * grid * (grid - 1),
@@ -90,7 +90,7 @@ def test_a_game_written_down():
     E5 R   A1  # another
     """
     cells = [(2 * 7 + 2, 0), (3 * 7 + 3, 1), (4 * 7 + 4, None), (0, 0)]
-    wanted = [Spoken(FIRST_PLACEMENT + cell, player) for cell, player in cells]
+    wanted = [NotatedMove(FIRST_PLACEMENT + cell, player) for cell, player in cells]
     assert notation.parse_moves(text, grid=7) == wanted
 
 
@@ -111,7 +111,7 @@ SMALL = Rules(size=3, stones=1, order=(0, 1))
 
 
 def moves(text, rules=SMALL):
-    return play_spoken(rules, notation.parse_moves(text, grid=rules.size))
+    return replay_moves(rules, notation.parse_moves(text, grid=rules.size))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_why_a_ply_is_not_allowed(text, reason):
 
 def test_a_move_outside_a_small_board_is_named():
     with pytest.raises(ValueError, match="ply 1: D1: D1 lies outside the 3x3 board"):
-        play_spoken(SMALL, notation.parse_moves("D1", grid=7), grid=7)
+        replay_moves(SMALL, notation.parse_moves("D1", grid=7), grid=7)
 
 
 def test_no_room_to_stay():
@@ -167,10 +167,10 @@ def test_objections_are_to_just_what_is_illegal(conformance, variant):
     record = conformance[variant][0]
     game = play(Rules.from_dict(record["rules"]), record["actions"])
     for ply in range(0, len(game.actions), 5):
-        scene = read(game.states[ply])
-        allowed = [a for a in range(scene.grid**2 * 53) if objection(scene, a) is None]
+        snapshot = read(game.states[ply])
+        allowed = [a for a in range(snapshot.grid**2 * 53) if illegality(snapshot, a) is None]
         assert allowed == record["legal"][ply]
-        assert has_turn(scene)
+        assert has_turn(snapshot)
 
 
 def test_presets_start_with_a_placement():

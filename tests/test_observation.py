@@ -7,10 +7,10 @@ import jax
 import numpy as np
 import pytest
 
-from tests import harness
-from tests.planes import expected_planes
-from tests.reference.games import Record, random_game
-from tests.reference.referee import random_rules
+from tests.support import harness
+from tests.support.planes import expected_planes
+from tests.support.reference.games import Record, random_game
+from tests.support.reference.referee import random_rules
 from wallgo_jax import observation
 
 # Players, stones and planes, on boards of 4x4 to 7x7 in a grid of 7; history compiles slowly.

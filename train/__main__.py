@@ -1,4 +1,4 @@
-"""The command line: `python -m train COMMAND`, with a command of `train.commands`."""
+"""The command line: `python -m train COMMAND`, with a command of `train.cli.commands`."""
 
 import contextlib
 import io
@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import tyro
 
-from train.commands import CONFIGURED, Command, own_options
-from train.devices import keep_compiled, use_all_cores
-from train.errors import UsageError
-from train.host import complaint_in
-from train.options import EXIT_INTERRUPTED, EXIT_USAGE
+from train.cli.commands import CONFIGURED, Command, own_options
+from train.cli.options import EXIT_INTERRUPTED, EXIT_USAGE
+from train.runtime.devices import keep_compiled, use_all_cores
+from train.runtime.errors import UsageError
+from train.runtime.host import complaint_in
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

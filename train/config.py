@@ -11,13 +11,13 @@ from typing import Any
 
 import pydantic
 
-from train.errors import UsageError
-from train.heuristics import HeuristicsConfig
-from train.learner import LearnerConfig
+from train.arena.sprt import parse_sprt
+from train.data.selfplay import SelfPlayConfig
+from train.learning.learner import LearnerConfig
 from train.network import NetworkConfig
-from train.search import SearchConfig
-from train.selfplay import SelfPlayConfig
-from train.sprt import parse_sprt
+from train.players.heuristics import HeuristicsConfig
+from train.runtime.errors import UsageError
+from train.search.search import SearchConfig
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.observation import check_planes
@@ -52,13 +52,13 @@ class EvaluationConfig:
 
     Attributes:
       every: iterations between the short matches of a run; 0 for none.
-      opponents: names of players (see `train.roster`) that the final matches are against. None for
+      opponents: names of players (see `train.registry`) that the final matches are against. None for
         a run without matches.
       anchors: names of players that short matches are against; `best` for the checkpoint that has
         won most against the first other one.
       games: games of a short match.
       sprt: ends a short match as soon as it is decided whether the lead is ELO0 or ELO1 points (see
-        `train.sprt`), `ELO0,ELO1`; looked at after each `batch` games. Empty for all games.
+        `train.arena.sprt`), `ELO0,ELO1`; looked at after each `batch` games. Empty for all games.
       final_games: games against each opponent at the end of the run.
       batch: games played at once.
       simulations: simulations a move, without exploration noise.
@@ -130,7 +130,7 @@ class RunConfig:
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
     selfplay: SelfPlayConfig = dataclasses.field(
-        default_factory=lambda: SelfPlayConfig(full_share=0.25)
+        default_factory=lambda: SelfPlayConfig(full_search_prob=0.25)
     )
     replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
     learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import tyro
 from rich.console import Console
 
-from wallgo_jax.commands import Convert, Replay, Show
+from wallgo_jax.cli.commands import Convert, Replay, Show
 
 _PROGRAM = "python -m wallgo_jax"
 BAD_INPUT = 2

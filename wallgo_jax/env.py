@@ -13,12 +13,12 @@ import jax
 import jax.numpy as jnp
 
 from wallgo_jax import observation as observation_lib
-from wallgo_jax.board.fusion import materialize
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.terrain import Sight, Terrain
+from wallgo_jax.game.terrain import BoardAnalysis, Terrain
 
 VERSION = "1"
 """Raised whenever a game may run or look different than before; records and checkpoints hold it."""
@@ -75,9 +75,7 @@ class State:
 
     def _repr_html_(self) -> str:
         """The board, or the first boards of a batch, as a notebook shows them."""
-        from wallgo_jax import (
-            render,
-        )  # A floor above: drawing is loaded only where it is looked at.
+        from wallgo_jax import render
 
         return render.html(self)
 
@@ -152,7 +150,7 @@ class WallGo:
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
         nothing = jnp.zeros(self.num_players, jnp.float32)
-        sets = self._see(game, self._known_at_first(game))
+        sets = self._see(game, self._precompute_first(game))
         return self._show(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
 
     def state_of(self, game: state_lib.State) -> State:
@@ -165,10 +163,10 @@ class WallGo:
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
-        game, rewards, count, sight = self._advance(state, action)
-        sets = self._see_next(state, game, sight)
+        game, rewards, count, analysis = self._advance(state, action)
+        sets = self._see_next(state, game, analysis)
         over = game.position.terminated
-        return self._show(game, rewards, count, over, sets, sets, ground=sight.ground)
+        return self._show(game, rewards, count, over, sets, sets, terrain=analysis.terrain)
 
     def step_auto_reset(
         self, state: State, action: jax.Array, key: jax.Array | None = None
@@ -180,12 +178,12 @@ class WallGo:
         the new game is a select of constants, its planes need no flood and no history.
         """
         del key
-        game, rewards, count, sight = self._advance(state, action)
+        game, rewards, count, analysis = self._advance(state, action)
         over = game.position.terminated
         fresh = referee.restart_if_over(game)
         first = state_lib.State(game.variant, state_lib.initial_position(game.variant))
-        sets = self._see_next(state, game, sight)
-        shown = jnp.where(over, self._see(first, self._known_at_first(first)), sets)
+        sets = self._see_next(state, game, analysis)
+        shown = jnp.where(over, self._see(first, self._precompute_first(first)), sets)
         return self._show(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
 
     def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
@@ -203,33 +201,43 @@ class WallGo:
         """bool[num_slots] of the compact action space."""
         return actions.legal_slots(state.game, grid=self.grid)
 
-    def _see(self, game: state_lib.State, known: observation_lib.Known | None = None) -> jax.Array:
+    def _see(
+        self, game: state_lib.State, precomputed: observation_lib.Precomputed | None = None
+    ) -> jax.Array:
         """uint32[W, C] (see `wallgo_jax.observation.observe_sets`)."""
         return observation_lib.observe_sets(
-            game, grid=self.grid, planes=self.planes, has_playable=self.has_playable, known=known
+            game,
+            grid=self.grid,
+            planes=self.planes,
+            has_playable=self.has_playable,
+            precomputed=precomputed,
         )
 
-    def _known_at_first(self, game: state_lib.State) -> observation_lib.Known:
-        return observation_lib.known_at_first(game, grid=self.grid, num_channels=len(self.channels))
+    def _precompute_first(self, game: state_lib.State) -> observation_lib.Precomputed:
+        return observation_lib.precompute_first(
+            game, grid=self.grid, num_channels=len(self.channels)
+        )
 
-    def _see_next(self, state: State, game: state_lib.State, sight: Sight) -> jax.Array:
+    def _see_next(self, state: State, game: state_lib.State, analysis: BoardAnalysis) -> jax.Array:
         """The planes' sets after a step: those shown before where no ply was played."""
-        sets = self._see(game, observation_lib.Known(state._planes, sight))
+        sets = self._see(game, observation_lib.Precomputed(state._planes, analysis))
         return jnp.where(game.position.ply != state.game.position.ply, sets, state._planes)
 
     def _advance(
         self, state: State, action: jax.Array
-    ) -> tuple[state_lib.State, jax.Array, jax.Array, Sight]:
+    ) -> tuple[state_lib.State, jax.Array, jax.Array, BoardAnalysis]:
         """The next game, what it pays, its plies, and what was seen of the board, which means
         something only where a ply was played."""
         slot = actions.slot_of_action(state.game, action, grid=self.grid)
         before = state.game.position
         is_legal = (slot != actions.NO_SLOT) & state.legal_action_mask.at[action].get(mode="clip")
-        game, rewards, sight = referee.step_and_see(state.game, slot, is_legal, grid=self.grid)
+        game, rewards, analysis = referee.step_with_analysis(
+            state.game, slot, is_legal, grid=self.grid
+        )
         # Mask and planes are wide: without a border the ply is worked out for each of their bits.
-        position, rewards = materialize((game.position, rewards), never=before.ply < 0)
+        position, rewards = fusion_barrier((game.position, rewards), token=before.ply < 0)
         count = state._step_count + ~before.terminated
-        return state_lib.State(game.variant, position), rewards, count, sight
+        return state_lib.State(game.variant, position), rewards, count, analysis
 
     def _show(
         self,
@@ -240,11 +248,11 @@ class WallGo:
         sets: jax.Array,
         final_sets: jax.Array,
         *,
-        ground: Terrain | None = None,
+        terrain: Terrain | None = None,
     ) -> State:
         """A state as its users see it; `final_sets` are what the last step led to. The ground need
         not be surveyed where it is known, nor be right where the game is over."""
-        show = functools.partial(observation_lib.show, grid=self.grid, never=game.position.ply < 0)
+        show = functools.partial(observation_lib.show, grid=self.grid, token=game.position.ply < 0)
         observation = show(sets)
         final = observation if sets is final_sets else show(final_sets)
         return State(
@@ -253,7 +261,7 @@ class WallGo:
             rewards=rewards,
             terminated=terminated,
             truncated=jnp.bool_(False),
-            legal_action_mask=actions.legal_actions(game, grid=self.grid, ground=ground),
+            legal_action_mask=actions.legal_actions(game, grid=self.grid, terrain=terrain),
             final_observation=final,
             _step_count=count.astype(jnp.int32),
             _planes=sets,

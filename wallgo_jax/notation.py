@@ -34,7 +34,7 @@ class Play(NamedTuple):
     side: int
 
 
-class Spoken(NamedTuple):
+class NotatedMove(NamedTuple):
     """An action as written down, with the colour that led it or None."""
 
     action: int
@@ -104,7 +104,7 @@ def format_action(action: int, *, grid: int, player: int | None = None) -> str:
     return f"{led}{origin}->{cell_name(target, grid=grid)}:W{play.side}"
 
 
-def parse_action(text: str, *, grid: int) -> Spoken:
+def parse_action(text: str, *, grid: int) -> NotatedMove:
     """The public action that a text names.
 
     Raises:
@@ -117,8 +117,8 @@ def parse_action(text: str, *, grid: int) -> Spoken:
         raise ValueError(f"{text!r} is no move; write C3, B6->B5:W0 or R B6->B5:W0")
     (word,) = words
     if "->" in word or ":" in word:
-        return Spoken(_parse_play(word, grid=grid), player)
-    return Spoken(grid * grid * PLAYS_PER_STONE + parse_cell(word, grid=grid), player)
+        return NotatedMove(_parse_play(word, grid=grid), player)
+    return NotatedMove(grid * grid * PLAYS_PER_STONE + parse_cell(word, grid=grid), player)
 
 
 def _parse_letter(text: str) -> int:
@@ -143,7 +143,7 @@ def _parse_play(text: str, *, grid: int) -> int:
     return origin * PLAYS_PER_STONE + move * NUM_SIDES + int(digit)
 
 
-def parse_moves(text: str, *, grid: int) -> list[Spoken]:
+def parse_moves(text: str, *, grid: int) -> list[NotatedMove]:
     """The actions of a game written down: moves parted by blanks, commas or line ends.
 
     Colour letters and move numbers (`12.`) may stand before a move; `#` opens a comment.
@@ -152,7 +152,7 @@ def parse_moves(text: str, *, grid: int) -> list[Spoken]:
       ValueError: `ply N: reason`, plies counted from 1.
     """
     lines = (line.split("#", 1)[0] for line in text.splitlines())
-    moves: list[Spoken] = []
+    moves: list[NotatedMove] = []
     letter = ""
     for word in " ".join(lines).replace(",", " ").split():
         if re.fullmatch(r"\d+\.", word):

@@ -13,9 +13,10 @@ import jax.numpy as jnp
 
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
-from wallgo_jax.board.fusion import materialize
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
-from wallgo_jax.game import referee, symmetry, terrain
+from wallgo_jax.game import referee, symmetry
+from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import (
     NO_LIMIT,
     TIE_MOVER_LOSES,
@@ -24,7 +25,7 @@ from wallgo_jax.game.state import (
     Position,
     State,
 )
-from wallgo_jax.game.terrain import Sight
+from wallgo_jax.game.terrain import BoardAnalysis
 
 PLANE_SETS = ("B", "BT", "BTR", "BTRH", "BV", "BTV", "BTRV", "BTRHV")
 WALLS_LEFT_STEPS = (0, 2, 5, 10)
@@ -93,23 +94,23 @@ def check_planes(planes: str) -> None:
         raise ValueError(f"planes: {planes!r} is not one of {', '.join(PLANE_SETS)}")
 
 
-class Known(NamedTuple):
+class Precomputed(NamedTuple):
     """What `observe_sets` need not work out, where the caller has it."""
 
     before: jax.Array | None  # uint32[W, C]: the sets of the state one ply earlier, or all empty
-    sight: Sight
+    analysis: BoardAnalysis
 
 
-def known_at_first(state: State, *, grid: int, num_channels: int) -> Known:
+def precompute_first(state: State, *, grid: int, num_channels: int) -> Precomputed:
     """What is known of a game's first state: the board has no walls, so it is one region, and no
     past."""
-    ground = terrain.survey(*state, grid=grid)
+    terrain = terrain_lib.read_terrain(*state, grid=grid)
     playable, nowhere = bitboard.unpack(state.variant.playable), bitboard.empty(grid)
     reached = tuple(
-        bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in ground.stones
+        bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in terrain.stones
     )
     before = jnp.zeros((len(playable), num_channels), jnp.uint32)
-    return Known(before, Sight(ground, terrain.owned(reached)))
+    return Precomputed(before, BoardAnalysis(terrain, terrain_lib.owned(reached)))
 
 
 def observe(
@@ -118,20 +119,22 @@ def observe(
     grid: int,
     planes: str,
     has_playable: bool = False,
-    known: Known | None = None,
+    precomputed: Precomputed | None = None,
 ) -> jax.Array:
     """bool[grid, grid, C]: the channels of `channels(planes, P, has_playable=...)`.
 
     Cells outside a small board are 0 in every plane. Past positions before the start are zeros.
     """
-    sets = observe_sets(state, grid=grid, planes=planes, has_playable=has_playable, known=known)
-    return show(sets, grid=grid, never=state.position.ply < 0)
+    sets = observe_sets(
+        state, grid=grid, planes=planes, has_playable=has_playable, precomputed=precomputed
+    )
+    return show(sets, grid=grid, token=state.position.ply < 0)
 
 
-def show(sets: jax.Array, *, grid: int, never: jax.Array) -> jax.Array:
+def show(sets: jax.Array, *, grid: int, token: jax.Array) -> jax.Array:
     """uint32[W, C] sets of cells -> bool[grid, grid, C] planes; `never` is for `materialize`."""
-    rows = bitboard.to_rows(materialize(sets, never=never), grid)
-    return bitboard.rows_to_planes(materialize(rows, never=never))
+    rows = bitboard.to_rows(fusion_barrier(sets, token=token), grid)
+    return bitboard.rows_to_planes(fusion_barrier(rows, token=token))
 
 
 def observe_sets(
@@ -140,31 +143,39 @@ def observe_sets(
     grid: int,
     planes: str,
     has_playable: bool = False,
-    known: Known | None = None,
+    precomputed: Precomputed | None = None,
 ) -> jax.Array:
     """uint32[W, C]: the planes of `observe` as sets of cells; what is not known is worked out."""
     variant, position = state
     players = position.stones.shape[0]
-    everywhere, never = variant.playable, position.ply < 0
-    ground = terrain.survey(variant, position, grid=grid) if known is None else known.sight.ground
+    everywhere, token = variant.playable, position.ply < 0
+    terrain = (
+        terrain_lib.read_terrain(variant, position, grid=grid)
+        if precomputed is None
+        else precomputed.analysis.terrain
+    )
     # Rows of many sets are laid out entry by entry, so little should be left to do at each.
-    stones = materialize(ground.stones, never=never)
+    stones = fusion_barrier(terrain.stones, token=token)
     owned = None
     if "T" in planes:
-        is_known = known is not None
-        owned = known.sight.owned if is_known else terrain.owned(terrain.regions(ground, grid=grid))
+        is_known = precomputed is not None
+        owned = (
+            precomputed.analysis.owned
+            if is_known
+            else terrain_lib.owned(terrain_lib.regions(terrain, grid=grid))
+        )
     shown = _frame(state, stones, owned)
     turn = position.player == jnp.arange(players)
     parts = [shown[:, : 3 * players], _filled(turn, everywhere), shown[:, 3 * players :]]
     if "R" in planes:
-        reach = [terrain.movement(own, variant, ground, grid=grid) for own in ground.stones]
-        parts.append(_rows(materialize(reach, never=never)))
-    parts = [materialize(jnp.concatenate(parts, axis=1), never=never)]
+        reach = [terrain_lib.movement(own, variant, terrain, grid=grid) for own in terrain.stones]
+        parts.append(_rows(fusion_barrier(reach, token=token)))
+    parts = [fusion_barrier(jnp.concatenate(parts, axis=1), token=token)]
     if "H" in planes:
-        if known is None or known.before is None:
+        if precomputed is None or precomputed.before is None:
             parts.append(_history(state, grid=grid))
         else:
-            parts.append(_next_history(known.before, players))
+            parts.append(_next_history(precomputed.before, players))
     if "V" in planes:
         parts.append(_filled(jnp.stack(_variant_facts(state)), everywhere))
     if has_playable:
@@ -199,8 +210,8 @@ def _history(state: State, *, grid: int) -> jax.Array:
     variant, position = state
 
     def frame(position: Position) -> jax.Array:
-        ground, owned = terrain.look(variant, position, grid=grid)
-        return _frame(State(variant, position), ground.stones, owned)
+        terrain, owned = terrain_lib.analyse_board(variant, position, grid=grid)
+        return _frame(State(variant, position), terrain.stones, owned)
 
     taken = []
     before = position
@@ -208,7 +219,7 @@ def _history(state: State, *, grid: int) -> jax.Array:
         existed, before = referee.take_back(before, grid=grid)
         taken.append((existed, before))
     taken = jax.tree.map(lambda *leaves: jnp.stack(leaves), *taken)
-    existed, past = materialize(taken, never=position.ply < 0)
+    existed, past = fusion_barrier(taken, token=position.ply < 0)
     frames = jax.vmap(frame)(past)  # All past positions are flooded in one loop.
     frames = jnp.where(existed[:, None, None], frames, jnp.uint32(0))
     return jnp.concatenate(list(frames), axis=1)

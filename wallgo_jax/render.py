@@ -15,19 +15,20 @@ from collections.abc import Mapping, Sequence
 import jax
 import numpy as np
 
-from wallgo_jax import captions, lattice
+from wallgo_jax.drawing import animation as animation_lib
 from wallgo_jax.drawing import board, overlay, raster
-from wallgo_jax.drawing import film as film_lib
+from wallgo_jax.drawing import contact_sheet as contact_sheet_lib
 from wallgo_jax.drawing import page as page_lib
-from wallgo_jax.drawing import sheet as sheet_lib
 from wallgo_jax.drawing import theme as theme_lib
 from wallgo_jax.env import State as EnvState
+from wallgo_jax.formats import ascii_board
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import format_action
-from wallgo_jax.playback import Game, play
-from wallgo_jax.scene import Scene, game_of, read
+from wallgo_jax.view import captions
+from wallgo_jax.view.game_replay import Game, play
+from wallgo_jax.view.snapshot import Snapshot, game_of, read
 
 MAX_BOARDS = 16
 """Boards of a batch that `sheet` and `html` show."""
@@ -44,9 +45,9 @@ def text(state: EnvState | State, *, color: bool = False) -> str:
     Raises:
       ValueError: if the state is a batch.
     """
-    scene = read(state)
-    lines = lattice.coloured_lines(scene, _paint) if color else lattice.lines(scene)
-    return "\n".join([*lines, *captions.status_lines(scene)])
+    snapshot = read(state)
+    lines = ascii_board.coloured_lines(snapshot, _paint) if color else ascii_board.lines(snapshot)
+    return "\n".join([*lines, *captions.status_lines(snapshot)])
 
 
 def _paint(text: str, player: int) -> str:
@@ -101,14 +102,14 @@ def svg(
     Raises:
       ValueError: if the state is a batch, or an argument does not fit it.
     """
-    scene, colours = read(state), theme_lib.named(theme)
-    under = [] if heat is None else overlay.heat(scene, colours, heat)
-    under += [] if reach is None else overlay.reach(scene, colours, reach)
-    over = [] if arrows is None else overlay.arrows(scene, colours, arrows)
-    return board.draw(scene, colours, under=under, over=over, caption=caption)
+    snapshot, colours = read(state), theme_lib.named(theme)
+    under = [] if heat is None else overlay.heat(snapshot, colours, heat)
+    under += [] if reach is None else overlay.reach(snapshot, colours, reach)
+    over = [] if arrows is None else overlay.arrows(snapshot, colours, arrows)
+    return board.draw(snapshot, colours, under=under, over=over, caption=caption)
 
 
-def sheet(
+def contact_sheet(
     states: EnvState | State | Sequence[EnvState | State],
     *,
     theme: str = "light",
@@ -120,13 +121,13 @@ def sheet(
     Raises:
       ValueError: if there is no board, or less than one column.
     """
-    scenes, _ = _scenes(states, limit)
-    return sheet_lib.draw(scenes, theme_lib.named(theme), columns=columns)
+    snapshots, _ = _scenes(states, limit)
+    return contact_sheet_lib.draw(snapshots, theme_lib.named(theme), columns=columns)
 
 
 def _scenes(
     states: EnvState | State | Sequence[EnvState | State], limit: int
-) -> tuple[list[Scene], int]:
+) -> tuple[list[Snapshot], int]:
     """The first boards, and how many there are."""
     if not isinstance(states, EnvState | State):
         return [read(state) for state in states[:limit]], len(states)
@@ -143,22 +144,26 @@ def _pick(batch: State, index: int) -> State:
 
 def html(state: EnvState | State, *, theme: str = "light") -> str:
     """One board, or the first boards of a batch, as HTML for a notebook."""
-    scenes, total = _scenes(state, MAX_BOARDS)
+    snapshots, total = _scenes(state, MAX_BOARDS)
     if np.ndim(game_of(state).position.ply) == 0:
-        return board.draw(scenes[0], theme_lib.named(theme))
-    more = f"<p>{len(scenes)} of {total} boards</p>" if total > len(scenes) else ""
-    drawn = sheet_lib.draw(scenes, theme_lib.named(theme)) if scenes else "<p>no boards</p>"
+        return board.draw(snapshots[0], theme_lib.named(theme))
+    more = f"<p>{len(snapshots)} of {total} boards</p>" if total > len(snapshots) else ""
+    drawn = (
+        contact_sheet_lib.draw(snapshots, theme_lib.named(theme))
+        if snapshots
+        else "<p>no boards</p>"
+    )
     return f"<div>{drawn}{more}</div>"
 
 
-def film(game: Game, *, theme: str = "light", seconds: float = 0.9, loop: bool = True) -> str:
+def animation(game: Game, *, theme: str = "light", seconds: float = 0.9, loop: bool = True) -> str:
     """A game as an animated SVG document, `seconds` a ply.
 
     Raises:
       ValueError: if a ply takes no time.
     """
     check_seconds(seconds)
-    return film_lib.draw(game, theme_lib.named(theme), seconds=seconds, loop=loop)
+    return animation_lib.draw(game, theme_lib.named(theme), seconds=seconds, loop=loop)
 
 
 def page(

@@ -1,1 +1,1 @@
-"""Tests of `wallgo_jax.board`."""
+"""Tests of `wallgo_jax/board`."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.reference.referee import DOWN, RIGHT, SIDES, Board, edge, neighbour
+from tests.support.reference.referee import DOWN, RIGHT, SIDES, Board, edge, neighbour
 from wallgo_jax.board import bitboard, geometry
 
 GRIDS = range(3, 10)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wallgo_jax.board.fusion import materialize
+from wallgo_jax.board.fusion import fusion_barrier
 
 
 def test_values_pass_unchanged():
@@ -12,7 +12,7 @@ def test_values_pass_unchanged():
     values = {"bits": bits, "flag": flag, "more": bits + 7, "most": bits + 9}
 
     def border(values, counter):
-        return materialize(values, never=counter < 0)
+        return fusion_barrier(values, token=counter < 0)
 
     passed = jax.jit(border)(values, jnp.int32(0))
     for name, value in values.items():
@@ -23,7 +23,7 @@ def test_values_pass_unchanged():
 def test_border_works_under_vmap_inside_a_loop():
     def body(carry, _):
         total, counter = carry
-        total = materialize(total + 1, never=counter < 0)
+        total = fusion_barrier(total + 1, token=counter < 0)
         return (total, counter + 1), total
 
     def run(total):

@@ -1,1 +1,1 @@
-"""Tests of `wallgo_jax.game`."""
+"""Tests of `wallgo_jax/game`."""

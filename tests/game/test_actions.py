@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests import harness
-from tests.drawing import to_engine
-from tests.reference.games import random_games
+from tests.support import harness
+from tests.support.board_text import to_engine
+from tests.support.reference.games import random_games
 from wallgo_jax.game import actions
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.actions import NO_SLOT

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tests import harness
-from tests.comparison import mismatches
-from tests.reference.games import Record, is_decided_by_tie_order, random_games
+from tests.support import harness
+from tests.support.comparison import mismatches
+from tests.support.reference.games import Record, is_decided_by_tie_order, random_games
 
 # Grid, players, stones: the shapes of the conformance games, whose programs are at hand.
 SHAPES = ((3, 2, 1), (5, 2, 2), (6, 2, 3), (7, 2, 4), (7, 3, 2), (7, 4, 2), (8, 2, 4), (9, 2, 4))

@@ -5,8 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from tests import harness
-from tests.reference.referee import Game
+from tests.support import harness
+from tests.support.reference.referee import Game
 
 VARIANTS = (
     "wallzero-4stone",

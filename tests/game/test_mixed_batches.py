@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests import harness
 from tests.game.test_against_reference import in_larger_grid
-from tests.strategies import rule_sets
+from tests.support import harness
+from tests.support.strategies import rule_sets
 from wallgo_jax import observation
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import PRESETS, Rules

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import pytest
 
-from tests import harness
-from tests.comparison import mismatches
-from tests.reference.games import random_games
+from tests.support import harness
+from tests.support.comparison import mismatches
+from tests.support.reference.games import random_games
 from wallgo_jax.board import bitboard, geometry
-from wallgo_jax.game import actions, referee, terrain
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game import state as state_lib
+from wallgo_jax.game import terrain as terrain_lib
 
 GRID, PLAYERS, STONES = 6, 3, 2
 
@@ -37,10 +38,10 @@ def wall_on_the_wrong_side(original):
 
 
 def walls_of_the_last_player_do_not_block(original):
-    def survey(variant, position, *, grid):
+    def read_terrain(variant, position, *, grid):
         return original(variant, position._replace(walls=position.walls.at[-1].set(0)), grid=grid)
 
-    return survey
+    return read_terrain
 
 
 def diagonal_passes_one_corner_only(original):
@@ -48,22 +49,22 @@ def diagonal_passes_one_corner_only(original):
 
 
 def stay_allowed_without_room(original):
-    def legal_moves(cells, ground, variant, *, grid):
+    def legal_moves(cells, terrain, variant, *, grid):
         variant = variant._replace(stay_needs_room=jnp.bool_(False))
-        return original(cells, ground, variant, grid=grid)
+        return original(cells, terrain, variant, grid=grid)
 
     return legal_moves
 
 
 def move_passes_own_stones(original):
-    def legal_moves(cells, ground, variant, *, grid):
-        own = terrain.stone_cells(jnp.atleast_1d(cells), grid=grid)
-        others = bitboard.difference(ground.occupied, own)
-        loose = ground._replace(free_exits=bitboard.free_exits(ground.exits, others, grid))
-        moves = original(cells, ground, variant, grid=grid)
+    def legal_moves(cells, terrain, variant, *, grid):
+        own = terrain_lib.stone_cells(jnp.atleast_1d(cells), grid=grid)
+        others = bitboard.difference(terrain.occupied, own)
+        loose = terrain._replace(free_exits=bitboard.free_exits(terrain.exits, others, grid))
+        moves = original(cells, terrain, variant, grid=grid)
         passing = original(cells, loose, variant, grid=grid)
         for move, delta in enumerate(geometry.make_move_deltas(grid)):
-            is_empty = 1 - bitboard.contains(ground.occupied, cells + int(delta))
+            is_empty = 1 - bitboard.contains(terrain.occupied, cells + int(delta))
             moves[move] = moves[move] | (passing[move] & is_empty)
         return moves
 
@@ -89,25 +90,25 @@ def tie_rules_in_reverse(original):
 def separation_before_the_last_placement(original):
     def settle(variant, position, mover, *, grid):
         position, *rest = original(variant, position, mover, grid=grid)
-        ground = terrain.survey(variant, position, grid=grid)
-        apart = terrain.is_separated(ground, terrain.regions(ground, grid=grid))
-        return position._replace(terminated=position.terminated | apart), *rest
+        terrain = terrain_lib.read_terrain(variant, position, grid=grid)
+        per_device = terrain_lib.is_separated(terrain, terrain_lib.regions(terrain, grid=grid))
+        return position._replace(terminated=position.terminated | per_device), *rest
 
     return settle
 
 
 def last_placer_is_followed(original):
-    def next_player(variant, position, ground, mover):
+    def next_player(variant, position, terrain, mover):
         just_set_up = position.ply == variant.num_placements
         ply = position.ply + just_set_up.astype(jnp.int16)
-        return original(variant, position._replace(ply=ply), ground, mover)
+        return original(variant, position._replace(ply=ply), terrain, mover)
 
     return next_player
 
 
 def stuck_player_is_not_skipped(original):
-    def has_turn(variant, position, ground, player):
-        return jnp.ones_like(original(variant, position, ground, player))
+    def has_turn(variant, position, terrain, player):
+        return jnp.ones_like(original(variant, position, terrain, player))
 
     return has_turn
 
@@ -148,7 +149,7 @@ def steps_stop_at_the_word_border(original):
 
 ERRORS = {
     wall_on_the_wrong_side: Site(referee, "wall_bits", "walls"),
-    walls_of_the_last_player_do_not_block: Site(terrain, "survey", "actions"),
+    walls_of_the_last_player_do_not_block: Site(terrain_lib, "survey", "actions"),
     diagonal_passes_one_corner_only: Site(actions, "MOVE_PATHS", "actions"),
     stay_allowed_without_room: Site(actions, "_legal_moves", "actions"),
     move_passes_own_stones: Site(actions, "_legal_moves", "actions"),
@@ -157,8 +158,8 @@ ERRORS = {
     separation_before_the_last_placement: Site(referee, "_settle", "over"),
     last_placer_is_followed: Site(referee, "_next_player", "player"),
     stuck_player_is_not_skipped: Site(referee, "_has_turn", "player"),
-    empty_regions_count: Site(terrain, "owned", "territory"),
-    contested_regions_count: Site(terrain, "owned", "territory"),
+    empty_regions_count: Site(terrain_lib, "owned", "territory"),
+    contested_regions_count: Site(terrain_lib, "owned", "territory"),
     every_loser_pays_one: Site(referee, "_shares", "rewards"),
     steps_stop_at_the_word_border: Site(bitboard, "shift", "reach"),
 }

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests import harness
 from tests.board.test_geometry import SYMMETRIES
-from tests.planes import expected_planes
-from tests.reference.games import Record, random_game, random_games, record
-from tests.reference.referee import MOVES, SIDES, Cell, random_rules
+from tests.support import harness
+from tests.support.planes import expected_planes
+from tests.support.reference.games import Record, random_game, random_games, record
+from tests.support.reference.referee import MOVES, SIDES, Cell, random_rules
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee, symmetry
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.train import tiny
+from tests.support import tiny
 from train.config import (
     CheckpointConfig,
     EvaluationConfig,
@@ -16,13 +16,13 @@ from train.config import (
     config_to_dict,
     read_config,
 )
-from train.errors import UsageError
-from train.heuristics import HeuristicConfig, HeuristicsConfig
-from train.learner import LearnerConfig
-from train.losses import LossWeights
+from train.data.selfplay import SelfPlayConfig
+from train.learning.learner import LearnerConfig
+from train.learning.losses import LossWeights
 from train.network import NetworkConfig
-from train.search import SearchConfig
-from train.selfplay import SelfPlayConfig
+from train.players.heuristics import HeuristicConfig, HeuristicsConfig
+from train.runtime.errors import UsageError
+from train.search.search import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -50,7 +50,7 @@ dtype = "bfloat16"
 
 [search]
 simulations = 5
-considered = 4
+max_considered_actions = 4
 kind = "puct"
 c_init = 2
 c_base = 1000
@@ -63,10 +63,10 @@ first_simulations = 3
 [selfplay]
 boards = 6
 plies = 7
-full_share = 0.125
+full_search_prob = 0.125
 cheap_simulations = 2
-surprise = 0.5
-bootstrap = 1
+policy_surprise_weight = 0.5
+bootstrap_iterations = 1
 
 [replay]
 positions = 8
@@ -80,12 +80,12 @@ momentum = 0.5
 learning_rate = 0.5
 schedule = "steps"
 final_rate = 0.25
-drops = [0.5, 0.625]
+lr_drops = [0.5, 0.625]
 warmup = 3
 weight_decay = 0.125
-clip = 2
+max_grad_norm = 2
 symmetry = false
-average = 0.375
+ema_decay = 0.375
 
 [learner.weights]
 policy = 1.5
@@ -299,7 +299,10 @@ def test_override_changes_nothing_else():
         (["--network.blocks", "T", "--network.width", "6"], "width 6 is not a multiple of heads 4"),
         (["--network.dtype", "float16"], "network: dtype 'float16' is not one of auto, float32"),
         (["--network.planes", "BR"], "planes: 'BR' is not one of B, BT, BTR, BTRH"),
-        (["--search.simulations", "0"], "search: simulations and considered must be at least 1"),
+        (
+            ["--search.simulations", "0"],
+            "search: simulations and max_considered_actions must be at least 1",
+        ),
         (["--search.kind", "mcts"], "search: kind 'mcts' is not one of gumbel, puct"),
         (["--search.c_base", "0"], "search: c_init must be a number from 0 on, c_base a positive"),
         (["--search.dirichlet_fraction", "2"], "search: dirichlet_fraction must be from 0 to 1"),
@@ -308,13 +311,22 @@ def test_override_changes_nothing_else():
         (["--search.temperature", "nan"], "search: temperature must be 0 or from 0.01 to 100"),
         (["--search.temperature_plies", "-1"], "search: temperature_plies must not be negative"),
         (["--search.first_simulations", "3"], "first_simulations must be from 0 to simulations"),
-        (["--selfplay.full_share", "0"], "selfplay: full_share must be above 0, at most 1"),
+        (
+            ["--selfplay.full_search_prob", "0"],
+            "selfplay: full_search_prob must be above 0, at most 1",
+        ),
         (["--selfplay.cheap_simulations", "0"], "cheap_simulations must be at least 1"),
-        (["--selfplay.surprise", "1.5"], "selfplay: surprise must be from 0 to 1"),
+        (
+            ["--selfplay.policy_surprise_weight", "1.5"],
+            "selfplay: policy_surprise_weight must be from 0 to 1",
+        ),
         (["--selfplay.plies", "0"], "selfplay: boards and plies must be at least 1"),
         (["--replay.positions", "0"], "replay: positions must be at least 1"),
         (["--learner.batch", "0"], "learner: batch and steps must be at least 1"),
-        (["--learner.learning_rate", "0"], "learner: learning_rate and clip must be positive"),
+        (
+            ["--learner.learning_rate", "0"],
+            "learner: learning_rate and max_grad_norm must be positive",
+        ),
         (["--learner.weight_decay", "-1"], "weight_decay not negative"),
         (["--learner.weights.value", "-1"], "value must be a number from 0 on"),
         (["--learner.weights.valu", "1"], "did you mean learner.weights.value?"),

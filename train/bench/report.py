@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 import wallgo_jax
-from train.bench import games, learn, selfplay
-from train.bench.memory import LIMIT, TreeMemory
+from train.bench.harness.timing import Row
+from train.bench.parts import games, learn, selfplay
+from train.bench.parts.memory import LIMIT, TreeMemory
 from train.bench.scaling import Point, knee_of
 from train.bench.suite import Figures, Request
-from train.bench.timing import Row
 from train.config import config_to_dict
 
 _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from train.bench import games, play, timing
+from train.bench.harness import play, timing
+from train.bench.parts import games
 from train.bench.suite import devices_for
-from train.errors import UsageError
-from train.rundir import make_directory
+from train.loop.run_directory import make_directory
+from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 
 BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import jax
 
-from train.bench import games, learn, memory, peak, play, rivals, search, selfplay, timing
-from train.bench.memory import TreeMemory
-from train.bench.program import ProgramStats
-from train.bench.timing import Bench, Row
+from train.bench.harness import peak, play, timing
+from train.bench.harness.program import ProgramStats
+from train.bench.harness.timing import Bench, Row
+from train.bench.parts import games, learn, memory, rivals, search, selfplay
+from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
-from train.devices import Devices, all_devices
-from train.errors import UsageError
+from train.runtime.devices import Devices, all_devices
+from train.runtime.errors import UsageError
 from wallgo_jax.board.geometry import PLAYS_PER_STONE
 
 PARTS = ("env", "search", "selfplay", "learn")

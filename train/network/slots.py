@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from wallgo_jax.board.fusion import materialize
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import PLAYS_PER_STONE
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
@@ -45,9 +45,9 @@ def _gather(policy: jax.Array, state: State) -> jax.Array:
     grid = policy.shape[0]
     flat = policy.reshape(grid * grid, POLICY_PLANES)
     # Without a border they are worked out anew for each of the slots.
-    cells, in_setup = materialize(
+    cells, in_setup = fusion_barrier(
         (actions.own_cells(state.position), actions.in_setup(*state)),
-        never=state.position.ply < 0,
+        token=state.position.ply < 0,
     )
     slots = actions.num_slots(cells.shape[0], grid=grid)
     play = flat[jnp.maximum(cells, 0), :PLAYS_PER_STONE].reshape(-1)

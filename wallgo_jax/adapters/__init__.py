@@ -1,1 +1,1 @@
-"""Faces that other libraries know, each behind an extra of its own."""
+"""Faces that other libraries know; each needs an extra."""

@@ -1,1 +1,1 @@
-"""Floor 1: the geometry of a square grid - cells, sides, bitboards, floods. It knows no rules."""
+"""Geometry of a square grid: cells, edges, sides, bitboards, floods; it knows no rules."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 T = TypeVar("T")
 
 
-def materialize(values: T, *, never: jax.Array) -> T:
+def fusion_barrier(values: T, *, token: jax.Array) -> T:
     """Return arrays unchanged, stored in memory before anything reads them.
 
     XLA on CPU fuses cheap integer work into its consumers without limit and computes it again for
@@ -25,29 +25,29 @@ def materialize(values: T, *, never: jax.Array) -> T:
 
     return jax.lax.platform_dependent(
         values,
-        never,
+        token,
         cpu=_through_loop,
-        default=lambda tree, never: jax.lax.optimization_barrier(tree),
+        default=lambda tree, token: jax.lax.optimization_barrier(tree),
     )
 
 
 @jax.custom_batching.custom_vmap
-def _through_loop(tree: Any, never: jax.Array) -> Any:
+def _through_loop(tree: Any, token: jax.Array) -> Any:
     def body(carry):
         inner, _ = carry
         return _changed(inner), jnp.bool_(False)
 
-    return jax.lax.while_loop(lambda carry: carry[1], body, (tree, never))[0]
+    return jax.lax.while_loop(lambda carry: carry[1], body, (tree, token))[0]
 
 
 @_through_loop.def_vmap
 def _through_one_loop(
-    axis_size: int, in_batched: list[Any], tree: Any, never: jax.Array
+    axis_size: int, in_batched: list[Any], tree: Any, token: jax.Array
 ) -> tuple[Any, Any]:
     """The first board stands for all: none of them ever takes the turn."""
     del axis_size
     is_batched, is_never_batched = in_batched
-    return _through_loop(tree, never[0] if is_never_batched else never), is_batched
+    return _through_loop(tree, token[0] if is_never_batched else token), is_batched
 
 
 def _changed(tree: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Pictures of positions and games, as SVG and what is made from it."""
+"""Positions and games as SVG, and the pages and pixels made of it."""

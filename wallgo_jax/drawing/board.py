@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wallgo_jax import captions
 from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import document, element
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import COLOURS, COLUMNS, LETTERS, cell_name
-from wallgo_jax.scene import NOBODY, LastPly, Scene, wall_on_side
+from wallgo_jax.view import captions
+from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot, wall_on_side
 
 
 def draw(
-    scene: Scene,
+    snapshot: Snapshot,
     theme: Theme,
     *,
     under: Iterable[str] = (),
@@ -26,19 +26,19 @@ def draw(
       over: more elements, above the stones.
       caption: whether to say below who moves and what each player holds.
     """
-    layout = layout_of(scene)
+    layout = layout_of(snapshot)
     height = layout.side + (FOOT if caption else 0)
-    label = " ".join(captions.status_lines(scene))
+    label = " ".join(captions.status_lines(snapshot))
     parts = [
         ground(layout, theme, height),
-        *territory(scene, layout, theme),
+        *territory(snapshot, layout, theme),
         *under,
-        *(last_origin(scene.last, layout, theme) if scene.last else []),
-        *walls(scene, layout, theme),
-        *stones(scene, layout, theme),
-        *(last_target(scene.last, layout, theme) if scene.last else []),
+        *(last_origin(snapshot.last, layout, theme) if snapshot.last else []),
+        *walls(snapshot, layout, theme),
+        *stones(snapshot, layout, theme),
+        *(last_target(snapshot.last, layout, theme) if snapshot.last else []),
         *over,
-        *(footer(scene, layout, theme) if caption else []),
+        *(footer(snapshot, layout, theme) if caption else []),
     ]
     return document(layout.side, height, *parts, label=label)
 
@@ -91,19 +91,19 @@ def tile(layout: Layout, cell: int, fill: str, *children: str, **more: Any) -> s
     return element("rect", *children, x=x, y=y, width=TILE, height=TILE, **style)
 
 
-def territory(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+def territory(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     """A tint over each owned cell."""
     return [
         tile(layout, cell, theme.tint(owner))
-        for cell, owner in enumerate(scene.owner)
+        for cell, owner in enumerate(snapshot.owner)
         if owner != NOBODY
     ]
 
 
-def walls(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+def walls(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     """Every wall in its builder's colour."""
     return [
-        wall((each.orientation, each.cell), each.builder, layout, theme) for each in scene.walls
+        wall((each.orientation, each.cell), each.builder, layout, theme) for each in snapshot.walls
     ]
 
 
@@ -123,13 +123,13 @@ def wall(
     )
 
 
-def stones(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+def stones(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     """Every stone on the board."""
     drawn = []
-    for cell, (player, index) in sorted(scene.stone_at.items()):
+    for cell, (player, index) in sorted(snapshot.stone_at.items()):
         x, y = layout.centre(cell)
         name = f"{COLOURS[player]}'s stone {LETTERS[player]}{index} on "
-        title = element("title", text=name + cell_name(cell, grid=scene.grid))
+        title = element("title", text=name + cell_name(cell, grid=snapshot.grid))
         drawn.append(element("g", title, stone(player, theme), transform=f"translate({x:g} {y:g})"))
     return drawn
 
@@ -163,15 +163,17 @@ def last_target(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
     return marks
 
 
-def footer(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+def footer(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     """Each player's territory and walls left, then who moves or who won."""
-    return [*tally(scene, layout, theme), footer_line(caption_text(scene), layout, theme)]
+    return [*tally(snapshot, layout, theme), footer_line(caption_text(snapshot), layout, theme)]
 
 
-def caption_text(scene: Scene) -> str:
+def caption_text(snapshot: Snapshot) -> str:
     """The last ply and who moves, or who won."""
-    last = "" if scene.last is None else f": {captions.ply_text(scene.last, grid=scene.grid)}"
-    return f"Ply {scene.ply}{last} · {captions.status(scene)}"
+    last = (
+        "" if snapshot.last is None else f": {captions.ply_text(snapshot.last, grid=snapshot.grid)}"
+    )
+    return f"Ply {snapshot.ply}{last} · {captions.status(snapshot)}"
 
 
 def footer_line(text: str, layout: Layout, theme: Theme) -> str:
@@ -182,21 +184,21 @@ def footer_line(text: str, layout: Layout, theme: Theme) -> str:
     return element("text", text=text, x=HEAD, y=y, font_size=size, fill=theme.ink)
 
 
-def tally(scene: Scene, layout: Layout, theme: Theme) -> list[str]:
+def tally(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     """A disc, the territory and, if limited, the walls left of each player."""
-    slot = (layout.side - HEAD - EDGE + GAP) / scene.players
+    slot = (layout.side - HEAD - EDGE + GAP) / snapshot.players
     size = min(14.0, slot / 4.2)
     y = layout.side + 12
     drawn = []
-    for player, cells in enumerate(scene.territory):
+    for player, cells in enumerate(snapshot.territory):
         x, radius, colour = HEAD + player * slot, size / 2.6, theme.players[player]
         number_at, bar_at = x + 3 * radius, x + 3 * radius + 2 * size
         disc = element("circle", cx=x + radius, cy=y - radius, r=radius, fill=colour)
         number = {"text": str(cells), "x": number_at, "font_weight": "bold", "fill": theme.ink}
         drawn += [disc, element("text", y=y, font_size=size, **number)]
-        if scene.walls_left is not None:
+        if snapshot.walls_left is not None:
             bar = {"x": bar_at, "y": y - 2 * radius - 1, "width": 4, "height": 2 * radius + 2}
-            left = {"text": str(scene.walls_left[player]), "x": bar_at + 8, "fill": theme.quiet}
+            left = {"text": str(snapshot.walls_left[player]), "x": bar_at + 8, "fill": theme.quiet}
             drawn += [element("rect", rx=2, fill=colour, **bar)]
             drawn += [element("text", y=y, font_size=size, **left)]
     return drawn

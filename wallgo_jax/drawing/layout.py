@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from wallgo_jax.board.geometry import HORIZONTAL
-from wallgo_jax.scene import Scene
+from wallgo_jax.view.snapshot import Snapshot
 
 TILE, GAP = 44.0, 8.0
 PITCH = TILE + GAP
@@ -63,6 +63,6 @@ class Layout(NamedTuple):
         return Box(HEAD - GAP + 2, HEAD - GAP + 2, side, side)
 
 
-def layout_of(scene: Scene) -> Layout:
+def layout_of(snapshot: Snapshot) -> Layout:
     """The layout of a position's board."""
-    return Layout(scene.grid, scene.size)
+    return Layout(snapshot.grid, snapshot.size)

@@ -14,8 +14,8 @@ from wallgo_jax.drawing.layout import STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import cell_name, placement_of, take_apart, target_of
-from wallgo_jax.objection import objection
-from wallgo_jax.scene import Scene, wall_on_side
+from wallgo_jax.view.illegality import illegality
+from wallgo_jax.view.snapshot import Snapshot, wall_on_side
 
 Key = TypeVar("Key")
 
@@ -23,19 +23,19 @@ MAX_ARROWS = 8
 """Moves drawn of a search; the rest have too few visits to see."""
 
 
-def reach(scene: Scene, theme: Theme, player: int) -> list[str]:
+def reach(snapshot: Snapshot, theme: Theme, player: int) -> list[str]:
     """A dot on each cell where a move of the player can end; a ring if one of its stones is there.
 
     Raises:
       ValueError: if there is no such player.
     """
-    if not 0 <= player < scene.players:
-        raise ValueError(f"reach: {player!r} is not a player from 0 to {scene.players - 1}")
-    layout, colour = layout_of(scene), theme.players[player]
+    if not 0 <= player < snapshot.players:
+        raise ValueError(f"reach: {player!r} is not a player from 0 to {snapshot.players - 1}")
+    layout, colour = layout_of(snapshot), theme.players[player]
     drawn = []
-    for cell in sorted(scene.reach[player]):
+    for cell in sorted(snapshot.reach[player]):
         x, y = layout.centre(cell)
-        if cell in scene.stone_at:
+        if cell in snapshot.stone_at:
             style = {"fill": "none", "stroke": colour, "stroke_width": 2.5, "r": STONE + 6}
         else:
             style = {"fill": colour, "fill_opacity": 0.75, "r": 5}
@@ -43,7 +43,7 @@ def reach(scene: Scene, theme: Theme, player: int) -> list[str]:
     return drawn
 
 
-def heat(scene: Scene, theme: Theme, values: Sequence[float] | np.ndarray) -> list[str]:
+def heat(snapshot: Snapshot, theme: Theme, values: Sequence[float] | np.ndarray) -> list[str]:
     """A colour over each cell, as strong as its value is large.
 
     Values of one sign shade towards the accent colour; with both signs, positive ones shade towards
@@ -56,24 +56,26 @@ def heat(scene: Scene, theme: Theme, values: Sequence[float] | np.ndarray) -> li
       ValueError: if the number of values is wrong, or one is not finite.
     """
     flat = np.asarray(values, dtype=float).reshape(-1)
-    if flat.size != scene.grid**2:
-        raise ValueError(f"heat: {flat.size} values, not {scene.grid**2}, one a cell of the grid")
+    if flat.size != snapshot.grid**2:
+        raise ValueError(
+            f"heat: {flat.size} values, not {snapshot.grid**2}, one a cell of the grid"
+        )
     if not np.isfinite(flat).all():
         raise ValueError("heat: a value is not finite")
-    layout, most = layout_of(scene), float(np.abs(flat).max())
+    layout, most = layout_of(snapshot), float(np.abs(flat).max())
     has_both = bool((flat > 0).any() and (flat < 0).any())
     drawn = []
-    for cell in scene.cells:
+    for cell in snapshot.cells:
         value = float(flat[cell])
         colour = theme.players[0 if value > 0 else 1] if has_both else theme.heat
-        title = element("title", text=f"{cell_name(cell, grid=scene.grid)}: {value:.3g}")
+        title = element("title", text=f"{cell_name(cell, grid=snapshot.grid)}: {value:.3g}")
         strength = 0.85 * abs(value) / most if most else 0.0
         drawn.append(board.tile(layout, cell, colour, title, fill_opacity=strength))
     return drawn
 
 
 def paint(
-    scene: Scene, theme: Theme, colours: Sequence[str], notes: Sequence[str] | None = None
+    snapshot: Snapshot, theme: Theme, colours: Sequence[str], notes: Sequence[str] | None = None
 ) -> list[str]:
     """A colour over each cell, territory included; stones stand on the bare tile.
 
@@ -85,31 +87,31 @@ def paint(
       ValueError: if the number of colours or notes is wrong.
     """
     for what, given in (("colours", colours), ("notes", notes)):
-        if given is not None and len(given) != scene.grid**2:
+        if given is not None and len(given) != snapshot.grid**2:
             raise ValueError(
-                f"paint: {len(given)} {what}, not {scene.grid**2}, one a cell of the grid"
+                f"paint: {len(given)} {what}, not {snapshot.grid**2}, one a cell of the grid"
             )
-    layout, drawn = layout_of(scene), []
-    for cell in scene.cells:
-        name = cell_name(cell, grid=scene.grid)
+    layout, drawn = layout_of(snapshot), []
+    for cell in snapshot.cells:
+        name = cell_name(cell, grid=snapshot.grid)
         title = element("title", text=f"{name}: {notes[cell]}" if notes else name)
         drawn.append(board.tile(layout, cell, colours[cell], title))
-        if cell in scene.stone_at:
+        if cell in snapshot.stone_at:
             x, y = layout.centre(cell)
             drawn.append(element("circle", cx=x, cy=y, r=STONE + 4, fill=theme.tile))
     return drawn
 
 
-def mark(scene: Scene, theme: Theme, cell: int) -> list[str]:
+def mark(snapshot: Snapshot, theme: Theme, cell: int) -> list[str]:
     """A frame round the cell that the picture is about."""
-    layout = layout_of(scene)
+    layout = layout_of(snapshot)
     x, y = layout.corner(cell)
     box = {"x": x + 1, "y": y + 1, "width": TILE - 2, "height": TILE - 2, "rx": 4, "fill": "none"}
     outline = element("rect", stroke=theme.tile, stroke_width=8, **box)
     return [outline, element("rect", stroke=theme.mark, stroke_width=5, **box)]
 
 
-def arrows(scene: Scene, theme: Theme, weights: Mapping[int, float]) -> list[str]:
+def arrows(snapshot: Snapshot, theme: Theme, weights: Mapping[int, float]) -> list[str]:
     """A search's moves: an arrow a walk, a bar a wall, a disc a placement, as bold as their share.
 
     Args:
@@ -118,8 +120,8 @@ def arrows(scene: Scene, theme: Theme, weights: Mapping[int, float]) -> list[str
     Raises:
       ValueError: if a weight is negative or not finite, or an action is not legal.
     """
-    layout, player = layout_of(scene), scene.player
-    walks, walls, placements = _shares(scene, weights)
+    layout, player = layout_of(snapshot), snapshot.player
+    walks, walls, placements = _shares(snapshot, weights)
     return [
         *(_bar(place, bold, player, layout, theme) for place, _, bold in _most(walls)),
         *(_arrow(*walk, layout, theme) for walk in _most(walks)),
@@ -128,7 +130,7 @@ def arrows(scene: Scene, theme: Theme, weights: Mapping[int, float]) -> list[str
 
 
 def _shares(
-    scene: Scene, weights: Mapping[int, float]
+    snapshot: Snapshot, weights: Mapping[int, float]
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float], dict[int, float]]:
     """Shares of the total: of each (origin, target), each wall, each placement."""
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights.values()):
@@ -138,17 +140,17 @@ def _shares(
     walls: dict[tuple[int, int], float] = {}
     placements: dict[int, float] = {}
     for action, weight in weights.items():
-        if (reason := objection(scene, int(action))) is not None:
+        if (reason := illegality(snapshot, int(action))) is not None:
             raise ValueError(f"arrows: {reason}")
         share = float(weight) / total
-        cell = placement_of(int(action), grid=scene.grid)
+        cell = placement_of(int(action), grid=snapshot.grid)
         if cell is not None:
             placements[cell] = placements.get(cell, 0.0) + share
             continue
         play = take_apart(int(action))
-        target = target_of(play, grid=scene.grid)
+        target = target_of(play, grid=snapshot.grid)
         assert target is not None
-        place = wall_on_side(target, play.side, grid=scene.grid)
+        place = wall_on_side(target, play.side, grid=snapshot.grid)
         walks[play.cell, target] = walks.get((play.cell, target), 0.0) + share
         walls[place] = walls.get(place, 0.0) + share
     return walks, walls, placements

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from html import escape
 from string import Template
 
-from wallgo_jax import captions
-from wallgo_jax.drawing import film
+from wallgo_jax.drawing import animation
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import COLOURS, format_action
-from wallgo_jax.playback import Game
-from wallgo_jax.scene import read
+from wallgo_jax.view import captions
+from wallgo_jax.view.game_replay import Game
+from wallgo_jax.view.snapshot import read
 
 
 def draw(
@@ -25,9 +25,9 @@ def draw(
       seconds: how long a ply takes while the game plays.
       players: names of the players in the order of play.
     """
-    scenes = [read(state) for state in game.states]
-    clock = film.Clock(len(scenes), seconds, hold=0.0)
-    svg = film.draw_scenes(game, scenes, theme, clock, loop=False)
+    snapshots = [read(state) for state in game.states]
+    clock = animation.Clock(len(snapshots), seconds, hold=0.0)
+    svg = animation.draw_scenes(game, snapshots, theme, clock, loop=False)
     names = players or COLOURS[: game.rules.players]
     seats = " – ".join(
         f'<b style="color:{theme.players[player]}">{escape(name)}</b>'
@@ -36,12 +36,12 @@ def draw(
     return _PAGE.substitute(
         title=escape(f"WallGo: {' – '.join(names)}"),
         seats=seats,
-        result=escape(captions.status(scenes[-1])),
+        result=escape(captions.status(snapshots[-1])),
         svg=svg,
         moves="".join(_move_buttons(game, theme)),
-        frames=len(scenes),
+        frames=len(snapshots),
         seconds=seconds,
-        settled=film.SETTLED,
+        settled=animation.SETTLED,
         scheme=theme.name,
         page=theme.page,
         ink=theme.ink,

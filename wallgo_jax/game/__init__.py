@@ -1,1 +1,1 @@
-"""Floor 2: the referee - rules as data, state, actions, territory, symmetry; one board."""
+"""The referee: rules as data, state, actions, territory, symmetry; one board at a time."""

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board import bitboard
-from wallgo_jax.board.fusion import materialize
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import (
     MOVE_PATHS,
     NUM_MOVES,
@@ -60,29 +60,29 @@ def own_cells(position: Position) -> jax.Array:
     return cells.astype(jnp.int32)
 
 
-def legal_words(state: State, *, grid: int, ground: Terrain | None = None) -> jax.Array:
+def legal_words(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
     """uint32[ceil(A / 32)]: the legal slots of the player to move as bits, slot `32 w + b` in bit b
     of word w. After the end it is slot 0 alone, so that a masked softmax stays finite; a player
     with no legal turn does not get to move (see `game.referee`). A terrain that is known already
     need not be surveyed."""
-    if ground is None:
-        ground = terrain_lib.survey(*state, grid=grid)
-    return _legal_words(state, ground, grid=grid)
+    if terrain is None:
+        terrain = terrain_lib.read_terrain(*state, grid=grid)
+    return _legal_words(state, terrain, grid=grid)
 
 
-def legal_slots(state: State, *, grid: int, ground: Terrain | None = None) -> jax.Array:
+def legal_slots(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
     """bool[A]: `legal_words` as a mask."""
     slots = num_slots(state.position.stones.shape[1], grid=grid)
-    words = legal_words(state, grid=grid, ground=ground)
-    words = materialize(words, never=state.position.ply < 0)
+    words = legal_words(state, grid=grid, terrain=terrain)
+    words = fusion_barrier(words, token=state.position.ply < 0)
     return bitboard.bits_to_mask(words, slots)
 
 
-def _legal_words(state: State, ground: Terrain, *, grid: int) -> jax.Array:
+def _legal_words(state: State, terrain: Terrain, *, grid: int) -> jax.Array:
     variant, position = state
     stones = position.stones.shape[1]
-    low, high = play_bits(state, ground, grid=grid)
-    empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
+    low, high = play_bits(state, terrain, grid=grid)
+    empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
     setup = in_setup(variant, position)
     plays = _concatenate_bits(low, high, -(-num_slots(stones, grid=grid) // 32))
     words = []
@@ -105,21 +105,21 @@ def _concatenate_bits(low: jax.Array, high: jax.Array, words: int) -> list[jax.A
     return result
 
 
-def play_bits(state: State, ground: Terrain, *, grid: int) -> tuple[jax.Array, jax.Array]:
+def play_bits(state: State, terrain: Terrain, *, grid: int) -> tuple[jax.Array, jax.Array]:
     """Legal plays of the player to move as 52 bits a stone: (low 32 bits, high 20 bits).
 
     Returns:
       Two uint32[S]; bit `move * 4 + side`. Placement and the end are not looked at.
     """
     cells = own_cells(state.position)
-    moves = _legal_moves(cells, ground, state.variant, grid=grid)
+    moves = _legal_moves(cells, terrain, state.variant, grid=grid)
     deltas = make_move_deltas(grid)
     low = high = jnp.zeros_like(moves[0])
     for move in range(NUM_MOVES):
         target = cells + int(deltas[move])
         sides = jnp.zeros_like(low)
         for side in SIDES:
-            is_open = bitboard.contains(ground.exits[side], target)
+            is_open = bitboard.contains(terrain.exits[side], target)
             sides = sides | (is_open << np.uint32(side))
         sides = sides * moves[move]
         shift = move * NUM_SIDES
@@ -129,7 +129,7 @@ def play_bits(state: State, ground: Terrain, *, grid: int) -> tuple[jax.Array, j
             high = high | (sides << np.uint32(shift - 32))
     keep = (cells != NOT_PLACED) & (_walls_left(state.position) > 0)
     bits = (jnp.where(keep, low, 0), jnp.where(keep, high, 0))
-    return materialize(bits, never=state.position.ply < 0)
+    return fusion_barrier(bits, token=state.position.ply < 0)
 
 
 def _walls_left(position: Position) -> jax.Array:
@@ -140,10 +140,10 @@ def _walls_left(position: Position) -> jax.Array:
 
 
 def _legal_moves(
-    cells: jax.Array, ground: Terrain, variant: Variant, *, grid: int
+    cells: jax.Array, terrain: Terrain, variant: Variant, *, grid: int
 ) -> list[jax.Array]:
     """For each move, uint32[S] 0 or 1: whether each stone can make it, walls to build aside."""
-    first = [bitboard.contains(ground.free_exits[side], cells) for side in SIDES]
+    first = [bitboard.contains(terrain.free_exits[side], cells) for side in SIDES]
     can_step = first[0] | first[1] | first[2] | first[3]
     moves = []
     for move, paths in enumerate(MOVE_PATHS):
@@ -155,7 +155,7 @@ def _legal_moves(
             way = first[path[0]]
             if len(path) == 2:
                 middle = cells + side_delta(path[0], grid)
-                way = way & bitboard.contains(ground.free_exits[path[1]], middle)
+                way = way & bitboard.contains(terrain.free_exits[path[1]], middle)
             legal = legal | way
         moves.append(legal)
     return moves
@@ -166,25 +166,25 @@ def is_legal(state: State, slot: jax.Array, *, grid: int) -> jax.Array:
     variant, position = state
     slot = jnp.asarray(slot).astype(jnp.int32)
     own = own_cells(position)
-    ground = terrain_lib.survey(variant, position, grid=grid)
+    terrain = terrain_lib.read_terrain(variant, position, grid=grid)
     in_range = (slot >= 0) & (slot < num_slots(own.shape[0], grid=grid))
-    empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
+    empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
     is_empty = (slot < grid * grid) & (bitboard.contains(empty, slot) != 0)
-    is_play = _is_play(own, slot, variant, ground, grid=grid) & (_walls_left(position) > 0)
+    is_play = _is_play(own, slot, variant, terrain, grid=grid) & (_walls_left(position) > 0)
     legal = jnp.where(in_setup(variant, position), is_empty, is_play)
     return legal & in_range & ~position.terminated
 
 
 def _is_play(
-    own: jax.Array, slot: jax.Array, variant: Variant, ground: Terrain, *, grid: int
+    own: jax.Array, slot: jax.Array, variant: Variant, terrain: Terrain, *, grid: int
 ) -> jax.Array:
     """bool: whether the stone of a slot can make its move and build its wall."""
     stone, play = split(slot, PLAYS_PER_STONE)
     move, side = split(play, NUM_SIDES)
     cell = _pick(own, stone)
-    can_move = _choose_one(_legal_moves(cell, ground, variant, grid=grid), move)
+    can_move = _choose_one(_legal_moves(cell, terrain, variant, grid=grid), move)
     target = cell + _pick(jnp.asarray(make_move_deltas(grid)), move)
-    is_open = _choose_one([bitboard.contains(exits, target) for exits in ground.exits], side)
+    is_open = _choose_one([bitboard.contains(exits, target) for exits in terrain.exits], side)
     is_own = (stone < own.shape[0]) & (cell != NOT_PLACED)
     return is_own & (can_move & is_open != 0)
 
@@ -210,27 +210,27 @@ def _choose_one(words: list[jax.Array], index: jax.Array) -> jax.Array:
     return picked
 
 
-def legal_actions(state: State, *, grid: int, ground: Terrain | None = None) -> jax.Array:
+def legal_actions(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
     """bool[grid² * 53] over public actions; all true after the end (pgx's contract). A terrain that
     is known already need not be surveyed."""
-    never = state.position.ply < 0
-    if ground is None:
-        ground = terrain_lib.survey(*state, grid=grid)
-    words = materialize(_public_words(state, ground, grid=grid), never=never)
-    halves = materialize(bitboard.halves(words), never=never)
+    token = state.position.ply < 0
+    if terrain is None:
+        terrain = terrain_lib.read_terrain(*state, grid=grid)
+    words = fusion_barrier(_public_words(state, terrain, grid=grid), token=token)
+    halves = fusion_barrier(bitboard.halves(words), token=token)
     return bitboard.bits_to_mask(halves, num_actions(grid))
 
 
-def _public_words(state: State, ground: Terrain, *, grid: int) -> jax.Array:
+def _public_words(state: State, terrain: Terrain, *, grid: int) -> jax.Array:
     """uint32[ceil(grid² * 53 / 32)]: `legal_actions` as one string of bits, in which the 52 plays
     of a stone start where its cell says."""
     variant, position = state
     setup = in_setup(variant, position)
-    empty = bitboard.difference(bitboard.unpack(variant.playable), ground.occupied)
+    empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
     first_placement = jnp.int32(grid * grid * PLAYS_PER_STONE)
     strings = [([jnp.where(setup, word, 0) for word in empty], first_placement)]
     own = own_cells(position)
-    low, high = (jnp.where(setup, 0, bits) for bits in play_bits(state, ground, grid=grid))
+    low, high = (jnp.where(setup, 0, bits) for bits in play_bits(state, terrain, grid=grid))
     strings += [([low[s], high[s]], own[s] * PLAYS_PER_STONE) for s in range(own.shape[0])]
     words = _lay(strings, -(-num_actions(grid) // 32))
     return jnp.where(position.terminated, ~jnp.uint32(0), words)

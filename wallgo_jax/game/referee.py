@@ -6,7 +6,7 @@ import numpy as np
 
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
-from wallgo_jax.board.fusion import materialize
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import (
     DOWN,
     HORIZONTAL,
@@ -18,7 +18,8 @@ from wallgo_jax.board.geometry import (
     VERTICAL,
     make_move_deltas,
 )
-from wallgo_jax.game import actions, terrain
+from wallgo_jax.game import actions
+from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import (
     NO_PLAYER,
     NO_SIDE,
@@ -33,7 +34,7 @@ from wallgo_jax.game.state import (
     empty_trail,
     initial_position,
 )
-from wallgo_jax.game.terrain import Sight, Terrain
+from wallgo_jax.game.terrain import BoardAnalysis, Terrain
 
 
 def play(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]:
@@ -51,7 +52,7 @@ def play(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
       The next state and float32[P] rewards: zeros until the end, then +1 for a sole winner and
       -1 / (P - 1) for each other player, zeros for a draw; zeros on a finished game.
     """
-    after, rewards, _ = play_and_see(state, slot, grid=grid)
+    after, rewards, _ = play_with_analysis(state, slot, grid=grid)
     return after, rewards
 
 
@@ -62,36 +63,38 @@ def step(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
     +1 / (P - 1) to each other player. Otherwise as `play`.
     """
     is_legal = actions.is_legal(state, slot, grid=grid)
-    is_legal = materialize(is_legal, never=state.position.ply < 0)
-    after, rewards, _ = step_and_see(state, slot, is_legal, grid=grid)
+    is_legal = fusion_barrier(is_legal, token=state.position.ply < 0)
+    after, rewards, _ = step_with_analysis(state, slot, is_legal, grid=grid)
     return after, rewards
 
 
-def step_and_see(
+def step_with_analysis(
     state: State, slot: jax.Array, is_legal: jax.Array, *, grid: int
-) -> tuple[State, jax.Array, Sight]:
+) -> tuple[State, jax.Array, BoardAnalysis]:
     """`step` with a slot that is known to be legal or not, bool[], and what a ply works out of the
     next state anyway; where none was played, that is undefined."""
     before = state.position
     illegal = ~is_legal & ~before.terminated
-    after, rewards, sight = play_and_see(state, slot, grid=grid)
+    after, rewards, analysis = play_with_analysis(state, slot, grid=grid)
     position = jax.tree.map(lambda new, old: jnp.where(illegal, old, new), after.position, before)
     position = position._replace(terminated=position.terminated | illegal)
     penalty = _shares(jnp.arange(rewards.shape[0]) == before.player, winner=False)
-    return State(state.variant, position), jnp.where(illegal, penalty, rewards), sight
+    return State(state.variant, position), jnp.where(illegal, penalty, rewards), analysis
 
 
-def play_and_see(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array, Sight]:
+def play_with_analysis(
+    state: State, slot: jax.Array, *, grid: int
+) -> tuple[State, jax.Array, BoardAnalysis]:
     """`play`, and what a ply works out of the next state anyway; undefined where the game was over
     before."""
     variant, before = state
-    never = before.ply < 0
-    slot = materialize(slot.astype(jnp.int32), never=never)
-    moved = materialize(_put_on_board(state, slot, grid=grid), never=never)
-    after, rewards, sight = _settle(variant, moved, before.player, grid=grid)
+    token = before.ply < 0
+    slot = fusion_barrier(slot.astype(jnp.int32), token=token)
+    moved = fusion_barrier(_put_on_board(state, slot, grid=grid), token=token)
+    after, rewards, analysis = _settle(variant, moved, before.player, grid=grid)
     over = before.terminated
     position = jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
-    return State(variant, position), jnp.where(over, 0.0, rewards), sight
+    return State(variant, position), jnp.where(over, 0.0, rewards), analysis
 
 
 def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
@@ -142,27 +145,27 @@ def _lookup(table: np.ndarray, index: jax.Array) -> jax.Array:
 
 def _settle(
     variant: Variant, position: Position, mover: jax.Array, *, grid: int
-) -> tuple[Position, jax.Array, Sight]:
+) -> tuple[Position, jax.Array, BoardAnalysis]:
     """After a ply: who moves next, whether the game is over, what it pays, and what was seen of the
     board."""
-    ground = terrain.survey(variant, position, grid=grid)
-    reached = terrain.regions(ground, grid=grid)
+    terrain = terrain_lib.read_terrain(variant, position, grid=grid)
+    reached = terrain_lib.regions(terrain, grid=grid)
     setup = actions.in_setup(variant, position)
-    player, stuck = _next_player(variant, position, ground, mover)
-    over = ~setup & (stuck | terrain.is_separated(ground, reached))
-    sets = terrain.owned(reached)
-    territory = terrain.areas(sets)
+    player, stuck = _next_player(variant, position, terrain, mover)
+    over = ~setup & (stuck | terrain_lib.is_separated(terrain, reached))
+    sets = terrain_lib.owned(reached)
+    territory = terrain_lib.areas(sets)
     level = _is_most(territory, jnp.ones(territory.shape, jnp.bool_))
     wants_regions = over & (level.sum() > 1) & (variant.tie == TIE_REGION).any()
-    over, wants_regions = materialize((over, wants_regions), never=position.ply < 0)
+    over, wants_regions = fusion_barrier((over, wants_regions), token=position.ply < 0)
     compared = tuple(bitboard.where(wants_regions, cells, bitboard.empty(grid)) for cells in sets)
-    largest = terrain.largest_regions(compared, ground.exits, grid=grid)
+    largest = terrain_lib.largest_regions(compared, terrain.exits, grid=grid)
     rewards = jnp.where(over, payoff(variant, territory, largest, mover), 0.0)
-    return position._replace(player=player, terminated=over), rewards, Sight(ground, sets)
+    return position._replace(player=player, terminated=over), rewards, BoardAnalysis(terrain, sets)
 
 
 def _next_player(
-    variant: Variant, position: Position, ground: Terrain, mover: jax.Array
+    variant: Variant, position: Position, terrain: Terrain, mover: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """The player of the next ply (int8), and whether nobody has a legal turn.
 
@@ -176,7 +179,7 @@ def _next_player(
     setup = actions.in_setup(variant, position)
     after_setup = position.ply == variant.num_placements
     seat = jnp.where(after_setup, 0, mover + 1).astype(jnp.int32)
-    can_move = [_has_turn(variant, position, ground, player) for player in range(players)]
+    can_move = [_has_turn(variant, position, terrain, player) for player in range(players)]
     choice = jnp.int32(NO_PLAYER)
     for ahead in reversed(range(players)):
         candidate = (seat + ahead) % players
@@ -189,15 +192,15 @@ def _next_player(
     return player.astype(jnp.int8), ~setup & stuck
 
 
-def _has_turn(variant: Variant, position: Position, ground: Terrain, player: int) -> jax.Array:
+def _has_turn(variant: Variant, position: Position, terrain: Terrain, player: int) -> jax.Array:
     """bool: whether a player has a wall left and a stone that can use it.
 
     A stone that steps can always wall the side it came over, so only a stone that must stay needs
     a side of its own; where staying needs room, it needs a free neighbour, and could as well step.
     """
-    stones = ground.stones[player]
-    can_step = bitboard.any_cell(bitboard.intersection(stones, bitboard.union(*ground.free_exits)))
-    has_side = bitboard.any_cell(bitboard.intersection(stones, bitboard.union(*ground.exits)))
+    stones = terrain.stones[player]
+    can_step = bitboard.any_cell(bitboard.intersection(stones, bitboard.union(*terrain.free_exits)))
+    has_side = bitboard.any_cell(bitboard.intersection(stones, bitboard.union(*terrain.exits)))
     able = jnp.where(variant.stay_needs_room, can_step, has_side)
     return able & (position.walls_left[player] > 0)
 
@@ -242,12 +245,12 @@ def reward_of(rewards: jax.Array, player: jax.Array) -> jax.Array:
 
 def territory(state: State, *, grid: int) -> jax.Array:
     """int32[P]: cells of the regions whose stones all belong to one player."""
-    return terrain.areas(terrain.look(*state, grid=grid).owned)
+    return terrain_lib.areas(terrain_lib.analyse_board(*state, grid=grid).owned)
 
 
 def owned_cells(state: State, *, grid: int) -> jax.Array:
     """uint32[P, W]: the cells that `territory` counts, as sets (see `board.bitboard`)."""
-    return pack_owned(terrain.look(*state, grid=grid).owned)
+    return pack_owned(terrain_lib.analyse_board(*state, grid=grid).owned)
 
 
 def pack_owned(sets: tuple[Cells, ...]) -> jax.Array:
@@ -257,8 +260,8 @@ def pack_owned(sets: tuple[Cells, ...]) -> jax.Array:
 
 def largest_region(state: State, *, grid: int) -> jax.Array:
     """int32[P]: cells of each player's largest single region."""
-    ground, owned = terrain.look(*state, grid=grid)
-    return terrain.largest_regions(owned, ground.exits, grid=grid)
+    terrain, owned = terrain_lib.analyse_board(*state, grid=grid)
+    return terrain_lib.largest_regions(owned, terrain.exits, grid=grid)
 
 
 def take_back(position: Position, *, grid: int) -> tuple[jax.Array, Position]:

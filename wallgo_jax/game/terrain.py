@@ -19,14 +19,14 @@ class Terrain(NamedTuple):
     free_exits: Exits  # exits into an empty cell
 
 
-class Sight(NamedTuple):
+class BoardAnalysis(NamedTuple):
     """What a ply works out of the board that it leads to."""
 
-    ground: Terrain
+    terrain: Terrain
     owned: tuple[Cells, ...]  # each player's territory
 
 
-def survey(variant: Variant, position: Position, *, grid: int) -> Terrain:
+def read_terrain(variant: Variant, position: Position, *, grid: int) -> Terrain:
     """Read the sets of cells off a position."""
     players, _ = position.stones.shape
     stones = tuple(stone_cells(position.stones[player], grid=grid) for player in range(players))
@@ -103,10 +103,10 @@ def largest_regions(sets: tuple[Cells, ...], exits: Exits, *, grid: int) -> jax.
     return jnp.stack(best)
 
 
-def look(variant: Variant, position: Position, *, grid: int) -> Sight:
+def analyse_board(variant: Variant, position: Position, *, grid: int) -> BoardAnalysis:
     """The same of a position that came about elsewhere."""
-    ground = survey(variant, position, grid=grid)
-    return Sight(ground, owned(regions(ground, grid=grid)))
+    terrain = read_terrain(variant, position, grid=grid)
+    return BoardAnalysis(terrain, owned(regions(terrain, grid=grid)))
 
 
 def movement(own: Cells, variant: Variant, terrain: Terrain, *, grid: int) -> Cells:

@@ -1,0 +1,1 @@
+"""Tests of `wallgo_jax/adapters`."""

@@ -1,0 +1,230 @@
+"""The command line: what it prints and writes, and one clear line for whatever is wrong."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from wallgo_jax.__main__ import main
+from wallgo_jax.formats import diagram, records
+from wallgo_jax.game.rules import Rules
+
+DATA = Path(__file__).parents[1] / "data"
+CODE = str(DATA / "hkoi-example.txt")
+GAMES = str(DATA / "conformance.jsonl.gz")
+MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
+SMALL = {"size": 3, "players": 2, "stones": 1, "order": [0, 1]}
+BOARD = """\
+     A   B   C
+   +---+---+---+
+ 1 | R r .   . |
+   +=r=+   +   +
+ 2 | .   .   . |
+   +   +   +=b=+
+ 3 | .   .   B |
+   +---+---+---+
+Ply 5: over, Blue won.
+Territory: Red 1, Blue 8.
+Last: R A1->A1:W2
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with files to name, and the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.json").write_text(json.dumps(SMALL))
+    (tmp_path / "moves.txt").write_text(f"# a game\n1. {MOVES}\n")
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    """Standard output of a command that succeeds."""
+    status = main(arguments)
+    printed = capsys.readouterr()
+    assert (status, printed.err) == (0, "")
+    return printed.out
+
+
+def test_show_a_preset(capsys):
+    out = run(capsys, "show", "wallzero-4stone")
+    assert out.splitlines()[3 - 1 + 2] == " 2 | .   B   .   .   .   R   . |"
+    assert out.splitlines()[-2] == "Ply 0: Red to place a stone."
+
+
+def test_show_moves(capsys, here):
+    assert run(capsys, "show", MOVES, "--rules", "small.json") == BOARD
+    assert run(capsys, "show", "moves.txt", "--rules", "small.json") == BOARD
+
+
+def test_show_moves_longer_than_the_name_of_a_file(capsys, here):
+    spaced = " ".join(MOVES.replace(" ", "\n" * 80).splitlines())
+    assert run(capsys, "show", spaced, "--rules", "small.json") == BOARD
+
+
+def test_show_reads_standard_input(capsys, here, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(MOVES))
+    assert run(capsys, "show", "-", "--rules", "small.json") == BOARD
+
+
+def test_show_after_some_plies(capsys, here):
+    out = run(capsys, "show", "moves.txt", "--rules", "small.json", "--ply", "2")
+    assert "Ply 2: Red to move." in out and "Last: B C3" in out
+
+
+def test_show_in_a_larger_grid(capsys, here):
+    out = run(capsys, "show", MOVES, "--rules", "small.json", "--grid", "5")
+    assert "The board lies in a grid of 5." in out
+
+
+def test_a_diagram_goes_out_and_in(capsys, here):
+    drawn = run(capsys, "show", MOVES, "--rules", "small.json", "--diagram")
+    (here / "position.txt").write_text(drawn)
+    run(capsys, "show", MOVES, "--rules", "small.json", "--out", "same.txt")
+    assert (here / "same.txt").read_text() == drawn
+    shown = run(capsys, "show", "position.txt")
+    assert shown.splitlines() == BOARD.splitlines()[:-1]
+
+
+@pytest.mark.parametrize("ending", ["svg", "html"])
+def test_pictures_of_a_position(capsys, here, ending):
+    run(capsys, "show", "hkoi", "--out", f"a.{ending}", "--theme", "dark", "--reach", "B")
+    assert ElementTree.fromstring((here / f"a.{ending}").read_text()).tag.endswith("svg")
+
+
+def test_pixels_of_a_position(capsys, here):
+    run(capsys, "show", "hkoi", "--out", "a.png")
+    assert (here / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_replay_the_printed_example(capsys):
+    out = run(capsys, "replay", CODE)
+    assert " 9. R G1->G2:W2" in out
+    assert "Ply 52: over, Red won.\nTerritory: Red 26, Blue 11.\n" in out
+
+
+def test_replay_every_step(capsys, here):
+    out = run(capsys, "replay", "moves.txt", "--rules", "small.json", "--steps")
+    assert [f"Ply {ply}:" in out for ply in range(7)] == [True] * 6 + [False]
+    assert out.endswith(BOARD)
+
+
+def test_watch_a_game(capsys, here):
+    arguments = ("--rules", "small.json", "--watch", "--seconds", "0.001")
+    assert "over, Blue won." in run(capsys, "replay", "moves.txt", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"),
+    [("svg", b"<svg "), ("html", b"<!DOCTYPE html>"), ("gif", b"GIF89a"), ("txt", b"  1. R A1")],
+)
+def test_films_of_a_game(capsys, here, ending, begins):
+    run(capsys, "replay", "moves.txt", "--rules", "small.json", "--out", f"a.{ending}")
+    assert (here / f"a.{ending}").read_bytes().startswith(begins)
+
+
+def test_convert_there_and_back(capsys, here):
+    run(capsys, "convert", CODE, "--to", "record", "--out", "game.jsonl")
+    (record,) = records.read(here / "game.jsonl")
+    assert len(record.actions) == 52 and record.result == (1.0, -1.0)
+    run(capsys, "convert", "game.jsonl", "--to", "moves", "--out", "game.txt")
+    run(capsys, "convert", "game.txt", "--to", "hkoi", "--rules", "hkoi", "--out", "code.txt")
+    back = json.loads(run(capsys, "convert", "code.txt", "--to", "record"))
+    assert tuple(back["actions"]) == record.actions
+
+
+def test_convert_keeps_what_a_record_says(capsys, here):
+    record = records.Record(Rules(**SMALL), [468], players=["a", "b"], values=[0.5])
+    records.write("one.jsonl", [record])
+    assert records.from_json(run(capsys, "convert", "one.jsonl", "--to", "record")) == record
+
+
+def test_convert_many_games(capsys, here):
+    lines = run(capsys, "convert", GAMES, "--to", "moves", "--game", "62").splitlines()
+    assert lines[0] == "# wallzero-empty" and lines[1].startswith("  1. R ")
+    records.write("two.jsonl", [records.Record(Rules(**SMALL), [468 + i]) for i in range(2)])
+    assert len(run(capsys, "convert", "two.jsonl", "--to", "record").splitlines()) == 2
+
+
+PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwallgo-3p"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("", "Expected one of {show, replay, convert}; see python -m wallgo_jax --help"),
+        ("draw x", "Available subcommands: show, replay, convert"),
+        ("show", "Missing from python -m wallgo_jax show: SOURCE"),
+        ("show hkoi --colour red", "Unrecognized options: --colour"),
+        ("show hkoi --theme blue", "invalid choice 'blue' for argument '--theme'"),
+        ("show hkoi --ply one", "Error parsing --ply: invalid literal for int"),
+        ("show gone.txt", f"'gone.txt' is no file, preset, HKOI code or move; {PRESETS}"),
+        ("show hkoi --ply 1", "--ply 1: the game has plies 0 to 0"),
+        ("show hkoi --grid 10", "grid: 10 is not between the board's size 7 and 9"),
+        ("show hkoi --reach G --out a.svg", "reach: 2 is not a player from 0 to 1"),
+        ("show hkoi --out a.bmp", "--out a.bmp: the ending is not one of .svg, .png, .html, .txt"),
+        ("show hkoi --out no/a.svg", "no/a.svg: No such file or directory"),
+        ("show moves.txt", f"moves.txt: moves need --rules; {PRESETS}"),
+        ("show moves.txt --rules chess", f"unknown preset 'chess'; known {PRESETS}"),
+        ("show moves.txt --rules moves.txt", "moves.txt: not JSON"),
+        ("show bad.txt --rules small.json", "bad.txt: ply 3: wall digit '7' is no side; 0 up"),
+        ("show wrong.txt --rules small.json", "wrong.txt: ply 3: A1->A1:W0: the upper side of A1"),
+        ("show turn.txt --rules small.json", "turn.txt: ply 2: Blue is to move, not Red"),
+        ("show position.txt", "position.txt: line 2: 'turns' is unknown; keys are rules, grid"),
+        ("replay drawn.txt", "drawn.txt: a position diagram holds no game"),
+        ("replay code.txt", "code.txt: move 18: a second step without a first"),
+        ("replay games.jsonl", "games.jsonl, line 2: ply 1: A1->A1:W0: a stone has to be placed"),
+        ("replay games.jsonl --game 2", "--game 2: games.jsonl has 1 games"),
+        ("replay binary.dat", "binary.dat: not a text file"),
+        ("replay broken.gz", "broken.gz: not a gzip file"),
+        ("replay moves.txt --rules small.json --seconds 0 --watch", "0.0 a ply is not between"),
+        ("convert moves.txt --rules small.json --to hkoi", "game 1: code: only games of 2 players"),
+        ("convert moves.txt --rules small.json", "Missing from python -m wallgo_jax convert: --to"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, here, arguments, reason):
+    good, bad = "A1 C3 ", "A1->A1:W7"
+    (here / "bad.txt").write_text(good + bad)
+    (here / "wrong.txt").write_text(good + "A1->A1:W0")
+    (here / "turn.txt").write_text("R A1 R C3")
+    (here / "position.txt").write_text("rules: hkoi\nturns: R\n")
+    (here / "drawn.txt").write_text("rules: hkoi\n")
+    (here / "code.txt").write_text(Path(CODE).read_text().replace("2l4", "214"))
+    record = {"variant": "custom", "rules": SMALL, "actions": [0]}
+    (here / "games.jsonl").write_text("\n" + json.dumps(record))
+    (here / "binary.dat").write_bytes(b"\xff\xfe\x00")
+    (here / "broken.gz").write_bytes(b"no gzip")
+    status = main(arguments.split())
+    printed = capsys.readouterr()
+    assert (status, printed.out) == (2, "")
+    assert printed.err.count("\n") == 1 and printed.err.startswith("wallgo_jax: ")
+    assert reason in printed.err
+
+
+def test_help_is_no_error(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["show", "--help"])
+    assert not stop.value.code
+    assert "--theme {light,dark}" in capsys.readouterr().out
+
+
+def test_as_a_program(here):
+    """Exit status, no traceback, and no complaint when the reader stops early."""
+    program = [sys.executable, "-m", "wallgo_jax"]
+    root = str(Path(__file__).parents[2])
+    settings = {"env": {**os.environ, "PYTHONPATH": root}, "text": True, "capture_output": True}
+    wrong = subprocess.run([*program, "show", "no.txt"], check=False, **settings)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    assert "Traceback" not in wrong.stderr
+    pipe = f"{sys.executable} -m wallgo_jax convert {GAMES} --to record --game 1 | head -c 1"
+    early = subprocess.run(["bash", "-c", f"set -o pipefail; {pipe}"], check=False, **settings)
+    assert (early.stdout, early.stderr) == ("{", "")
+
+
+def test_diagrams_printed_are_diagrams(capsys):
+    assert diagram.parse(run(capsys, "show", "playwallgo-4p", "--diagram")) is not None

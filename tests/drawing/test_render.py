@@ -1,0 +1,384 @@
+"""Text and pictures say what the referee says; films show each position at its time."""
+
+import io
+import re
+import sys
+from xml.etree import ElementTree
+
+import cairosvg
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+import wallgo_jax
+from wallgo_jax import render
+from wallgo_jax.drawing import animation as animation_lib
+from wallgo_jax.drawing import contact_sheet, overlay, raster
+from wallgo_jax.drawing.layout import PITCH, Layout
+from wallgo_jax.drawing.theme import DARK, LIGHT
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import NOT_PLACED
+from wallgo_jax.notation import parse_moves
+from wallgo_jax.view.game_replay import play, replay_moves
+from wallgo_jax.view.snapshot import read
+
+SVG = "{http://www.w3.org/2000/svg}"
+SMALL = Rules(size=3, stones=1, order=(0, 1), tie=())
+MOVES = "A1 C3 A1->B1:W1 C3->C2:W0 B1->A1:W2"
+POSITION = """\
+     A   B   C
+   +---+---+---+
+ 1 | R   . r . |
+   +=r=+   +=b=+
+ 2 | .   .   B |
+   +   +   +   +
+ 3 | .   .   . |
+   +---+---+---+
+Ply 5: Blue to move.
+Territory: Red 0, Blue 0.
+Last: R B1->A1:W2"""
+
+
+@pytest.fixture(scope="module")
+def small():
+    return replay_moves(SMALL, parse_moves(MOVES, grid=3))
+
+
+@pytest.fixture(scope="module")
+def four(conformance):
+    """A whole game of four players, and its record."""
+    record = conformance["playwallgo-4p"][0]
+    return play(Rules.from_dict(record["rules"]), record["actions"]), record
+
+
+def elements(svg, tag):
+    return list(ElementTree.fromstring(svg).iter(SVG + tag))
+
+
+def test_a_position_as_text(small):
+    assert render.text(small.states[-1]) == POSITION
+
+
+def test_the_env_shows_the_same(small):
+    env = wallgo_jax.make(SMALL, planes="B")
+    state = jax.jit(env.init)()
+    step = jax.jit(env.step)
+    for action in small.actions:
+        state = step(state, np.int32(action))
+    assert render.text(state) == POSITION
+    assert render.svg(state) == render.svg(small.states[-1])
+    assert state._repr_html_() == render.svg(state)
+    assert "Ply 0" in env._repr_html_()
+    assert repr(wallgo_jax.make("hkoi", grid=9)) == "WallGo('hkoi', grid=9, planes='BTRH')"
+
+
+def test_colours_in_text(small):
+    red, blue, end = "\x1b[1;91m", "\x1b[1;94m", "\x1b[0m"
+    lines = render.text(small.states[-1], color=True).splitlines()
+    assert lines[2] == f" 1 |{red} R {end}  . {red}┃{end} . |"
+    assert lines[3] == f"   +{red}━━━{end}+   +{blue}━━━{end}+"
+    plain = re.sub(r"\x1b\[[\d;]+m", "", "\n".join(lines))
+    assert len(plain.splitlines()[2]) == len(POSITION.splitlines()[2])
+
+
+def test_a_game_as_text(small):
+    moves, board = render.game_text(SMALL, small.actions).split("\n\n")
+    assert moves.split() == ("1. R A1 2. B C3 3. R A1->B1:W1 4. B C3->C2:W0 5. R B1->A1:W2".split())
+    assert board == POSITION
+
+
+def test_ends_are_told_apart(conformance):
+    end = render.game_text("hkoi", conformance["hkoi"][0]["actions"]).splitlines()
+    assert "Ply 43: over, Red won." in end
+    assert "Territory: Red 33, Blue 15." in end
+    env = wallgo_jax.make(SMALL, planes="B")
+    illegal = jax.jit(lambda: env.step(env.init(), np.int32(0)))()
+    assert "Ply 0: over by an illegal action of Red." in render.text(illegal)
+    level = replay_moves(SMALL, parse_moves(MOVES + " C2->B2:W3 A1->A1:W1", grid=3))
+    assert "Ply 7: over, Blue won." in render.text(level.states[-1])
+
+
+def test_a_draw_is_a_draw(conformance):
+    record = next(game for game in conformance["3x3-1stone"] if not any(game["rewards"]))
+    assert "over, a draw." in render.game_text(Rules.from_dict(record["rules"]), record["actions"])
+
+
+@pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
+def test_scenes_say_what_an_independent_referee_says(conformance, variant):
+    record = conformance[variant][1]
+    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    for ply in range(0, len(game.actions), 6):
+        snapshot = read(game.states[ply])
+        assert list(snapshot.territory) == record["territory_by_ply"][ply]
+        assert [sorted(cells) for cells in snapshot.reach] == record["reach_by_ply"][ply]
+        assert (snapshot.player, snapshot.ply, snapshot.is_over) == (
+            record["turns"][ply],
+            ply,
+            False,
+        )
+    last = read(game.states[-1])
+    assert list(last.territory) == record["territory"]
+    assert last.payoff == pytest.approx(record["rewards"], abs=1e-5)
+
+
+def test_a_batch_is_no_board(small):
+    states = jax.tree.map(lambda *leaves: np.stack(leaves), *small.states[:3])
+    for show in (render.text, render.svg):
+        with pytest.raises(ValueError, match=r"state: a batch of shape \(3,\), not one board"):
+            show(states)
+
+
+def test_a_picture_has_every_stone_and_wall(four):
+    game, _ = four
+    for state in game.states[::9]:
+        walls = int(sum(int(word).bit_count() for word in np.ravel(state.position.walls)))
+        svg = render.svg(state, caption=False)
+        stones = [e for e in elements(svg, "circle") if e.get("r") == "15"]
+        assert len(stones) == int((state.position.stones != NOT_PLACED).sum())
+        bars = [e for e in elements(svg, "rect") if e.get("stroke-width") == "1"]
+        assert len(bars) == walls
+        assert {e.get("fill") for e in bars} <= set(LIGHT.players)
+
+
+def test_a_picture_tints_territory(four):
+    game, record = four
+    fills = [e.get("fill") for e in elements(render.svg(game.states[-1]), "rect")]
+    assert [fills.count(LIGHT.tint(player)) for player in range(4)] == record["territory"]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_pixels_show_the_board(small, theme):
+    """Guards against a document that a converter reads as empty."""
+    png = render.png(render.svg(small.states[-1], theme=theme.name), scale=1)
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    layout = Layout(3, 3)
+
+    def colour(x, y):
+        return "#{:02x}{:02x}{:02x}".format(*image.getpixel((round(x), round(y))))
+
+    red, blue = layout.centre(0), layout.centre(5)
+    assert colour(red[0] + 3, red[1] + 5) == theme.players[0]
+    assert colour(blue[0] + 3, blue[1] + 5) == theme.players[1]
+    assert colour(*layout.centre(4)) == theme.tile
+    assert colour(red[0], red[1] + PITCH / 2) in (theme.players[0], theme.accent)
+    assert image.size == (192, 240)
+
+
+def test_a_small_board_in_a_larger_grid():
+    game = replay_moves(SMALL, parse_moves("A1 C3", grid=7), grid=7)
+    fills = [e.get("fill") for e in elements(render.svg(game.states[-1]), "rect")]
+    assert (fills.count(LIGHT.tile), fills.count(LIGHT.rim)) == (9, 40)
+    assert (
+        render.text(game.states[-1]).splitlines()[2:9:2]
+        == [
+            " 1 | R   .   . |",
+            " 2 | .   .   . |",
+            " 3 | .   .   B |",
+            "   +---+---+---+",
+        ]
+        or render.text(game.states[-1]).splitlines()[2] == " 1 | R   .   . |"
+    )
+    assert "The board lies in a grid of 7." in render.text(game.states[-1])
+
+
+def test_reach_is_marked(small):
+    plain = elements(render.svg(small.states[-1]), "circle")
+    marked = elements(render.svg(small.states[-1], reach=1), "circle")
+    # From C2 with a wall above it: B2, C3, and in two steps A2, B1, B3; and C2 itself.
+    assert len(marked) - len(plain) == 6
+    with pytest.raises(ValueError, match="reach: 2 is not a player from 0 to 1"):
+        render.svg(small.states[-1], reach=2)
+
+
+def test_heat_is_as_strong_as_the_value(small):
+    values = np.array([[0, 1, 0], [0, 0.5, 0], [0, 0, -1]])
+    svg = render.svg(small.states[-1], heat=values)
+    shown = [e for e in elements(svg, "rect") if e.get("fill-opacity") is not None]
+    assert [e.get("fill") for e in (shown[1], shown[8])] == list(LIGHT.players[:2])
+    assert float(shown[4].get("fill-opacity")) == pytest.approx(
+        float(shown[1].get("fill-opacity")) / 2, abs=0.01
+    )
+    one_sign = render.svg(small.states[-1], heat=np.arange(9))
+    assert one_sign.count(f'fill="{LIGHT.heat}"') == 9
+    assert "B1: 1" in [e.text for e in elements(svg, "title")]
+    with pytest.raises(ValueError, match="heat: 8 values, not 9, one a cell of the grid"):
+        render.svg(small.states[-1], heat=np.zeros(8))
+    with pytest.raises(ValueError, match="heat: a value is not finite"):
+        render.svg(small.states[-1], heat=np.full(9, np.nan))
+
+
+def test_painted_cells_keep_stones_in_sight(small):
+    snapshot = read(small.states[-1])
+    colours = [f"#0000{cell:02x}" for cell in range(9)]
+    notes = [f"note {cell}" for cell in range(9)]
+    drawn = "".join(overlay.paint(snapshot, LIGHT, colours, notes))
+    assert re.findall(r'fill="(#0000..)"', drawn) == colours
+    assert "<title>C2: note 5</title>" in drawn
+    assert len(re.findall("<circle", drawn)) == 2  # bare tile under each stone
+    assert "<title>C2</title>" in "".join(overlay.paint(snapshot, LIGHT, colours))
+    for what, arguments in (("colours", (colours[1:],)), ("notes", (colours, notes[1:]))):
+        with pytest.raises(ValueError, match=f"paint: 8 {what}, not 9, one a cell of the grid"):
+            overlay.paint(snapshot, LIGHT, *arguments)
+
+
+def test_painted_boards_share_a_sheet(small):
+    bare = (LIGHT.tile,) * 9
+    panels = [
+        contact_sheet.Panel(read(state), f"board {index} <&>", bare, None, index)
+        for index, state in enumerate(small.states[:3])
+    ]
+    legend = contact_sheet.Legend("low", (LIGHT.tile, LIGHT.shade), "high")
+    svg = contact_sheet.draw_panels(panels, LIGHT, columns=2, title="three", legend=legend)
+    root = ElementTree.fromstring(svg)
+    assert len(elements(svg, "svg")) == 1 + 3
+    said = [e.text for e in root.findall(f"./{SVG}text") + root.findall(f"./{SVG}g/{SVG}text")]
+    assert said == ["three", "low", "high", "board 0 <&>", "board 1 <&>", "board 2 <&>"]
+    frames = [e for e in elements(svg, "rect") if e.get("stroke") == LIGHT.mark]
+    corners = {(float(e.get("x")), float(e.get("y"))) for e in frames}
+    assert corners == {(Layout(3, 3).corner(cell)[0] + 1, 31.0) for cell in range(3)}
+    places = [e.get("transform") for e in root.findall(f"./{SVG}g")]
+    assert len(set(places)) == 3  # none over another
+
+
+def test_a_search_is_drawn(small):
+    c2 = 5 * 52
+    visits = {c2 + 3 * 4 + 0: 30, c2 + 3 * 4 + 2: 10, c2 + 0 * 4 + 2: 60}
+    svg = render.svg(small.states[-1], arrows=visits)
+    labels = [e.text for e in elements(svg, "text")]
+    assert labels.count("40") == labels.count("60") == 2  # a halo and the figure
+    assert len(elements(svg, "polygon")) == 1
+    with pytest.raises(ValueError, match="arrows: C2->C2:W0: the upper side of C2 is a wall"):
+        render.svg(small.states[-1], arrows={c2: 1})
+    with pytest.raises(ValueError, match="arrows: a weight is negative or not finite"):
+        render.svg(small.states[-1], arrows={c2 + 2: -1})
+    placing = render.svg(small.states[0], arrows={9 * 52 + 4: 1.0, 9 * 52 + 5: 0.0})
+    assert [e.text for e in elements(placing, "text")].count("100") == 2
+
+
+def test_an_unknown_theme_is_refused(small):
+    with pytest.raises(ValueError, match="theme: 'blue' is not one of light, dark"):
+        render.svg(small.states[-1], theme="blue")
+
+
+def test_batches_are_shown_in_part():
+    env = wallgo_jax.make(SMALL, planes="B")
+    states = jax.jit(jax.vmap(jax.vmap(lambda _: env.init())))(np.zeros((5, 4)))
+    html = states._repr_html_()
+    assert "16 of 20 boards" in html
+    assert html.count("<svg") == 1 + 16
+    few = jax.tree.map(lambda leaf: leaf[0, :3], states)
+    assert "boards</p>" not in few._repr_html_()
+    assert len(elements(render.contact_sheet(few, columns=2), "svg")) == 1 + 3
+    with pytest.raises(ValueError, match="columns: 0 is less than one"):
+        render.contact_sheet(few, columns=0)
+    with pytest.raises(ValueError, match="boards: there is none to draw"):
+        render.contact_sheet([])
+
+
+def value_at(animation, time, total):
+    """What an animation shows at a time: the step it is in, or a point on the way."""
+    share = time / total
+    times = [float(part) for part in animation.get("keyTimes").split(";")]
+    values = animation.get("values").split(";")
+    assert len(times) == len(values) and times[0] == 0 and times == sorted(times)
+    here = max(i for i, start in enumerate(times) if start <= share)
+    if animation.get("calcMode") == "discrete" or here == len(times) - 1:
+        return values[here]
+    assert times[-1] == 1
+    part = (share - times[here]) / (times[here + 1] - times[here])
+    a, b = (np.array([float(x) for x in values[i].split()]) for i in (here, here + 1))
+    return tuple(a + part * (b - a))
+
+
+def shown_at(element, attribute, time, total):
+    """An element's attribute at a time; its own where nothing animates it."""
+    for animation in element:
+        if animation.get("attributeName") == attribute:
+            return value_at(animation, time, total)
+    return element.get(attribute)
+
+
+@pytest.mark.parametrize("loop", [True, False])
+def test_a_film_shows_each_position_at_its_time(four, loop):
+    game, _ = four
+    svg = render.animation(game, seconds=2.0, loop=loop)
+    layout, total = Layout(7, 7), 2.0 * len(game.states) + 4
+    durations = {
+        a.get("dur") for tag in ("animate", "animateTransform") for a in elements(svg, tag)
+    }
+    assert durations == {f"{total:g}s"}
+    assert ("indefinite" in svg) == loop
+    groups = [e for e in elements(svg, "g") if (e.get("transform") or "").startswith("translate")]
+    bars = [e for e in elements(svg, "rect") if e.get("stroke-width") == "1"]
+    tiles = [e for e in elements(svg, "rect") if e.get("rx") == "5"]
+    for frame, state in enumerate(game.states):
+        time = 2.0 * (frame + animation_lib.SETTLED)
+        stones = set()
+        for group in groups:
+            if float(shown_at(group, "opacity", time, total) or 1) == 0:
+                continue
+            place = shown_at(group, "transform", time, total)
+            numbers = re.findall(r"[\d.]+", place) if isinstance(place, str) else place
+            stones.add(tuple(float(x) for x in numbers))
+        on_board = [cell for cell in np.ravel(state.position.stones) if cell != NOT_PLACED]
+        assert stones == {layout.centre(int(cell)) for cell in on_board}
+        standing = sum(float(shown_at(bar, "opacity", time, total) or 1) for bar in bars)
+        assert standing == sum(int(word).bit_count() for word in np.ravel(state.position.walls))
+        fills = [shown_at(tile, "fill", time, total) for tile in tiles]
+        tinted = [fills.count(LIGHT.tint(player)) for player in range(4)]
+        assert tinted == list(read(state).territory)
+
+
+def test_a_film_without_a_player_shows_the_end(four):
+    """A viewer that plays no animations sees every stone and wall of the last position."""
+    game, _ = four
+    still = Image.open(io.BytesIO(cairosvg.svg2png(render.animation(game).encode())))
+    last = Image.open(io.BytesIO(render.png(render.svg(game.states[-1]), scale=1)))
+    difference = np.asarray(still).astype(int) - np.asarray(last)
+    assert np.abs(difference).max() < 10  # edges drawn twice are a shade darker
+
+
+def test_stones_go_round_corners():
+    game = replay_moves(SMALL, parse_moves("A1 C3 A1->A1:W1 C3->C3:W0 A1->B2:W1", grid=3))
+    svg = render.animation(game, seconds=1.0)
+    (red, _) = [e for e in elements(svg, "g") if (e.get("transform") or "").startswith("trans")]
+    half = shown_at(red, "transform", 5 + animation_lib.GLIDE / 2, 6 + 4)
+    assert half == pytest.approx(Layout(3, 3).centre(3))
+
+
+def test_a_page_needs_nothing_else(small):
+    page = render.page(small, players=["<me>", "you"])
+    links = set(re.findall(r"https?://[^\"' )]+", page)) - {"http://www.w3.org/2000/svg"}
+    assert not links and "src=" not in page and "@import" not in page
+    assert "&lt;me&gt;" in page and "<me>" not in page
+    assert page.count("data-ply=") == len(small.actions)
+    for key in ("ArrowRight", "ArrowLeft", "Home", "End"):
+        assert key in page
+    assert "FRAMES = 6" in page
+    assert "$" not in page
+
+
+def test_a_gif_has_a_frame_a_position(small):
+    image = Image.open(io.BytesIO(render.gif(small, seconds=0.5)))
+    assert image.n_frames == len(small.states) == 6
+    assert image.size == (192, 240) and image.info["duration"] == 500
+    image.seek(5)
+    assert image.info["duration"] == 3500
+    assert min(image.convert("RGB").getpixel((0, 0))) > 250
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_ply_takes_time(small, seconds):
+    for make in (render.animation, render.page, render.gif):
+        with pytest.raises(ValueError, match="a ply is not between 0 and an hour"):
+            make(small, seconds=seconds)
+
+
+def test_pixels_name_the_extra_that_they_need(monkeypatch, small):
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    with pytest.raises(ImportError, match=r"PNG needs CairoSVG: pip install 'wallgo-jax\[png\]'"):
+        render.png(render.svg(small.states[0]))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match="GIF needs Pillow"):
+        raster.gif([], seconds=1, last_seconds=1, scale=1)

@@ -1,0 +1,197 @@
+"""Diagrams hold all that the rules read: states come back from them and play on alike."""
+
+import jax
+import numpy as np
+import pytest
+
+from wallgo_jax.formats import diagram
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.state import empty_trail
+from wallgo_jax.view.game_replay import play
+from wallgo_jax.view.snapshot import read
+
+BY_HAND = """
+# A board that a person drew: stones without indices, no counts.
+    rules: {"size": 3, "players": 2, "stones": 2, "order": [0, 1, 1, 0], "walls": 5}
+    turn: B
+         A   B   C
+       +---+---+---+
+     1 | R   .   B |
+       +   +=r=+   +
+     2 | . b .   . |
+       +=b=+   +   +
+     3 | B   . r R |
+       +---+---+---+
+"""
+
+
+def assert_same(state, back):
+    """Equal but for the trail, which a diagram does not hold."""
+    trail = np.asarray(empty_trail())
+    wanted = state._replace(position=state.position._replace(trail=trail))
+    for (path, leaf), found in zip(
+        jax.tree_util.tree_leaves_with_path(wanted), jax.tree.leaves(back), strict=True
+    ):
+        assert np.array_equal(leaf, found), path
+        assert leaf.dtype == found.dtype, path
+
+
+@pytest.mark.parametrize(
+    ("variant", "grid"),
+    [
+        ("wallzero-4stone", None),
+        ("playwallgo-3p", None),
+        ("6x6-3stones-room", None),
+        ("3x3-1stone", 9),
+    ],
+)
+def test_states_come_back(conformance, variant, grid):
+    record = conformance[variant][1]
+    rules = Rules.from_dict(record["rules"])
+    size = rules.size
+    played = [to_grid(action, size, grid or size) for action in record["actions"]]
+    game = play(rules, played, grid=grid)
+    for state in (*game.states[::4], game.states[-1]):
+        assert_same(state, diagram.parse(diagram.draw(state)))
+    assert bool(diagram.parse(diagram.draw(game.states[-1])).position.terminated)
+
+
+def to_grid(action, size, grid):
+    """The id of the same action in a larger grid."""
+    cell, play = divmod(action, 52) if action < size * size * 52 else (action - size * size * 52, 0)
+    moved = cell // size * grid + cell % size
+    return moved * 52 + play if action < size * size * 52 else grid * grid * 52 + moved
+
+
+def test_every_preset_is_named():
+    for name, rules in PRESETS.items():
+        text = diagram.draw(play(rules, []).states[0])
+        assert text.splitlines()[0] == f"rules: {name}"
+
+
+def test_a_state_that_came_back_plays_on(conformance):
+    record = conformance["3x3-1stone"][2]
+    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    state = diagram.parse(diagram.draw(game.states[4]))
+    step = jax.jit(
+        lambda state, action: referee.step(
+            state, actions.slot_of_action(state, action, grid=3), grid=3
+        )
+    )
+    for action in record["actions"][4:]:
+        state, rewards = step(state, np.int32(action))
+    assert bool(state.position.terminated)
+    assert rewards.tolist() == record["rewards"]
+
+
+def test_a_board_drawn_by_hand():
+    state = diagram.parse(BY_HAND)
+    snapshot = read(state)
+    assert snapshot.stones == ((0, 8), (2, 6))
+    # A wall lies below its cell (0) or right of it (1).
+    assert set(snapshot.walls) == {(0, 1, 0), (0, 3, 1), (1, 3, 1), (1, 7, 0)}
+    assert (snapshot.player, snapshot.ply, snapshot.is_over) == (1, 4 + 4, False)
+    assert snapshot.walls_left == (3, 3)
+    assert diagram.parse("walls left: 2 4\n" + BY_HAND).position.walls_left.tolist() == [2, 4]
+
+
+def test_the_result_is_not_claimed_where_it_hangs_on_the_last_ply():
+    text = """
+    rules: {"size": 3, "stones": 1, "order": [0, 1], "tie": ["region", "mover_loses"]}
+    turn: R
+    over: yes
+         A   B   C
+       +---+---+---+
+     1 | R r . r B |
+       +   +   +   +
+     2 | . r . r . |
+       +   +   +   +
+     3 | . r . r . |
+       +---+---+---+
+    """
+    snapshot = read(diagram.parse(text))
+    assert snapshot.territory == (3, 3) and snapshot.is_over and not snapshot.by_illegal_action
+    assert snapshot.payoff is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (
+            "rules",
+            "rule",
+            "line 3: 'rule' is unknown; keys are rules, grid, turn, walls left, over",
+        ),
+        ('{"size": 3', '{"size": 2', "line 3: rules: size is 2, not a whole number from 3 to 9"),
+        ('{"size": 3', "{size", "line 3: rules are not JSON"),
+        ('{"size": 3', '{"size": 4', "line 5: the board has 3 columns, its rules 4"),
+        ("turn: B", "turn: G", "line 4: turn 'G' is not one of R, B"),
+        ("turn: B", "turn: B\nturn: R", "line 5: 'turn' is twice"),
+        ("turn: B", "", "the line 'turn: R' is missing"),
+        ("turn: B", "turn: B\nover: 1", "line 5: over '1' is not yes or no"),
+        ("turn: B", "turn: B\ngrid: 2", "line 5: grid '2' is not a number from 3 to 9"),
+        ("turn: B", "turn: B\nwalls left: 6 1", "line 5: walls left '6 1' is not 2 numbers from 0"),
+        (
+            "turn: B",
+            "turn: B\nwalls left: 1",
+            "line 5: walls left '1' is not 2 numbers from 0 to 5",
+        ),
+        ("turn: B", "turn: B\nwalls left: 1 0", "turn: Blue has no legal turn"),
+        ('"walls": 5', '"walls": 1', "shows more than the 1 walls that a player may build"),
+        ("A   B   C", "A   C   B", "line 5: 'A   C   B' is no heading; a board of 3 to 9 columns"),
+        ("A   B   C", "A   B", "line 5: 'A   B' is no heading"),
+        ("| R   .   B |", "| R   .   B", "line 7: the border '|' is not where the columns want it"),
+        ("| R   .   B |", "| X   .   B |", "line 7: A1 is 'X', not '.' or a stone such as R or R0"),
+        ("| R   .   B |", "| R4  .   B |", r"Red has the stones \[1, 4\]; these rules give each"),
+        ("| R   .   B |", "| R1  .   B |", r"Red has the stones \[1, 1\]; these rules give"),
+        ("| R   .   B |", "| R   R   B |", r"Red has the stones \[0, 1, 2\]; these rules give"),
+        ("| R   .   B |", "| R   .   G |", "Green has stones in a game of 2 players"),
+        ("| R   .   B |", "| R   .   . |", "line 4: placement 4 is Red's, not Blue's"),
+        ("| R   .   B |", "| R x .   B |", "line 7: A1, right side is 'x', not blank or a wall"),
+        ("=r=", "=y=", "Yellow has a wall in a game of 2 players"),
+        ("=r=", "-r-", "line 8: B1, lower side is '-r-', not blank or a wall: r, b, g or y"),
+        ("     3 | B   . r R |\n", "", "line 5: a board of 3 columns has 8 lines, not 7"),
+    ],
+)
+def test_what_is_wrong_with_a_diagram(old, new, reason):
+    assert old in BY_HAND
+    with pytest.raises(ValueError, match=reason):
+        diagram.parse(BY_HAND.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("stones", "turn", "reason"),
+    [
+        (". . .", "B", "line 2: placement 1 is Red's, not Blue's"),
+        ("R . .", "R", "line 2: placement 2 is Blue's, not Red's"),
+        ("B . .", "B", "Red has 0 stones where the placement order gives 1"),
+    ],
+)
+def test_the_placement_order_is_kept(stones, turn, reason):
+    rules = '{"size": 3, "stones": 1, "order": [0, 1]}'
+    row = "   ".join(stones.split())
+    empty = "  | .   .   . |"
+    board = f"    A   B   C\n  +---+---+---+\n  | {row} |\n  +   +   +   +\n{empty}"
+    board += f"\n  +   +   +   +\n{empty}\n  +---+---+---+\n"
+    with pytest.raises(ValueError, match=reason):
+        diagram.parse(f"rules: {rules}\nturn: {turn}\n{board}")
+
+
+def test_walls_before_the_last_placement_are_refused():
+    text = BY_HAND.replace('"order": [0, 1, 1, 0]', '"stones": 3, "order": [0, 1, 1, 0, 0, 1]')
+    with pytest.raises(ValueError, match="walls although not every stone is placed"):
+        diagram.parse(text.replace("turn: B", "turn: R"))
+
+
+def test_limits_that_are_not_there():
+    with pytest.raises(ValueError, match="line 2: these rules set no limit to walls"):
+        diagram.parse("rules: hkoi\nwalls left: 1 1\n" + diagram_of_hkoi())
+    with pytest.raises(ValueError, match=r"the line 'rules: \.\.\.' is missing; presets: wallzero"):
+        diagram.parse("turn: R\n")
+    with pytest.raises(ValueError, match="the board is missing"):
+        diagram.parse("rules: hkoi\n")
+
+
+def diagram_of_hkoi():
+    return "".join(diagram.draw(play(PRESETS["hkoi"], []).states[0]).splitlines(True)[2:])

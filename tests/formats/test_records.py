@@ -1,0 +1,162 @@
+"""Record files: what a line holds, that it comes back, and what is wrong with a bad one."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from wallgo_jax import env
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.view.game_replay import play
+
+DATA = Path(__file__).parents[1] / "data" / "conformance.jsonl.gz"
+SMALL = Rules(size=3, stones=1, order=(0, 1))
+# A1, C3, then two walls by each that shut Red in: 1 cell against 8.
+FINISHED = [9 * 52 + 0, 9 * 52 + 8, 0 * 52 + 1, 8 * 52 + 0, 0 * 52 + 2]
+
+
+def test_a_line_of_a_preset():
+    record = Record(PRESETS["hkoi"], (2548, 2549))
+    assert json.loads(records.to_json(record)) == {
+        "variant": "hkoi",
+        "actions": [2548, 2549],
+        "players": None,
+        "result": None,
+        "env_version": env.VERSION,
+    }
+
+
+def test_a_line_of_custom_rules_in_a_larger_grid():
+    record = Record(
+        SMALL,
+        [2548],
+        grid=7,
+        players=["net@32", "random"],
+        result=[1, -1],
+        values=[None],
+    )
+    assert json.loads(records.to_json(record)) == {
+        "variant": "custom",
+        "rules": {
+            "size": 3,
+            "players": 2,
+            "stones": 1,
+            "start": [],
+            "order": [0, 1],
+            "walls": None,
+            "stay_needs_room": False,
+            "tie": ["region"],
+        },
+        "grid": 7,
+        "actions": [2548],
+        "players": ["net@32", "random"],
+        "result": [1, -1],
+        "values": [None],
+        "env_version": env.VERSION,
+    }
+    assert records.from_json(records.to_json(record)) == record
+
+
+def test_a_finished_game_holds_what_the_referee_paid():
+    game = play(SMALL, FINISHED)
+    record = records.of_game(game, players=["a", "b"], values=[0.5, -0.5, 0.25, 0, 1])
+    assert game.is_over and record.result == (-1.0, 1.0)
+    assert records.replay(record).actions == game.actions
+    assert records.of_game(play(SMALL, FINISHED[:-1])).result is None
+
+
+def test_files_come_back(tmp_path):
+    some = [Record(SMALL, FINISHED), Record(PRESETS["hkoi"], (2548,), players=("a", "ü"))]
+    for name in ("games.jsonl", "games.jsonl.gz"):
+        path = tmp_path / name
+        records.write(path, some[:1])
+        records.write(path, some[1:], append=True)
+        assert list(records.read(path)) == some
+    assert len(gzip.decompress((tmp_path / "games.jsonl.gz").read_bytes()).splitlines()) == 2
+
+
+def test_files_of_other_tools_are_read(conformance):
+    """The conformance games hold keys of their own, no result and no version."""
+    read = list(records.read(DATA))
+    games = [game for games in conformance.values() for game in games]
+    assert [list(record.actions) for record in read] == [game["actions"] for game in games]
+    assert read[0].rules == PRESETS["wallzero-4stone"] and read[0].env_version is None
+    game = records.replay(read[0])
+    assert list(game.rewards) == games[0]["rewards"] and game.is_over
+    assert list(game.movers) == games[0]["turns"]
+
+
+GOOD = {"variant": "custom", "rules": SMALL.to_dict(), "actions": FINISHED}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"variant": "hex", "rules": None}, "unknown preset 'hex'; known presets: wallzero-4stone"),
+        ({"rules": None}, "variant: 'custom' needs the key 'rules'"),
+        ({"variant": "hkoi"}, "rules: they differ from those of the variant 'hkoi'"),
+        ({"rules": 3}, "rules: 3 is not an object"),
+        ({"rules": {"size": 2}}, "rules: size is 2, not a whole number from 3 to 9"),
+        ({"actions": None}, "actions: None is not a list"),
+        ({"actions": "468"}, "actions: '468' is not a list"),
+        ({"actions": [468, 1.5]}, "actions: entry 2 is 1.5, not a whole number"),
+        ({"actions": [True]}, "actions: entry 1 is True, not a whole number"),
+        ({"players": ["a"]}, "players: 1 entries, not 2"),
+        ({"players": ["a", 1]}, "players: entry 2 is 1, not a name"),
+        ({"result": [0]}, "result: 1 entries, not 2"),
+        ({"values": [0.1]}, "values: 1 entries, not 5"),
+        ({"values": ["x"] * 5}, "values: entry 1 is 'x', not a number or null"),
+        ({"grid": 2}, "grid: 2 is not a number from 3 to 9"),
+        ({"grid": "7"}, "grid: '7' is not a number from 3 to 9"),
+    ],
+)
+def test_what_is_wrong_with_a_line(tmp_path, change, reason):
+    path = tmp_path / "games.jsonl"
+    path.write_text(json.dumps(GOOD) + "\n\n" + json.dumps(GOOD | change) + "\n")
+    with pytest.raises(ValueError) as error:
+        list(records.read(path))
+    assert str(error.value).startswith(f"{path}, line 3: ")
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "not JSON: "),
+        ("[]", "not a JSON object"),
+        ("{}", "key 'variant' is missing"),
+        ('{"variant": "hkoi"}', "key 'actions' is missing"),
+    ],
+)
+def test_what_is_no_record(line, reason):
+    with pytest.raises(ValueError, match=reason):
+        records.from_json(line)
+
+
+def test_a_number_that_is_none_cannot_be_written():
+    with pytest.raises(ValueError, match="JSON"):
+        records.to_json(Record(SMALL, FINISHED, values=[float("nan")] * 5))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"actions": [*FINISHED, 0]}, "ply 6: A1->A1:W0: the game is over"),
+        ({"actions": [0]}, "ply 1: A1->A1:W0: a stone has to be placed"),
+        ({"result": (1.0, -1.0)}, r"result: the record says \[1.0, -1.0\], the referee \[-1.0"),
+        (
+            {"actions": FINISHED[:-1], "result": (-1.0, 1.0)},
+            "the referee that the game goes on",
+        ),
+        (
+            {"actions": [0], "env_version": "0"},
+            r"recorded by environment version 0; this is 1\)",
+        ),
+    ],
+)
+def test_a_record_that_the_referee_does_not_follow(changes, reason):
+    with pytest.raises(ValueError, match=reason):
+        records.replay(Record(**{"rules": SMALL, "actions": FINISHED, **changes}))

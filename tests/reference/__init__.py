@@ -1,1 +1,0 @@
-"""What the engine is compared with; it imports nothing of the engine."""

@@ -1,0 +1,119 @@
+"""The engine's replay beside the slow referee's record, field by field."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.support.harness import Shown
+from tests.support.reference.games import Record
+from tests.support.reference.referee import Board
+
+
+def mismatches(records: Sequence[Record], shown: Shown, *, grid: int) -> dict[str, str]:
+    """Where the two differ: for each field that does, its first game and ply."""
+    found = {}
+    for name, (expected, seen) in _fields(records, shown, grid).items():
+        differs = np.asarray(expected != seen)
+        differs = differs.reshape(*differs.shape[:2], -1).any(axis=2)
+        if differs.any():
+            ply, game = np.argwhere(differs)[0]
+            found[name] = (
+                f"game {game} ply {ply}: {expected[ply, game]} but the engine has "
+                f"{seen[ply, game]} under {records[game].rules}"
+            )
+    return found
+
+
+def _fields(
+    records: Sequence[Record], shown: Shown, grid: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """For each field what is expected and what the engine has, both [T, B, ...]."""
+    position = shown.state.position
+    length, batch = shown.player.shape
+    players, stones = position.stones.shape[2:]
+    expected = {
+        "player": np.array(shown.player),
+        "over": np.ones((length, batch), bool),
+        "actions": np.ones((length, batch, grid * grid * 53), bool),
+        "back": np.array(shown.back),
+        "stones": np.array(position.stones),
+        "walls": np.array(walls_of_words(position.walls, grid)),
+        "walls used": np.array(walls_used(shown)),
+        "territory": np.array(shown.territory),
+        "largest": np.array(shown.largest),
+        "reach": np.array(shown.reach),
+        "rewards": np.zeros((length, batch, players)),
+    }
+    for game, record in enumerate(records):
+        last = len(record.plies) - 1
+        for t in range(length):
+            ply = record.plies[min(t, last)]
+            here = t, game
+            expected["over"][here] = ply.over
+            expected["stones"][here] = stone_table(ply.board, stones, grid)
+            expected["walls"][here] = wall_table(ply.board, grid)
+            expected["walls used"][here] = [
+                sum(builder == player for builder in ply.board.walls.values())
+                for player in range(players)
+            ]
+            expected["territory"][here] = ply.territory
+            expected["largest"][here] = ply.largest
+            expected["reach"][here] = [cell_mask(cells, grid) for cells in ply.reach]
+            if not ply.over:
+                expected["player"][here] = ply.player
+                expected["actions"][here] = False
+                expected["actions"][here][ply.legal] = True
+            if t < last:
+                expected["rewards"][here] = record.rewards[t]
+                if record.actions[t] in ply.legal:
+                    expected["back"][here] = record.actions[t]
+    seen = {
+        "player": shown.player,
+        "over": shown.terminated,
+        "actions": shown.actions,
+        "back": shown.back,
+        "stones": position.stones,
+        "walls": walls_of_words(position.walls, grid),
+        "walls used": walls_used(shown),
+        "territory": shown.territory,
+        "largest": shown.largest,
+        "reach": shown.reach,
+        "rewards": shown.rewards.round(5),
+    }
+    expected["rewards"] = expected["rewards"].astype(np.float32).round(5)
+    return {name: (expected[name], np.asarray(seen[name])) for name in expected}
+
+
+def cell_mask(cells: Sequence[int], grid: int) -> np.ndarray:
+    """bool[N] of flat cells."""
+    mask = np.zeros(grid * grid, bool)
+    mask[list(cells)] = True
+    return mask
+
+
+def stone_table(board: Board, stones: int, grid: int) -> np.ndarray:
+    """int[P, S] flat cells, -1 for a stone still to be placed."""
+    table = np.full((len(board.stones), stones), -1)
+    for player, own in enumerate(board.stones):
+        table[player, : len(own)] = [row * grid + column for row, column in own]
+    return table
+
+
+def wall_table(board: Board, grid: int) -> np.ndarray:
+    """bool[P, 2, N] walls by builder: at the cell above a wall, at the cell left of it."""
+    table = np.zeros((len(board.stones), 2, grid * grid), bool)
+    for edge, builder in board.walls.items():
+        (row, column), (row2, _) = sorted(edge)
+        table[builder, int(row == row2), row * grid + column] = True
+    return table
+
+
+def walls_of_words(words: np.ndarray, grid: int) -> np.ndarray:
+    """uint32[..., W] -> bool[..., N], cell `c` being bit `c % 32` of word `c // 32`."""
+    cells = np.arange(grid * grid)
+    return (words[..., cells // 32] >> (cells % 32).astype(np.uint32)) & 1 == 1
+
+
+def walls_used(shown: Shown) -> np.ndarray:
+    """int[T, B, P] walls taken off each player's budget."""
+    return shown.state.variant.walls[..., None] - shown.state.position.walls_left

@@ -1,0 +1,57 @@
+"""Three steps of learning on one batch, spread over all devices; prints a line of JSON.
+
+`test_devices` runs it in processes with different numbers of devices.
+"""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tests.support import tiny
+from train.bench.parts.search import random_search
+from train.data import replay
+from train.data.selfplay import first_boards, make_selfplay
+from train.learning.learner import LearnerConfig, make_learner
+from train.network import NetworkConfig, make_network
+from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
+from wallgo_jax import observation
+
+BOARDS, SAMPLES, STEPS = 16, 64, 3
+
+
+def losses() -> dict[str, object]:
+    """Losses and gradient norms of a network with batch norm, its batch spread over the devices."""
+    devices = all_devices()
+    variant = tiny.variants(tiny.RULES, BOARDS)
+    play = jax.jit(make_selfplay(random_search(grid=3), grid=3, plies=24))
+    _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
+    replay_state = replay.append(replay.init_replay(24, plies), plies)
+    sample = replay.draw(replay_state, variant, jax.random.key(1), size=SAMPLES)
+    network = make_network(
+        NetworkConfig(blocks="RT", width=8, margin=True), observation.channels("BTR", 2)
+    )
+    config = LearnerConfig(batch=SAMPLES, steps=1, warmup=0)
+    learner = make_learner(
+        network, config, total_steps=STEPS, grid=3, planes="BTR", has_playable=False
+    )
+    state = learner.init(network.init(jax.random.key(2)))
+    sample = jax.device_put(jax.device_get(sample), devices.sharding(BY_BOARD))
+    state = jax.device_put(jax.device_get(state), devices.sharding(EVERYWHERE))
+    update, rows = jax.jit(learner.update), []
+    for step in range(STEPS):
+        state, metrics = update(state, sample, jax.random.key(step))
+        found = [x for x in metrics.losses if x is not None]
+        rows.append([float(x) for x in (*found, metrics.gradient_norm)])
+    mean = jax.tree.leaves(state.variables.batch_stats)
+    return {
+        "devices": devices.count,
+        "losses": rows,
+        "statistics": [float(jnp.sum(x)) for x in mean],
+        "weights": float(np.mean([jnp.abs(x).mean() for x in jax.tree.leaves(state.variables)])),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(losses()))

@@ -1,0 +1,132 @@
+"""The engine in batches: what boards show before each ply, replayed in one jitted scan.
+
+One program per grid, players and stones serves every rule set of that shape: boards come in batches
+of BATCH, plies in chunks of CHUNK, and what is missing is filled up and cut off again.
+"""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wallgo_jax.board import bitboard
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game import state as state_lib
+from wallgo_jax.game import terrain as terrain_lib
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+BATCH, CHUNK = 64, 32
+PASS = -1
+"""An action that is never legal."""
+
+
+class Shown(NamedTuple):
+    """What a board shows before a ply, and what the ply pays."""
+
+    state: State
+    player: Any  # int
+    terminated: Any  # bool
+    actions: Any  # bool[grid² * 53] legal public actions
+    slot: Any  # int slot of the action to be played
+    back: Any  # int public action of that slot
+    territory: Any  # int[P]
+    largest: Any  # int[P]
+    reach: Any  # bool[P, N]
+    rewards: Any  # float[P]
+
+
+Replay = Callable[[State, Any], tuple[State, Shown]]
+
+
+def new_games(rules: Sequence[Rules], grid: int) -> State:
+    """New games [B] of several rule sets of one shape."""
+    variants = [state_lib.make_variant(each, grid=grid) for each in rules]
+    return stack([State(variant, _initial_position(variant)) for variant in variants])
+
+
+_initial_position = jax.jit(state_lib.initial_position)
+
+
+def stack(trees: Sequence[Any], axis: int = 0) -> Any:
+    """Trees of one structure as one, along a new axis."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves, axis=axis), *trees)
+
+
+def make_replay(grid: int) -> Replay:
+    """A newly traced `(states [B], actions [T, B]) -> (states [B], Shown [T, B])`."""
+
+    def ply(state: State, action: jax.Array) -> tuple[State, Shown]:
+        slot = actions.slot_of_action(state, action, grid=grid)
+        after, rewards = referee.step(state, slot, grid=grid)
+        terrain = terrain_lib.read_terrain(*state, grid=grid)
+        reach = [
+            terrain_lib.movement(own, state.variant, terrain, grid=grid) for own in terrain.stones
+        ]
+        return after, Shown(
+            state=state,
+            player=state.position.player,
+            terminated=state.position.terminated,
+            actions=actions.legal_actions(state, grid=grid),
+            slot=slot,
+            back=actions.action_of_slot(state, slot, grid=grid),
+            territory=referee.territory(state, grid=grid),
+            largest=referee.largest_region(state, grid=grid),
+            reach=bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in reach]), grid),
+            rewards=rewards,
+        )
+
+    return jax.jit(lambda states, played: jax.lax.scan(jax.vmap(ply), states, played))
+
+
+shared_replay = functools.cache(make_replay)
+"""`make_replay`, traced once per grid for all tests."""
+
+
+def replay(
+    rules: Sequence[Rules],
+    played: Sequence[Sequence[int]],
+    *,
+    grid: int,
+    program: Replay | None = None,
+) -> Shown:
+    """NumPy `Shown` [T, B] of games from their start, given by their actions (see `replay_on`)."""
+    return replay_on(new_games(rules, grid), played, grid=grid, program=program)
+
+
+def replay_on(
+    states: State, played: Sequence[Sequence[int]], *, grid: int, program: Replay | None = None
+) -> Shown:
+    """NumPy `Shown` [T, B] of plies played on boards [B].
+
+    T is one more than the most plies, so that the last position shows as well. A board with fewer
+    plies plays on with `PASS`, which changes nothing once a game is over, and ends it otherwise.
+    """
+    program = shared_replay(grid) if program is None else program
+    length = max(map(len, played)) + 1
+    boards = np.arange(-(-len(played) // BATCH) * BATCH) % len(played)
+    table = np.full((-(-length // CHUNK) * CHUNK, len(played)), PASS, np.int32)
+    for game, actions_of_game in enumerate(played):
+        table[: len(actions_of_game), game] = actions_of_game
+    batches = []
+    for batch in np.split(boards, len(boards) // BATCH):
+        carried = jax.tree.map(lambda leaf, batch=batch: np.asarray(leaf)[batch], states)
+        chunks = []
+        for chunk in np.split(table[:, batch], len(table) // CHUNK):
+            carried, shown = program(carried, chunk)
+            chunks.append(jax.device_get(shown))
+        batches.append(_concatenate(chunks, axis=0))
+    whole = _concatenate(batches, axis=1)
+    return jax.tree.map(lambda leaf: leaf[:length, : len(played)], whole)
+
+
+def _concatenate(trees: Sequence[Shown], axis: int) -> Shown:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *trees)
+
+
+def rules_of(games: Sequence[Mapping[str, Any]]) -> list[Rules]:
+    """The rule sets of records."""
+    return [Rules.from_dict(game["rules"]) for game in games]

@@ -1,0 +1,1 @@
+"""A slow, plain referee and solver, independent of the engine."""

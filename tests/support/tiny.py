@@ -1,0 +1,50 @@
+"""The smallest run there is: a 3x3 board with a stone each, a network of width 8."""
+
+import functools
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.config import RunConfig, read_config
+from train.loop import training
+from train.network import Network, Variables
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Variant, make_variant
+
+RULES = Rules(size=3, stones=1, order=(0, 1))
+
+PATH = Path(__file__).with_name("tiny.toml")
+
+
+def config(*overrides: str) -> RunConfig:
+    """The run, changed by `--some.key value` words."""
+    return read_config(PATH, overrides)
+
+
+shared_programs = functools.cache(training.make_programs)
+"""In place of `training.make_programs`: runs of one config share what is compiled."""
+
+
+def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:
+    """[B] times the same rules."""
+    return jax.tree.map(
+        lambda x: jnp.asarray(np.broadcast_to(x, (boards, *np.shape(x)))),
+        make_variant(rules, grid=grid),
+    )
+
+
+def new_weights(network: Network, seed: int = 0) -> Variables:
+    """Weights of the size of a new network's, drawn on the host: to compile its `init` takes long.
+    Other than there the heads' last layers are not zero."""
+    draw = np.random.default_rng(seed)
+
+    def fill(path: tuple, like: jax.ShapeDtypeStruct) -> jax.Array:
+        name = path[-1].key
+        if name == "kernel":
+            noise = draw.standard_normal(like.shape) / np.sqrt(np.prod(like.shape[:-1]))
+            return jnp.asarray(noise.astype(like.dtype))
+        return jnp.asarray(np.full(like.shape, name in ("scale", "var"), like.dtype))
+
+    return jax.tree_util.tree_map_with_path(fill, network.shapes)

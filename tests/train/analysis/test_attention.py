@@ -1,0 +1,407 @@
+"""Attention and ownership are what the weights say, whoever moves; pictures hold every board."""
+
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from train import registry
+from train.analysis import attention, pictures
+from train.analysis.attention import draw_attention, draw_ownership
+from train.checkpoints.store import Store
+from train.config import RunConfig, config_to_dict
+from train.network import NetworkConfig, Variables
+from train.runtime.errors import UsageError
+from wallgo_jax import observation
+from wallgo_jax.formats import diagram, records
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+from wallgo_jax.notation import COLOURS, parse_moves
+from wallgo_jax.view.game_replay import Game, replay_moves
+
+SVG = "{http://www.w3.org/2000/svg}"
+RULES = Rules(size=3, stones=1, start=((0, 0, 0), (2, 2, 1)), order=())
+MOVES = "A1->A1:W1 C3->C2:W2 A1->A2:W1 C2->C2:W3 A2->A3:W1"
+"""Red walls off column A, with a wall of Blue's in column C."""
+SMALL = NetworkConfig(blocks="TRT", width=8, heads=2, value_width=8, planes="B")
+
+
+def random_weights(config: NetworkConfig, players: int = 2, seed: int = 0) -> Variables:
+    """Weights and statistics with nothing left at zero or one."""
+    shapes = registry.network_for(config, players).shapes
+    source = np.random.default_rng(seed)
+
+    def number(like):
+        return source.normal(0, 0.5, like.shape).astype(np.float32)
+
+    params = jax.tree.map(number, shapes.params)
+    stats = jax.tree.map(lambda like: 0.5 + np.abs(number(like)), shapes.batch_stats)
+    return Variables(params, stats)
+
+
+def who_owns(config: NetworkConfig, players: int, owner: int) -> Variables:
+    """Weights whose ownership head gives every cell to one player, counted from the mover."""
+    variables = random_weights(config, players)
+    head = jax.tree.map(np.zeros_like, variables.params["ownership"])
+    head["here"]["bias"] = 20 * np.eye(players + 1, dtype=np.float32)[owner]
+    return variables._replace(params={**variables.params, "ownership": head})
+
+
+@pytest.fixture(scope="module")
+def game() -> Game:
+    played = replay_moves(RULES, parse_moves(MOVES, grid=3))
+    assert played.is_over
+    return played
+
+
+@pytest.fixture(scope="module")
+def weights() -> Variables:
+    return random_weights(SMALL)
+
+
+def save_run(directory: Path, **changes) -> tuple[Path, Variables]:
+    """A run directory of one checkpoint."""
+    words = [f"--network.{key}={value}" for key, value in changes.items()]
+    config: RunConfig = tiny.config(*words)
+    variables = random_weights(config.network)
+    store = Store(directory, keep=1)
+    store.save(1, variables, {"nothing": np.zeros(1)}, config_to_dict(config))
+    store.close()
+    return directory, variables
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    return save_run(tmp_path_factory.mktemp("runs") / "seer", blocks="RT", heads=2)[0]
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory, game) -> str:
+    path = tmp_path_factory.mktemp("games") / "one.jsonl"
+    path.write_text(records.to_json(records.of_game(game)) + "\n")
+    return str(path)
+
+
+def by_hand(params, stats, planes: np.ndarray, heads: int) -> np.ndarray:
+    """[heads, cells, cells] attention of a stem and one T block on planes [H, W, C]."""
+    height, width, _ = planes.shape
+    kernel = params["stem"]["conv"]["kernel"]
+    padded = np.pad(planes, ((1, 1), (1, 1), (0, 0)))
+    features = np.zeros((height, width, kernel.shape[-1]))
+    for row in range(height):
+        for column in range(width):
+            window = padded[row : row + 3, column : column + 3]
+            features[row, column] = np.tensordot(window, kernel, 3)
+    norm, run = params["stem"]["norm"]["norm"], stats["stem"]["norm"]["norm"]
+    features = (features - run["mean"]) / np.sqrt(run["var"] + 1e-5) * norm["scale"] + norm["bias"]
+    tokens = np.maximum(features, 0).reshape(height * width, -1)
+    block = params["blocks"][0]
+    centred = tokens - tokens.mean(-1, keepdims=True)
+    tokens = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
+    tokens = tokens * block["norm1"]["scale"] + block["norm1"]["bias"]
+    projected = tokens @ block["query_key_value"]["kernel"] + block["query_key_value"]["bias"]
+    query, key, _ = np.split(projected, 3, axis=-1)
+    size = query.shape[-1] // heads
+    maps = np.zeros((heads, height * width, height * width))
+    for head in range(heads):
+        part = slice(head * size, (head + 1) * size)
+        for asks in range(height * width):
+            for gives in range(height * width):
+                down, across = np.subtract(divmod(gives, width), divmod(asks, width)) + 8
+                score = query[asks, part] @ key[gives, part] / np.sqrt(size)
+                maps[head, asks, gives] = score + block["offset_bias"][head, down, across]
+    maps = np.exp(maps - maps.max(-1, keepdims=True))
+    return maps / maps.sum(-1, keepdims=True)
+
+
+def test_attention_is_what_the_weights_say(game):
+    config = NetworkConfig(blocks="T", width=8, heads=2, value_width=8, planes="B")
+    variables, state = random_weights(config), game.states[2]
+    planes = np.asarray(observation.observe(state, grid=3, planes="B"), float)
+    expected = by_hand(variables.params, variables.batch_stats, planes, heads=2)
+    for cell in (0, 4, 5):
+        found = attention.raw_attention(config, variables, state, cell)
+        np.testing.assert_allclose(found[0].reshape(2, 9), expected[:, cell], atol=1e-5)
+
+
+def test_raw_maps_sum_to_one_and_normalised_ones_fill_the_scale(game, weights):
+    raw = attention.raw_attention(SMALL, weights, game.states[1], 7)
+    maps = attention.attention_maps(SMALL, weights, game.states[1], 7)
+    assert raw.shape == maps.shape == (2, 2, 3, 3)  # T blocks, heads, rows, columns
+    assert raw.dtype == maps.dtype == np.float32
+    assert attention.attention_blocks(SMALL) == (1, 3)
+    np.testing.assert_allclose(raw.sum((2, 3)), 1, rtol=1e-5)
+    assert (maps.min((2, 3)) == 0).all() and (maps.max((2, 3)) == 1).all()
+    for one, other in zip(raw.reshape(4, 9), maps.reshape(4, 9), strict=True):
+        np.testing.assert_array_equal(np.argsort(one), np.argsort(other))
+
+
+def test_constant_maps_become_zeros():
+    even = np.full((3, 3), 1 / 9, np.float32)
+    rounded = even * (1 + 1e-7 * np.arange(9).reshape(3, 3)).astype(np.float32)
+    slope = np.arange(9, dtype=np.float32).reshape(3, 3)
+    zeros, also_zeros, stretched = pictures.normalised(np.stack([even, rounded, 2 + 3 * slope]))
+    assert not zeros.any() and not also_zeros.any()
+    np.testing.assert_allclose(stretched, slope / 8, rtol=1e-6)
+
+
+def test_mirrored_boards_have_mirrored_maps():
+    config = NetworkConfig(blocks="T", width=8, heads=2, value_width=8, planes="B")
+    variables = random_weights(config)
+    kernel = variables.params["stem"]["conv"]["kernel"]  # rows, columns first
+    bias = variables.params["blocks"][0]["offset_bias"]  # heads first
+    kernel[:] = kernel + kernel[:, ::-1]
+    bias[:] = bias + bias[:, :, ::-1]
+    one, other = (
+        replay_moves(Rules(size=5, stones=1, start=start, order=()), []).states[0]
+        for start in (((0, 1, 0), (3, 4, 1)), ((0, 3, 0), (3, 0, 1)))
+    )
+    maps = attention.raw_attention(config, variables, one, 2 * 5 + 1)
+    mirrored = attention.raw_attention(config, variables, other, 2 * 5 + 3)
+    np.testing.assert_allclose(maps, mirrored[..., ::-1], atol=1e-5)
+    assert np.abs(maps - mirrored).max() > 1e-3
+
+
+def test_ownership_belongs_to_players_whoever_moves(game):
+    variables = who_owns(SMALL, 2, owner=0)
+    for state, mover in zip(game.states[:2], (0, 1), strict=True):
+        owned = attention.predicted_ownership(SMALL, variables, state)
+        assert owned.shape == (3, 3, 3) and owned.dtype == np.float32
+        np.testing.assert_allclose(owned[mover], 1, atol=1e-5)
+    nobody = attention.predicted_ownership(SMALL, who_owns(SMALL, 2, owner=2), game.states[1])
+    np.testing.assert_allclose(nobody[2], 1, atol=1e-5)
+
+
+def test_ownership_of_three_players():
+    start = ((0, 0, 0), (2, 2, 1), (0, 2, 2))
+    rules = Rules(size=3, players=3, stones=1, start=start, order=())
+    states = replay_moves(rules, parse_moves("A1->B1:W2 C3->C3:W3", grid=3)).states
+    variables = who_owns(SMALL, 3, owner=1)  # all is the next player's
+    for mover, state in enumerate(states):
+        owned = attention.predicted_ownership(SMALL, variables, state)
+        np.testing.assert_allclose(owned[(mover + 1) % 3], 1, atol=1e-5)
+
+
+def test_random_ownership_is_a_distribution(game, weights):
+    owned = attention.predicted_ownership(SMALL, weights, game.states[3])
+    np.testing.assert_allclose(owned.sum(0), 1, rtol=1e-5)
+    assert owned.std() > 0.01
+
+
+def test_true_ownership_is_the_territory(game):
+    """Column A is Red's, B and C hold Blue's stone."""
+    red, blue, nobody = attention.true_ownership(game.states[-1])
+    column_a = np.array([[1, 0, 0]] * 3)
+    np.testing.assert_array_equal(red, column_a)
+    np.testing.assert_array_equal(blue, 1 - column_a)
+    assert not nobody.any()
+
+
+def test_true_ownership_counts_as_the_independent_referee(conformance):
+    for variant in ("hkoi", "playwallgo-3p"):
+        record = conformance[variant][0]
+        rules = Rules.from_dict(record["rules"])
+        last = records.replay(records.from_json(json.dumps(as_record(record, rules)))).states[-1]
+        owned = attention.true_ownership(last)
+        assert owned[:-1].sum((1, 2)).tolist() == record["territory"]
+        np.testing.assert_array_equal(owned.sum(0), 1)
+
+
+def as_record(game, rules: Rules):
+    played = {"players": list(COLOURS[: rules.players]), "result": game["rewards"]}
+    return {"variant": game["variant"], "actions": game["actions"], **played}
+
+
+def test_error_is_of_the_board_evaluation():
+    true = np.zeros((3, 1, 4), np.float32)
+    true[[0, 0, 1, 2], 0, [0, 1, 2, 3]] = 1
+    sure = np.array([[0.5, 0, 1, 0.25], [0.5, 1, 0, 0.25], [0, 0, 0, 0.5]], np.float32)[:, None]
+    # Evaluations 0, -1, 1, 0 against 1, 1, -1, 0.
+    assert attention.evaluation_error(sure, true) == pytest.approx((1 + 4 + 4 + 0) / 4)
+    assert attention.evaluation_error(true, true) == 0
+    np.testing.assert_array_equal(attention.board_evaluation(true)[0], [[1, 1, -1, 0]])
+
+
+def attention_picture(weights, state: State, theme: str = "light"):
+    raw = attention.raw_attention(SMALL, weights, state, 3)
+    blocks = attention.attention_blocks(SMALL)
+    return pictures.attention_picture(raw, blocks, state, 3, name="seer", theme=theme)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_attention_as_svg(game, weights, theme):
+    picture = attention_picture(weights, game.states[2], theme)
+    root = ElementTree.fromstring(pictures.svg(picture))
+    assert len(list(root.iter(SVG + "svg"))) == 1 + 2 * (2 + 1)  # T blocks, heads and their mean
+    texts = [e.text for e in root.iter(SVG + "text")]
+    for caption in ("block 1 head 1", "block 3 head 2", "block 3 mean of heads"):
+        assert texts.count(caption) == 1
+    assert "seer: attention of A2 · ply 2 · Red to move" in texts
+    frames = [e for e in root.iter(SVG + "rect") if e.get("stroke") == picture.theme.mark]
+    assert len(frames) == 6
+
+
+def test_colours_follow_the_maps(game, weights):
+    maps = attention.attention_maps(SMALL, weights, game.states[2], 3).reshape(4, 9)
+    picture = attention_picture(weights, game.states[2])
+    heads = [panel for panel in picture.panels if "mean" not in panel.caption]
+    for panel, values in zip(heads, maps, strict=True):
+        assert panel.colours[values.argmax()] == picture.theme.shade
+        assert panel.colours[values.argmin()] == picture.theme.tile
+    mean = attention.raw_attention(SMALL, weights, game.states[2], 3)[0].mean(0).reshape(9)
+    assert picture.panels[2].colours[mean.argmax()] == picture.theme.shade
+    assert picture.panels[2].notes == tuple(f"{100 * share:.2f} %" for share in mean)
+
+
+def ownership_picture(predicted, game: Game):
+    true = attention.true_ownership(game.states[-1])
+    return pictures.ownership_picture(
+        predicted, true, game.states[1], game.states[-1], error=0.25, name="seer"
+    )
+
+
+def test_ownership_as_svg(game, weights):
+    predicted = attention.predicted_ownership(SMALL, weights, game.states[1])
+    picture = ownership_picture(predicted, game)
+    root = ElementTree.fromstring(pictures.svg(picture))
+    assert len(list(root.iter(SVG + "svg"))) == 3
+    texts = [e.text for e in root.iter(SVG + "text")]
+    assert "predicted at ply 1 · mean squared error 0.250" in texts
+    assert "true at ply 5 · over, Blue won" in texts
+    assert {"Red", "Blue"} <= set(texts)
+    end = picture.panels[1]
+    assert len(set(end.colours[::3])) == len(set(end.colours[1::3])) == 1
+    assert end.colours[0] == picture.legend.colours[-1]  # column A: Red for sure
+    assert end.colours[1] == picture.legend.colours[0]
+
+
+def test_even_ownership_is_left_bare(game):
+    even = np.full((3, 3, 3), 1 / 3, np.float32)
+    picture = ownership_picture(even, game)
+    assert set(picture.panels[0].colours) == {picture.theme.tile}
+
+
+def test_figures_hold_every_board(game, weights):
+    drawn = pictures.figure(attention_picture(weights, game.states[2]))
+    captions = [axes.get_xlabel() for axes in drawn.axes]
+    assert captions[:3] == ["block 1 head 1", "block 1 head 2", "block 1 mean of heads"]
+    assert len(captions) == 6 + 1  # the last is the colour scale
+    owned = pictures.figure(ownership_picture(attention.true_ownership(game.states[-1]), game))
+    assert len(owned.axes) == 2 + 1
+    drawn.canvas.draw()
+
+
+def test_figures_name_the_extra_that_they_need(game, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    picture = ownership_picture(attention.true_ownership(game.states[-1]), game)
+    with pytest.raises(UsageError, match=r"figures need matplotlib: .*wallgo-jax\[notebooks\]"):
+        pictures.figure(picture)
+
+
+def test_attention_files(run, record, tmp_path):
+    for ending in attention.ENDINGS:
+        draw_attention(run, record, ply=2, cell="b3", out=tmp_path / f"a{ending}")
+    config, variables = registry.load_weights(run)
+    state = replay_moves(RULES, parse_moves(MOVES, grid=3)).states[2]
+    raw = attention.raw_attention(config.network, variables, state, 7)
+    with np.load(tmp_path / "a.npz") as arrays:
+        np.testing.assert_array_equal(arrays["raw"], raw)
+        np.testing.assert_array_equal(arrays["maps"], pictures.normalised(raw))
+        assert arrays["blocks"].tolist() == [2] and arrays["cell"] == "B3" and arrays["ply"] == 2
+    told = json.loads((tmp_path / "a.json").read_text())
+    np.testing.assert_allclose(told["raw"], raw, rtol=1e-6)
+    assert told["run"] == str(run)
+    root = ElementTree.parse(tmp_path / "a.svg").getroot()
+    assert len(list(root.iter(SVG + "svg"))) == 1 + 3
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_ownership_files(run, record, tmp_path, game):
+    for ending in attention.ENDINGS:
+        draw_ownership(run, record, ply=1, out=tmp_path / f"o{ending}", theme="dark")
+    config, variables = registry.load_weights(run)
+    predicted = attention.predicted_ownership(config.network, variables, game.states[1])
+    true = attention.true_ownership(game.states[-1])
+    with np.load(tmp_path / "o.npz") as arrays:
+        np.testing.assert_array_equal(arrays["predicted"], predicted)
+        np.testing.assert_array_equal(arrays["true"], true)
+        assert arrays["error"] == attention.evaluation_error(predicted, true)
+    assert json.loads((tmp_path / "o.json").read_text())["true"] == true.tolist()
+    root = ElementTree.parse(tmp_path / "o.svg").getroot()
+    assert len(list(root.iter(SVG + "svg"))) == 3
+    assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_diagrams_and_presets_are_positions(run, game, tmp_path):
+    text, out = tmp_path / "position.txt", tmp_path / "a.json"
+    text.write_text(diagram.draw(game.states[-1]))
+    draw_attention(run, str(text), ply=None, cell="A1", out=out)
+    assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 3, 3)
+    draw_attention(run, "wallzero-4stone", ply=None, cell="G7", out=out)
+    assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 7, 7)
+
+
+def complaint(draw, *arguments, **options) -> str:
+    with pytest.raises(UsageError) as caught:
+        draw(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"cell": "D1"}, "'D1' is no cell; cells are A1 to C3"),
+        ({"cell": ""}, "'' is no cell; cells are A1 to C3"),
+        ({"ply": 6}, "--ply 6: the game has plies 0 to 5"),
+        ({"out": Path("a.gif")}, "--out a.gif: the ending is not one of .svg, .png, .npz, .json"),
+        ({"out": Path("no/such/a.svg")}, "no/such/a.svg: No such file or directory"),
+        ({"source": "nothing"}, "'nothing' is no file, preset, HKOI code or move; presets: "),
+        ({"run": Path("no/run")}, "no/run: no such run directory"),
+        ({"theme": "blue"}, "theme: 'blue' is not one of light, dark"),
+        ({"source": "playwallgo-3p", "ply": 0}, "its network knows 2 players, the game has 3"),
+    ],
+)
+def test_wrong_attention_is_refused_in_one_line(run, record, tmp_path, change, said):
+    asked = {"run": run, "source": record, "ply": 1, "cell": "A1", "out": tmp_path / "a.svg"}
+    asked |= change
+    assert said in complaint(draw_attention, asked.pop("run"), asked.pop("source"), **asked)
+
+
+def test_wrong_ownership_is_refused_in_one_line(run, record, game, tmp_path):
+    out = tmp_path / "o.svg"
+    said = complaint(draw_ownership, run, record, ply=-1, out=out)
+    assert said == "--ply -1: the game has plies 0 to 5"
+    said = complaint(draw_ownership, run, "wallzero-4stone", ply=0, out=out)
+    assert said.startswith("wallzero-4stone: the game has not ended after 0 plies")
+    text = tmp_path / "position.txt"
+    text.write_text(diagram.draw(game.states[-1]))
+    said = complaint(draw_ownership, run, str(text), ply=0, out=out)
+    assert said == f"{text}: a position diagram holds no game"
+    assert complaint(draw_ownership, run, record, ply=0, out=tmp_path).startswith("--out ")
+
+
+def test_networks_without_the_part_are_refused(record, tmp_path):
+    run, _ = save_run(tmp_path / "blind", blocks="R", ownership="false")
+    out = tmp_path / "a.svg"
+    said = complaint(draw_attention, run, record, ply=0, cell="A1", out=out)
+    assert said == "attention: the network 'R' has no T block; choose a run with one"
+    said = complaint(draw_ownership, run, record, ply=0, out=out)
+    assert said == "ownership: the network has no ownership head; choose a run with one"
+
+
+def test_wrong_boards_are_refused(weights, game):
+    state = game.states[0]
+    said = complaint(attention.raw_attention, SMALL, weights, state, 9)
+    assert said == "attention: cell 9 is not between 0 and 8"
+    larger = replay_moves(RULES, [], grid=4).states[0]
+    said = complaint(attention.raw_attention, SMALL, weights, larger, 0)
+    assert said == "grid 4: networks see a board of 3 without a rim around it"
+    batch = jax.tree.map(lambda x: np.stack([x, x]), state)
+    with pytest.raises(ValueError, match="a batch"):
+        attention.predicted_ownership(SMALL, weights, batch)

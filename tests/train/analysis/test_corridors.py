@@ -1,0 +1,289 @@
+"""Corridors: the answers against a plain flood, and that nothing nearer gives them away."""
+
+import json
+from collections import deque
+
+import jax
+import numpy as np
+import pytest
+
+from train.analysis.corridors import (
+    Corridors,
+    make_corridors,
+    position_keys,
+    read_corridors,
+    write_corridors,
+)
+from train.analysis.mazes import SIGHT
+from train.analysis.probe import linear_probe, verdict
+from train.runtime.errors import UsageError
+from wallgo_jax import observation
+from wallgo_jax.formats import diagram
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS, Rules
+
+RULES = PRESETS["wallzero-4stone"]
+COUNT = 1000
+
+
+@pytest.fixture(scope="module")
+def known() -> Corridors:
+    return make_corridors(RULES, count=COUNT, seed=0)
+
+
+@pytest.fixture(scope="module")
+def asked(known) -> Corridors:
+    return make_corridors(RULES, count=COUNT, seed=1, apart_from=known)
+
+
+legal_slots = jax.jit(
+    lambda states, grid: jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states),
+    static_argnums=1,
+)
+
+
+def take(corridors: Corridors, index: int) -> Corridors:
+    """One position, on the host."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[index], corridors)
+
+
+def open_neighbours(one: Corridors) -> dict[int, list[int]]:
+    """For each cell, the cells next to it that no wall parts from it; plain Python."""
+    size = int(one.states.variant.size)
+    walls = one.states.position.walls  # [P, 2, W]
+    built = [
+        {c for c in range(size * size) if any(int(w[c // 32]) >> c % 32 & 1 for w in walls[:, o])}
+        for o in range(2)
+    ]
+    near: dict[int, list[int]] = {cell: [] for cell in range(size * size)}
+    for cell in near:
+        row, column = divmod(cell, size)
+        if row + 1 < size and cell not in built[0]:
+            near[cell].append(cell + size)
+            near[cell + size].append(cell)
+        if column + 1 < size and cell not in built[1]:
+            near[cell].append(cell + 1)
+            near[cell + 1].append(cell)
+    return near
+
+
+def steps_from(start: int, near: dict[int, list[int]]) -> dict[int, int]:
+    """Steps to every cell that can be reached."""
+    steps, queue = {start: 0}, deque([start])
+    while queue:
+        cell = queue.popleft()
+        for other in near[cell]:
+            if other not in steps:
+                steps[other] = steps[cell] + 1
+                queue.append(other)
+    return steps
+
+
+def owner_of(one: Corridors) -> int:
+    """Whose stone stands on the asked cell."""
+    (owner,) = [p for p in range(2) if int(one.cell) in one.states.position.stones[p]]
+    return owner
+
+
+def planes_of(corridors: Corridors) -> np.ndarray:
+    """bool[N, size, size, 8]"""
+    size = int(corridors.states.variant.size[0])
+    observe = jax.vmap(lambda state: observation.observe(state, grid=size, planes="B"))
+    return np.asarray(jax.jit(observe)(corridors.states))
+
+
+def window(corridors: Corridors, reach: int) -> np.ndarray:
+    """float[N, ...]: the planes and the board's edge around the asked cell."""
+    planes = planes_of(corridors)
+    size = planes.shape[1]
+    inside = np.ones((*planes.shape[:3], 1), bool)
+    padded = np.pad(np.concatenate([planes, inside], -1), [(0, 0), (3, 3), (3, 3), (0, 0)])
+    rows, columns = np.divmod(corridors.cell, size)
+    parts = [
+        padded[i, r + 3 - reach : r + 4 + reach, c + 3 - reach : c + 4 + reach]
+        for i, (r, c) in enumerate(zip(rows, columns, strict=True))
+    ]
+    return np.stack(parts).reshape(len(parts), -1).astype(float)
+
+
+def guess(known: Corridors, asked: Corridors, read) -> float:
+    """How often a linear probe of what `read` gives is right, with one position of each pair."""
+    one = slice(None, None, 2)
+    scores = linear_probe(read(known)[one], known.is_connected[one], read(asked)[one])
+    return verdict(scores, asked.is_connected[one]).sign_accuracy
+
+
+def counts(corridors: Corridors) -> np.ndarray:
+    """float[N, ...]: sums of planes, cells by number of exits, distance, asked owner."""
+    ones = [take(corridors, i) for i in range(len(corridors.cell))]
+    exits = [
+        np.bincount([len(cells) for cells in open_neighbours(one).values()], minlength=5)
+        for one in ones
+    ]
+    rest = [[one.distance, owner_of(one), one.states.position.ply] for one in ones]
+    sums = planes_of(corridors).sum(axis=(1, 2))
+    return np.concatenate([sums, exits, rest], axis=1).astype(float)
+
+
+def test_answers_agree_with_a_plain_flood(known):
+    for index in range(COUNT):
+        one = take(known, index)
+        reached = steps_from(int(one.cell), open_neighbours(one))
+        enemy = one.states.position.stones[1 - owner_of(one)]
+        found = [int(cell) in reached for cell in enemy]
+        assert any(found) == all(found) == bool(one.is_connected)
+
+
+def test_enemies_are_far_and_the_wall_is_where_it_is_said(known):
+    for index in range(0, 300, 2):
+        pair = take(known, index), take(known, index + 1)
+        one, other = sorted(pair, key=lambda each: bool(each.is_connected))
+        (parted, connected) = (open_neighbours(each) for each in (one, other))
+        uncut = {cell: sorted({*parted[cell], *connected[cell]}) for cell in parted}
+        steps = steps_from(int(one.cell), uncut)
+        enemy = one.states.position.stones[1 - owner_of(one)]
+        assert min(steps[int(cell)] for cell in enemy) >= 10
+        for near in (parted, connected):
+            (low, high) = sorted(
+                steps[cell] for cell in uncut if set(near[cell]) != set(uncut[cell])
+            )
+            assert (low, high) == (one.distance - 1, one.distance)
+        assert one.distance == other.distance >= 5
+
+
+def test_pair_differs_in_one_wall_out_of_sight(known):
+    planes = planes_of(known)
+    first, second = planes[::2], planes[1::2]
+    assert (known.cell[::2] == known.cell[1::2]).all()
+    assert (known.is_connected[::2] != known.is_connected[1::2]).all()
+    assert ((first != second).sum(axis=(1, 2, 3)) == 2).all()
+    near = window(known, SIGHT)
+    np.testing.assert_array_equal(near[::2], near[1::2])
+
+
+def test_answers_and_colours_are_balanced(known):
+    owners = np.array([owner_of(take(known, index)) for index in range(COUNT)])
+    for owner in range(2):
+        for answer in (False, True):
+            assert ((owners == owner) & (known.is_connected == answer)).sum() == COUNT // 4
+    first = known.is_connected[::2].mean()
+    assert 0.4 < first < 0.6
+    movers = np.asarray(known.states.position.player)
+    assert 0.4 < movers.mean() < 0.6
+
+
+@pytest.mark.parametrize("reach", [1, 2])
+def test_neighbourhood_does_not_tell(known, asked, reach):
+    assert guess(known, asked, lambda corridors: window(corridors, reach)) < 0.6
+
+
+def test_counts_do_not_tell(known, asked):
+    assert guess(known, asked, counts) < 0.6
+
+
+def test_whole_board_does_not_tell_linearly(known, asked):
+    assert guess(known, asked, lambda corridors: planes_of(corridors).reshape(COUNT, -1)) < 0.6
+
+
+def test_walls_plies_and_turn_agree(known):
+    position = jax.device_get(known.states.position)
+    bits = np.unpackbits(position.walls.view(np.uint8), axis=-1).sum(axis=(2, 3))  # [N, P]
+    assert (position.ply == bits.sum(axis=1) + len(RULES.order)).all()
+    assert (bits.sum(axis=1) == 37).all()
+    ahead = bits[np.arange(COUNT), 1 - position.player] - bits[np.arange(COUNT), position.player]
+    assert (ahead == 1).all()
+    assert not position.terminated.any()
+    assert all(len(set(stones.ravel().tolist())) == 8 for stones in position.stones)
+
+
+def test_same_seed_same_positions_and_others_differ(known, asked):
+    again = make_corridors(RULES, count=COUNT, seed=0)
+    jax.tree.map(np.testing.assert_array_equal, again, known)
+    keys = position_keys(known)
+    assert len(set(keys)) == COUNT
+    assert not set(keys) & set(position_keys(asked))
+
+
+def test_positions_do_not_come_again(known):
+    other = make_corridors(RULES, count=20, seed=0, apart_from=known)
+    assert not set(position_keys(other)) & set(position_keys(known))
+
+
+@pytest.mark.parametrize(
+    ("rules", "min_distance"),
+    [
+        (PRESETS["playwallgo-2p"], 10),
+        (Rules(size=5, stones=2, order=(0, 1, 1, 0)), 6),
+        (Rules(size=5, stones=1, order=(0, 1)), 10),
+        (Rules(size=9), 16),
+    ],
+)
+def test_other_rules(rules, min_distance):
+    corridors = make_corridors(rules, count=20, seed=3, min_distance=min_distance)
+    position = jax.device_get(corridors.states.position)
+    if rules.walls is not None:
+        built = np.unpackbits(position.walls.view(np.uint8), axis=-1).sum(axis=(2, 3))
+        assert (position.walls_left == rules.walls - built).all()
+    over = ~corridors.is_connected if rules.stones == 1 else np.zeros(20, bool)
+    np.testing.assert_array_equal(position.terminated, over)
+    assert np.asarray(legal_slots(corridors.states, rules.size)).any(axis=1).all()
+    for index in range(20):
+        one = take(corridors, index)
+        reached = steps_from(int(one.cell), open_neighbours(one))
+        enemy = one.states.position.stones[1 - owner_of(one)]
+        assert (int(enemy[0]) in reached) == bool(one.is_connected)
+
+
+@pytest.mark.parametrize(
+    ("rules", "options", "said"),
+    [
+        (PRESETS["playwallgo-3p"], {}, "for 3 players"),
+        (Rules(size=4, stones=1, order=(0, 1)), {}, "on size 4"),
+        (RULES, {"count": 3}, "count is 3"),
+        (RULES, {"count": 0}, "count is 0"),
+        (RULES, {"min_distance": 0}, "min_distance is 0"),
+        (Rules(size=5), {"min_distance": 20}, "lower min_distance"),
+        (Rules(size=9, walls=20), {}, "takes 65 walls"),
+    ],
+)
+def test_refusals(rules, options, said):
+    with pytest.raises(ValueError, match=said) as caught:
+        make_corridors(rules, **{"count": 2, "seed": 0, **options})
+    assert "\n" not in str(caught.value)
+
+
+def test_file_comes_back(tmp_path):
+    path = tmp_path / "corridors.jsonl"
+    corridors = make_corridors(RULES, count=6, seed=5)
+    write_corridors(path, corridors)
+    jax.tree.map(np.testing.assert_array_equal, read_corridors(path), corridors)
+    row = json.loads(path.read_text().splitlines()[3])
+    assert list(row) == ["diagram", "cell", "is_connected", "distance"]
+    assert row["is_connected"] == corridors.is_connected[3]
+    jax.tree.map(
+        np.testing.assert_array_equal,
+        diagram.parse(row["diagram"]),
+        take(corridors, 3).states,
+    )
+
+
+def test_finished_games_come_back(tmp_path):
+    path = tmp_path / "corridors.jsonl"
+    rules = Rules(size=5, stones=1, order=(0, 1))
+    corridors = make_corridors(rules, count=4, seed=0)
+    write_corridors(path, corridors)
+    jax.tree.map(np.testing.assert_array_equal, read_corridors(path), corridors)
+
+
+def test_bad_files(tmp_path):
+    path = tmp_path / "corridors.jsonl"
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_corridors(path)
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_corridors(tmp_path / "none" / "x", make_corridors(RULES, count=2, seed=0))
+    path.write_text("")
+    with pytest.raises(UsageError, match="holds no positions"):
+        read_corridors(path)
+    path.write_text('{"cell": "A1"}\n')
+    with pytest.raises(UsageError, match="line 1 is no position"):
+        read_corridors(path)

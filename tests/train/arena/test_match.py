@@ -1,0 +1,270 @@
+"""Matches: pairs, colours, openings, results checked by the slow referee, intervals."""
+
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from tests.support.reference.referee import Game
+from train import registry
+from train.arena import match as match_lib
+from train.arena.match import MatchResult, wilson_interval
+from train.players.basic import Player
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS, Rules
+
+BATCH, OPENING = 20, 2
+SKIPPING = Rules(size=3, stones=2, order=(0, 1, 1, 0), walls=4, stay_needs_room=True, tie=())
+"""Two placements running, a wall budget that is used up, players without a turn."""
+
+
+def play(first: str | Player, second: str | Player, rules: Rules, **options) -> MatchResult:
+    """A match in batches of one size, so that tests share programs."""
+    players = [registry.make_player(p, rules) if isinstance(p, str) else p for p in (first, second)]
+    options = {"key": jax.random.key(1), "batch": BATCH, "opening_plies": OPENING} | options
+    return match_lib.play_match(*players, rules, **options)
+
+
+class CountingPlayer(NamedTuple):
+    """A player and a list that grows by one whenever its program is traced."""
+
+    player: Player
+    traces: list[int]
+
+
+def legal_player(name: str, *, highest: bool) -> CountingPlayer:
+    """Plays the legal slot of the lowest or the highest number."""
+    traces = []
+
+    @jax.jit
+    def act(variables, states, key):
+        del variables, key
+        traces.append(1)
+        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=3))(states)
+        slots = jnp.where(legal, jnp.arange(legal.shape[1])[None], -1 if highest else 99)
+        return slots.max(axis=1) if highest else slots.min(axis=1)
+
+    return CountingPlayer(Player(name, (), act), traces)
+
+
+def hand_made(outcome, first_is_red, territory, games) -> MatchResult:
+    return MatchResult(
+        first="a",
+        second="b",
+        rules=tiny.RULES,
+        outcome=np.array(outcome),
+        first_is_red=np.array(first_is_red),
+        territory=np.array(territory),
+        games=tuple(tuple(game) for game in games),
+    )
+
+
+def assert_replays(result: MatchResult) -> list[list[int]]:
+    """Replay the games with the slow referee; returns who moved, ply by ply."""
+    movers = []
+    for index, played in enumerate(result.games):
+        game, rewards = Game(result.rules.to_dict()), [0.0, 0.0]
+        movers.append([])
+        for action in played:
+            assert action in game.legal()
+            movers[-1].append(game.player)
+            rewards = game.act(action)
+        assert game.over
+        red = bool(result.first_is_red[index])
+        assert result.outcome[index] == (rewards[0] if red else rewards[1])
+        assert result.territory[index].tolist() == game.territory()[:: 1 if red else -1]
+    return movers
+
+
+@pytest.fixture(scope="module")
+def random_match() -> MatchResult:
+    return play("random", "random", tiny.RULES, games=190)
+
+
+def test_match_agrees_with_the_referee(random_match):
+    assert len(random_match.games) == 190
+    assert_replays(random_match)
+    assert {1, -1} <= set(random_match.outcome.tolist())
+
+
+def test_pairs_share_their_opening_and_exchange_colours(random_match):
+    half = 95
+    assert random_match.first_is_red.tolist() == half * [True] + half * [False]
+    for one, other in zip(random_match.games[:half], random_match.games[half:], strict=True):
+        assert one[:OPENING] == other[:OPENING]
+    pairs = random_match.outcome[:half] + random_match.outcome[half:]
+    assert random_match.pairs.tolist() == pairs.tolist()
+    openings = {game[:OPENING] for game in random_match.games}
+    assert len(openings) > 30  # of 72 that two stones on nine cells can make
+    plies_after = {game[OPENING] for game in random_match.games}
+    assert len(plies_after) > 30  # and then the games of a pair part
+
+
+def test_random_is_as_strong_as_itself(random_match):
+    # Five standard deviations of 190 fair games are 0.18.
+    assert random_match.win_rate == pytest.approx(0.5, abs=0.18)
+    assert random_match.distinct_games > 180
+
+
+def test_greedy_is_stronger_than_random():
+    result = play("greedy", "random", tiny.RULES, games=100, opening_plies=0)
+    assert_replays(result)
+    assert result.interval[0] > 0.65
+    assert result.territory_ratio > 1.2
+    reverse = play("random", "greedy", tiny.RULES, games=100, opening_plies=0)
+    assert reverse.interval[1] < 0.35
+
+
+def test_each_player_acts_on_its_own_turns_and_is_traced_once():
+    low, high = legal_player("low", highest=False), legal_player("high", highest=True)
+    result = play(low.player, high.player, tiny.RULES, games=50)
+    assert len(low.traces) == len(high.traces) == 1
+    for played, red in zip(result.games, result.first_is_red, strict=True):
+        game = Game(tiny.RULES.to_dict())
+        for ply, action in enumerate(played):
+            is_first = (game.player == 0) == red
+            # With one stone a player, slots and public actions are in the same order.
+            if ply >= OPENING:
+                assert action == (min(game.legal()) if is_first else max(game.legal()))
+            game.act(action)
+    assert (result.first, result.second) == ("low", "high")
+
+
+def test_players_without_chance_play_one_game_a_colour():
+    low, high = (legal_player(n, highest=n == "high").player for n in ("low", "high"))
+    assert play(low, low, tiny.RULES, games=20, opening_plies=0).distinct_games == 1
+    assert play(low, high, tiny.RULES, games=20, opening_plies=0).distinct_games == 2
+
+
+def test_same_key_same_games(random_match):
+    again = play("random", "random", tiny.RULES, games=190)
+    assert again.games == random_match.games
+    other = play("random", "random", tiny.RULES, games=190, key=jax.random.key(2))
+    assert other.games != random_match.games
+
+
+def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
+    fewer = play("random", "random", tiny.RULES, games=40)
+    openings = [game[:OPENING] for game in random_match.games]
+    assert [game[:OPENING] for game in fewer.games] == openings[:20] + openings[95:115]
+
+
+def test_a_board_takes_the_next_game_when_one_ends():
+    low = legal_player("low", highest=False).player
+    one_by_one, at_once = (
+        play(low, low, tiny.RULES, games=BATCH, batch=batch) for batch in (2, BATCH)
+    )
+    assert one_by_one.games == at_once.games
+    assert_replays(one_by_one)
+
+
+def test_games_over_within_the_opening():
+    result = play("random", "random", tiny.RULES, games=20, opening_plies=8)
+    assert_replays(result)
+    lengths = [len(game) for game in result.games]
+    assert min(lengths) < 8 < max(lengths)
+    for one, other in zip(result.games[:10], result.games[10:], strict=True):
+        assert one[:8] == other[:8]
+
+
+def test_progress_is_told():
+    told = []
+    play("random", "random", tiny.RULES, games=50, on_progress=told.append)
+    assert told == sorted(told)
+    assert len(told) >= 2
+    assert told[-1] == 50
+
+
+def test_turns_that_do_not_alternate():
+    result = play("random", "random", SKIPPING, games=160)
+    movers = assert_replays(result)
+    assert all(game[:4] == [0, 1, 1, 0] for game in movers)
+    skipped = [game for game in movers if any(a == b for a, b in itertools.pairwise(game[4:]))]
+    assert len(skipped) >= 3
+    # Some games end because all walls are built: four each after four placements.
+    assert 12 in map(len, result.games)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["playwallgo-2p", "wallzero-empty", "hkoi"])
+def test_presets(name):
+    result = play("wjx", "random", PRESETS[name], games=20)
+    movers = assert_replays(result)
+    assert result.win_rate > 0.8
+    assert [game[:8] for game in movers] == 20 * [list(PRESETS[name].order)]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"games": 7}, "games (7) and batch (20) must be even"),
+        ({"games": 0}, "games (0) and batch (20) must be even, at least 2"),
+        ({"games": 20, "batch": 5}, "games (20) and batch (5) must be even"),
+        ({"games": 20, "batch": 0}, "games (20) and batch (0) must be even, at least 2"),
+        ({"games": 20, "opening_plies": -1}, "opening_plies (-1) must not be negative"),
+    ],
+)
+def test_wrong_numbers_are_refused(options, reason):
+    with pytest.raises(ValueError) as caught:
+        play("random", "random", tiny.RULES, **options)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["playwallgo-3p", "playwallgo-4p"])
+def test_rules_for_more_players_are_refused(name):
+    with pytest.raises(ValueError, match=f"for {name[-2]} players"):
+        play("random", "random", PRESETS[name], games=20)
+
+
+def test_figures():
+    result = hand_made(
+        outcome=[1, 1, 0, -1, 1, -1],
+        first_is_red=[True, True, True, False, False, False],
+        territory=[[6, 3], [5, 0], [3, 3], [2, 4], [4, 1], [0, 7]],
+        games=[[1, 2], [1, 2], [1, 3], [1], [5, 6, 7, 8], [1, 2, 3]],
+    )
+    assert (result.wins, result.draws, result.losses) == (3, 1, 2)
+    assert result.win_rate == pytest.approx(3.5 / 6)
+    assert result.win_rate_as(red=True) == pytest.approx(2.5 / 3)
+    assert result.win_rate_as(red=False) == pytest.approx(1 / 3)
+    assert result.territory_ratio == pytest.approx(20 / 18)
+    assert result.red_win_rate == pytest.approx((2.5 + 2) / 6)
+    assert result.mean_length == pytest.approx(14 / 6)
+    assert result.distinct_games == 5
+    assert result.interval == wilson_interval(3.5 / 6, 6)
+
+
+def test_territory_ratio_against_nothing_is_infinite():
+    result = hand_made([1, 1], [True, False], [[5, 0], [4, 0]], [[1], [2]])
+    assert result.territory_ratio == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("wins", "games", "low", "high"),
+    [
+        # Newcombe, "Two-sided confidence intervals for the single proportion" (1998), Table I,
+        # method 3.
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+        # By hand, z = 1.96: none won gives z² / (n + z²) = 3.8415 / 13.8415 above.
+        (0, 10, 0.0000, 0.2775),
+        # Half won gives 1/2 -+ z / (2 sqrt(n + z²)) = 0.5 -+ 1.96 / (2 * 3.7204).
+        (5, 10, 0.2366, 0.7634),
+        # All won gives n / (n + z²) = 400 / 403.8415 below.
+        (400, 400, 0.9905, 1.0000),
+    ],
+)
+def test_wilson_interval(wins, games, low, high):
+    assert wilson_interval(wins / games, games) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_wilson_interval_of_no_games_and_of_another_width():
+    assert wilson_interval(0.0, 0) == (0.0, 1.0)
+    # z = 1, 1 of 4: centre (0.25 + 1/8) / (5/4) = 0.3; half 0.8 sqrt(3/64 + 1/64) = 0.2.
+    assert wilson_interval(0.25, 4, z=1.0) == pytest.approx((0.1, 0.5))

@@ -1,0 +1,99 @@
+"""Weights that come with the package: written, read back, refused where they are not right."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from train import registry
+from train.arena.match import play_match
+from train.checkpoints import pretrained
+from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import PRESETS
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where models lie, instead of in the package."""
+    monkeypatch.setattr(pretrained, "_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def write(folder, name: str = "small", seed: int = 3):
+    config = tiny.config()
+    network = registry.network_for(config.network, 2)
+    variables = tiny.new_weights(network, seed)
+    pretrained.write_model(folder / name, variables, config, {"run": "tiny"})
+    return variables
+
+
+def complaint(name: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        registry.make_player(name, tiny.RULES)
+    return str(caught.value)
+
+
+def test_a_model_is_read_as_it_was_written(folder):
+    variables = write(folder)
+    player = registry.make_player("pretrained:small@2", tiny.RULES)
+    assert player.name == "pretrained:small@2"
+    for found, made in zip(
+        jax.tree.leaves(player.variables), jax.tree.leaves(variables), strict=True
+    ):
+        np.testing.assert_array_equal(found, made)
+    assert pretrained.read_config("small") == tiny.config()
+
+
+def test_the_card_tells_what_lies_beside_it(folder):
+    variables = write(folder)
+    card = json.loads((folder / "small" / "card.json").read_text())
+    assert card["bytes"] == (folder / "small" / "weights.npz").stat().st_size
+    assert card["parameters"] == sum(x.size for x in jax.tree.leaves(variables.params))
+    assert card["run"] == "tiny"
+
+
+def test_unknown_models(folder):
+    assert complaint("pretrained:big") == "pretrained model 'big': unknown; known models: none"
+    write(folder)
+    assert complaint("pretrained:big") == "pretrained model 'big': unknown; known models: small"
+    assert complaint("pretrained:").startswith("player 'pretrained:': names no model")
+
+
+def test_weights_that_are_not_the_cards(folder):
+    write(folder)
+    write(folder, "other", seed=4)
+    (folder / "other" / "weights.npz").rename(folder / "small" / "weights.npz")
+    assert complaint("pretrained:small") == (
+        "pretrained model 'small': weights.npz is not what its card says"
+    )
+
+
+def test_a_model_of_another_game(folder):
+    write(folder)
+    path = folder / "small" / "card.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"env_version": "0"}))
+    assert "made with version '0' of the game" in complaint("pretrained:small")
+
+
+def test_models_of_the_package():
+    name = "wallzero-4stone"
+    assert name in pretrained.models()
+    config = pretrained.read_config(name)
+    network = registry.network_for(config.network, config.game.players)
+    variables = pretrained.read_weights(name, network.shapes)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(variables))
+    assert pretrained.read_card(name)["bytes"] < 1_000_000
+
+
+@pytest.mark.slow
+def test_the_models_player_is_strong():
+    rules = PRESETS["wallzero-4stone"]
+    first, second = (
+        registry.make_player(name, rules) for name in ("pretrained:wallzero-4stone@8", "wjx")
+    )
+    result = play_match(
+        first, second, rules, games=40, key=jax.random.key(0), batch=40, opening_plies=2
+    )
+    assert result.win_rate > 0.8

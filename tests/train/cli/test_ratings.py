@@ -1,0 +1,167 @@
+"""The commands that measure strength, on the smallest board: what they print, write and keep."""
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.reference.referee import Game
+from tests.train.cli.test_commands import MATCH, RULES, command, complaint
+from tests.train.test_registry import save_run
+from train.solver import exact_player
+from train.solver.alphabeta import AlphaBeta
+from wallgo_jax.formats import records
+
+ELO = ["--rules", RULES, "--games", "4", "--simulations", "2", "--anchors", "random", "greedy"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    return save_run(tmp_path_factory.mktemp("runs") / "one", seeds={9: 0, 10: 1})
+
+
+@pytest.fixture(scope="module")
+def rated(run, tmp_path_factory):
+    """A pool of two checkpoints and two anchors: what was said, and the directory."""
+    out = tmp_path_factory.mktemp("elo")
+    return command("elo", run, *ELO, "--budget", "40", "--out", out), out
+
+
+def rows_of(table: str) -> list[str]:
+    """The figures of a match."""
+    return [line for line in table.splitlines() if line.startswith("│")]
+
+
+def lines(run: Path) -> list[str]:
+    (ledger,) = (path for path in run.iterdir() if path.suffix == ".jsonl")
+    return ledger.read_text().splitlines()
+
+
+@pytest.mark.slow
+def test_elo_rates_checkpoints_and_anchors(rated):
+    said, out = rated
+    assert said.code == 0
+    record = json.loads((out / "elo.json").read_text())
+    players = {row["player"]: row for row in record["players"]}
+    assert {row["iteration"] for row in players.values()} == {None, 9, 10}
+    assert players["random"]["elo"] == pytest.approx(0, abs=1e-9)
+    assert all(row["low"] <= row["elo"] <= row["high"] for row in players.values())
+    assert sum(row["games"] for row in players.values()) == 2 * 40
+    assert (out / "elo.png").read_bytes().startswith(b"\x89PNG")
+    for name in players:
+        assert name in said.out
+
+
+@pytest.mark.slow
+def test_elo_plays_only_what_is_new(rated, run):
+    before = lines(run)
+    again = command("elo", run, *ELO, "--budget", "40")
+    assert again.code == 0
+    assert lines(run) == before
+    assert command("elo", run, *ELO, "--budget", "48").code == 0
+    assert lines(run)[: len(before)] == before
+    assert len(lines(run)) == len(before) + 2
+
+
+@pytest.mark.slow
+def test_elo_refuses_what_it_cannot_read(rated, run):
+    damaged = run.parent / "damaged.jsonl"
+    damaged.write_text("\n".join([*lines(run)[:1], "{"]) + "\n")
+    message = complaint(command("elo", run, *ELO, "--budget", "40", "--cache", damaged))
+    assert message.startswith(f"{damaged}: line 2: ")
+
+
+def test_round_robin(tmp_path):
+    # In this order, and with so many games, pairs share their programs with matches elsewhere.
+    words = ["wjx", "random", "greedy", "--rules", RULES, "--games", "20", "--json"]
+    said = command("tournament", *words, tmp_path / "t.json", "--records", tmp_path / "t.jsonl")
+    assert said.code == 0
+    record = json.loads((tmp_path / "t.json").read_text())
+    assert sum(row["points"] for row in record["table"]) == 3 * 20
+    assert {row["player"] for row in record["table"]} == {"random", "greedy", "wjx"}
+    games = list(records.read(tmp_path / "t.jsonl"))
+    assert len(games) == 3 * 20
+    for game in games:
+        referee = Game(game.rules.to_dict())
+        for action in game.actions:
+            referee.act(action)
+        assert referee.over
+
+
+@pytest.mark.slow
+def test_double_elimination_has_a_winner(tmp_path):
+    words = ["wjx", "greedy", "random", "--rules", RULES, "--format", "double-elimination"]
+    said = command("tournament", *words, "--json", tmp_path / "t.json")
+    assert said.code == 0
+    record = json.loads((tmp_path / "t.json").read_text())
+    assert sorted(record["places"]) == ["greedy", "random", "wjx"]
+    lost = [m["first"] if m["winner"] == m["second"] else m["second"] for m in record["meetings"]]
+    champion = record["places"][0]
+    assert all(lost.count(name) == 2 for name in record["places"] if name != champion)
+    assert lost.count(champion) < 2
+
+
+def test_match_writes_its_figures(tmp_path):
+    said = command("match", "wjx", "random", *MATCH, "--json", tmp_path / "match.json")
+    assert said.code == 0
+    record = json.loads((tmp_path / "match.json").read_text())
+    assert record["games"] == record["wins"] + record["draws"] + record["losses"] == 20
+    assert record["seed"] == 4
+    assert 0 <= record["red_win_rate"] <= 1
+
+
+def test_match_stops_when_it_is_decided(tmp_path):
+    words = ["match", "wjx", "random", "--rules", RULES, "--batch", "20", "--games", "2000"]
+    said = command(*words, "--sprt", "0,100", "--json", tmp_path / "match.json")
+    assert json.loads((tmp_path / "match.json").read_text())["games"] < 2000
+    assert "SPRT 0,100: H1" in " ".join(said.out.split())
+
+
+@pytest.mark.slow
+def test_export_writes_a_model(run, tmp_path, monkeypatch):
+    from train.checkpoints import pretrained
+
+    assert command("export", run, tmp_path / "mine").code == 0
+    assert command("export", run / "checkpoints" / "9", tmp_path / "older").code == 0
+    cards = [json.loads((tmp_path / n / "card.json").read_text()) for n in ("mine", "older")]
+    assert cards[0]["sha256"] != cards[1]["sha256"]
+    monkeypatch.setattr(pretrained, "_folder", lambda: tmp_path)
+    one = command("match", "pretrained:mine@2", "random", *MATCH)
+    other = command("match", f"search:{run}@2", "random", *MATCH)
+    assert one.code == other.code == 0
+    assert rows_of(one.out) == rows_of(other.out)
+
+
+@pytest.mark.slow
+def test_truth_of_the_random_player(tmp_path):
+    assert command("truth", "random", "--json", tmp_path / "truth.json").code == 0
+    record = json.loads((tmp_path / "truth.json").read_text())
+    # The slow solver meets as many, see test_solver.py.
+    assert "69138" in json.dumps(record)
+
+
+def test_a_question_too_large_for_the_solver_is_one_line(monkeypatch):
+    monkeypatch.setattr(exact_player, "AlphaBeta", functools.partial(AlphaBeta, node_limit=5))
+    rules = '{"size": 4, "stones": 1, "order": [0, 1], "tie": []}'
+    said = command("match", "exact", "random", "--rules", rules, "--games", "2", "--batch", "2")
+    assert "nodes" in complaint(said)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["elo", "nowhere"], "nowhere: no such run directory"),
+        (["tournament", "random", "rnd"], "player 'rnd': unknown"),
+        (["tournament", "random"], "tournament: "),
+        (["tournament", "random", "random"], "tournament: "),
+        (["tournament", "random", "wjx", "--games", "3"], "tournament: games (3)"),
+        (["truth", "random", "--rules", "wallzero-4stone"], "with 1 or 2 stones each on 3x3"),
+        (["truth", "nobody"], "player 'nobody': unknown"),
+        (["match", "exact", "random"], "exact"),
+        (["match", "random", "random", "--config", "nowhere.toml"], "nowhere.toml: no such file"),
+    ],
+)
+def test_usage_errors_are_one_line(words, reason, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert reason in complaint(command(*words))

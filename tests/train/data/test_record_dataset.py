@@ -1,0 +1,166 @@
+"""Positions of record files: what was played, and one line for what cannot be learned."""
+
+import gzip
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support.reference.referee import Game
+from train.data import record_dataset as examples_lib
+from train.data.record_dataset import make_examples, read_recorded_games, split, take
+from train.runtime.errors import UsageError
+from wallgo_jax.board import bitboard
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+RULES = Rules(size=3, stones=1, order=(0, 1))
+OTHER = Rules(size=3, stones=1, order=(1, 0), walls=4, tie=("region",))
+
+
+def played(rules: Rules, seed: int, *, stays: bool = False) -> Record:
+    """A random game of the slow referee; `stays` moves no stone that may stay."""
+    rng = np.random.default_rng(seed)
+    game, chosen, rewards = Game(rules.to_dict()), [], None
+    while not game.over:
+        legal = game.legal()
+        still = [action for action in legal if action % 52 < 4] if stays else []
+        chosen.append(int(rng.choice(still or legal)))
+        rewards = game.act(chosen[-1])
+    return Record(rules=rules, actions=tuple(chosen), result=tuple(rewards))
+
+
+@pytest.fixture(scope="module")
+def games() -> list[Record]:
+    return [played(RULES if seed % 3 else OTHER, seed) for seed in range(20)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_chunks():
+    """Twenty games in three chunks, the last of them filled up."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(examples_lib, "_GAMES_AT_ONCE", 8)
+        yield
+
+
+@pytest.fixture(scope="module")
+def recorded(games, tmp_path_factory):
+    path = tmp_path_factory.mktemp("records") / "games.jsonl"
+    unfinished = Record(rules=RULES, actions=games[1].actions[:2])
+    records.write(path, [*games[:10], unfinished, *games[10:]])
+    return read_recorded_games([path], RULES)
+
+
+@pytest.fixture(scope="module")
+def found(recorded):
+    return make_examples(recorded)
+
+
+def test_every_ply_of_every_finished_game_is_there(games, recorded, found):
+    assert recorded.records == tuple(games)
+    found = jax.device_get(found)
+    game = found.game
+    action_of_slot = jax.jit(actions.action_of_slot, static_argnames="grid")
+    cells_of = jax.jit(bitboard.to_mask, static_argnums=1)
+    np.testing.assert_array_equal(
+        game, np.repeat(np.arange(20), [len(record.actions) for record in games])
+    )
+    for index, record in enumerate(games):
+        (rows,) = np.nonzero(game == index)
+        referee = Game(record.rules.to_dict())
+        for row, action in zip(rows, record.actions, strict=True):
+            position = jax.tree.map(lambda x, row=row: x[row], found.position)
+            variant = jax.tree.map(lambda x, index=index: x[index], found.variant)
+            state = State(variant, position)
+            assert int(position.player) == referee.player
+            slot = jnp.int32(found.slot[row])
+            assert int(action_of_slot(state, slot, grid=3)) == action
+            rewards = referee.act(action)
+        np.testing.assert_allclose(found.outcome.rewards[index], rewards, atol=1e-6)
+        owned = np.asarray(cells_of(found.outcome.owned[index], 3))
+        for player, regions in enumerate(referee.board.owned_regions()):
+            cells = {3 * row + column for region in regions for row, column in region}
+            assert set(np.flatnonzero(owned[player])) == cells
+
+
+def test_samples_learn_what_was_played(found):
+    index = jnp.asarray(np.arange(found.game.shape[0], dtype=np.int32))
+    taken = jax.jit(take, static_argnames=("grid", "has_reply"))
+    sample = jax.device_get(taken(found, index, grid=3, has_reply=True))
+    found = jax.device_get(found)
+    np.testing.assert_array_equal(sample.policy.argmax(axis=1), found.slot)
+    np.testing.assert_array_equal(sample.policy.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(sample.outcome.rewards, found.outcome.rewards[found.game])
+    last = np.append(np.diff(found.game) > 0, True)
+    np.testing.assert_array_equal(sample.reply.exists, ~last)
+    following = np.asarray(found.slot)[1:][~last[:-1]]
+    np.testing.assert_array_equal(sample.reply.policy.argmax(axis=1)[~last], following)
+    assert taken(found, index, grid=3, has_reply=False).reply is None
+
+
+def test_games_are_held_back_whole(found):
+    learned, held = split(found, share=0.25, seed=3)
+    game = np.asarray(found.game)
+    assert len(set(game[held])) == 5
+    assert set(game[learned]).isdisjoint(game[held])
+    assert len(learned) + len(held) == len(game)
+    again = split(found, share=0.25, seed=3)
+    np.testing.assert_array_equal(held, again[1])
+    assert list(split(found, share=0.25, seed=4)[1]) != list(held)
+    assert len(set(game[split(found, share=0.001, seed=0)[1]])) == 1
+    with pytest.raises(UsageError, match="20 finished games are too few to hold back 20"):
+        split(found, share=0.99, seed=0)
+
+
+def complaint(paths, rules=RULES) -> str:
+    with pytest.raises(UsageError) as caught:
+        make_examples(read_recorded_games(paths, rules))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_what_cannot_be_learned_is_named(games, tmp_path):
+    path = tmp_path / "games.jsonl"
+    good = records.to_json(games[1])
+    fields = json.loads(good)
+
+    def said(changed) -> str:
+        line = changed if isinstance(changed, str) else json.dumps(fields | changed)
+        path.write_text(good + "\n" + line + "\n")
+        return complaint([path])
+
+    assert said("{") == f"{path}, line 2: " + said("{").split(": ", 1)[1]
+    assert "not JSON" in said("{")
+    actions_of = fields["actions"]
+    assert said({"actions": [*actions_of[:3], 1, *actions_of[4:]]}).startswith(
+        f"{path}, game 2: ply 4: "
+    )
+    assert f"{path}, game 2: result: the record says" in said({"result": [0.25, -0.25]})
+    assert f"{path}, game 2: " in said({"actions": actions_of[:-1]})
+    assert f"{path}, game 2: " in said({"actions": [*actions_of, actions_of[-1]]})
+    larger = records.to_json(played(Rules(size=4, stones=1, order=(0, 1)), 0))
+    assert said(larger) == f"{path}, game 2: its rules have size 4, the config's 3"
+    three = records.to_json(played(Rules(size=3, players=3, stones=1, order=(0, 1, 2)), 0))
+    assert said(three) == f"{path}, game 2: its rules have players 3, the config's 2"
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    assert complaint([tmp_path / "none.jsonl"]).endswith(
+        "cannot be read: No such file or directory"
+    )
+    assert "Is a directory" in complaint([tmp_path])
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n")
+    assert complaint([empty]) == f"no finished game in {empty}"
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(gzip.compress(b"x" * 1000)[:20])
+    assert complaint([cut]) == f"{cut}: cannot be read: not a text or gzip file"
+    plain = tmp_path / "plain.jsonl.gz"
+    plain.write_bytes(b"\xff\xfe")
+    assert "cannot be read" in complaint([plain])

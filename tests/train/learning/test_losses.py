@@ -1,0 +1,265 @@
+"""Lessons and losses against plain NumPy, on samples of real games."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from train.bench.parts.search import random_search
+from train.data import replay
+from train.data.selfplay import first_boards, make_selfplay
+from train.learning import losses as losses_lib
+from train.learning.losses import LossWeights, cross_entropy, make_targets
+from train.network import MASKED, Output
+from wallgo_jax.game import actions, symmetry
+from wallgo_jax.game.rules import Rules
+
+GRID, SAMPLES = 4, 48
+SETUPS = {
+    2: Rules(size=GRID, stones=2, order=(0, 1, 1, 0)),
+    3: Rules(size=3, players=3, stones=1, order=(0, 1, 2)),
+}
+lessons = jax.jit(make_targets, static_argnames="grid")
+losses = jax.jit(losses_lib.losses, static_argnums=2)
+legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=GRID)))
+are_in_setup = jax.jit(jax.vmap(lambda state: actions.in_setup(*state)))
+
+
+@pytest.fixture(scope="module", params=SETUPS, ids=lambda players: f"{players} players")
+def drawn(request) -> replay.Sample:
+    """Samples with their next plies, of random games on boards in a grid of 4."""
+    rules = SETUPS[request.param]
+    boards = 8
+    variant = tiny.variants(rules, boards, grid=GRID)
+    selfplay = make_selfplay(random_search(grid=GRID), grid=GRID, plies=40)
+
+    @jax.jit
+    def play(variant):
+        _, plies, _ = selfplay((), variant, first_boards(variant), jax.random.key(1))
+        replay_state = replay.append(replay.init_replay(40, plies), plies)
+        key = jax.random.key(2)
+        return replay_state.ready, replay.draw(
+            replay_state, variant, key, size=SAMPLES, has_reply=True
+        )
+
+    ready, sample = play(variant)
+    assert int(ready) > 10
+    # In place of the ones of self-play.
+    weight = np.arange(SAMPLES, dtype=np.float32) % 4 / 2
+    assert (np.asarray(sample.policy_weight) == 1).all()
+    weight, backwards = jnp.asarray(weight), jnp.asarray(weight[::-1])
+    reply = sample.reply._replace(policy_weight=backwards)
+    return sample._replace(policy_weight=weight, reply=reply)
+
+
+def numpy_losses(output: Output, targets) -> dict[str, float]:
+    """Every loss, one sample and one cell at a time."""
+    found: dict[str, list[tuple[float, float]]] = {}
+
+    def note(name, value, weight=1.0):
+        found.setdefault(name, []).append((float(value), float(weight)))
+
+    players = targets.outcome.shape[1]
+    counts = np.zeros(players + 1)
+    following = targets.states._replace(position=targets.reply.position)
+    legals = np.asarray(legal_slots(targets.states))
+    setup, setup_after = (
+        np.asarray(are_in_setup(targets.states)),
+        np.asarray(are_in_setup(following)),
+    )
+    for n in range(SAMPLES):
+        legal = legals[n]
+        slots = _slots(output.policy[n], _own_stones(targets.states, n), in_setup=setup[n])
+        weight = targets.policy_weight[n]
+        note("policy", _nats(slots[legal], targets.policy[n][legal]), weight)
+        is_best = np.where(legal, slots, -np.inf).argmax() == targets.policy[n].argmax()
+        note("accuracy", is_best, weight > 0)
+        outcome = targets.outcome[n]
+        note("value", ((output.value[n] - outcome) ** 2).mean())
+        result = np.zeros(players + 1)
+        result[np.argmax(outcome) if max(outcome) > 0 else players] = 1
+        note("result", _nats(output.result[n], result))
+        note("margin", (output.margin[n] - targets.margin[n]) ** 2)
+        for cell in np.argwhere(targets.on_board[n]):
+            owner = targets.owner[n][tuple(cell)]
+            logits = output.ownership[n][tuple(cell)]
+            note("ownership", _nats(logits, np.eye(players + 1)[owner]))
+            chances = np.exp(logits) / np.exp(logits).sum()
+            signs = np.array([1] + [-1] * (players - 1) + [0])
+            note("error", (chances @ signs - signs[owner]) ** 2)
+            counts[owner] += 1
+        if targets.reply.exists[n]:
+            own = _own_stones(following, n)
+            slots = _slots(output.reply[n], own, in_setup=setup_after[n])
+            last = GRID**2 if setup_after[n] else 52 * len(own)
+            nats = _nats(slots[:last], targets.reply.policy[n][:last])
+            note("reply", nats, targets.reply.policy_weight[n])
+    frequency = counts / counts.sum()
+    means = {}
+    for name, notes in found.items():
+        values, weights = np.transpose(notes)
+        means[name] = np.average(values, weights=weights)
+    return means | {"constant": -(frequency * np.log(np.maximum(frequency, 1e-9))).sum()}
+
+
+def _nats(logits, target) -> float:
+    logits, target = np.asarray(logits, np.float64), np.asarray(target, np.float64)
+    logits = logits - logits.max()
+    return -(target * (logits - np.log(np.exp(logits).sum()))).sum()
+
+
+def _own_stones(states, n: int) -> np.ndarray:
+    """The mover's stones on the board at place n."""
+    return states.position.stones[n, states.position.player[n]]
+
+
+def _slots(planes, own, *, in_setup: bool) -> np.ndarray:
+    """[A] planes read slot by slot."""
+    slots = actions.num_slots(len(own), grid=GRID)
+    values = np.zeros(slots)
+    for slot in range(slots):
+        if in_setup:
+            values[slot] = planes.reshape(-1, 53)[slot, 52] if slot < GRID**2 else 0
+        elif slot < 52 * len(own):
+            values[slot] = planes.reshape(-1, 53)[own[slot // 52], slot % 52]
+    return values
+
+
+def random_output(players: int, *, kind: str) -> Output:
+    """Numbers of every head, as a network might say them."""
+    draw = np.random.default_rng(9)
+
+    def noise(*shape, squashed=np.array):
+        return jnp.asarray(squashed(draw.normal(size=(SAMPLES, *shape)).astype(np.float32)))
+
+    result = noise(players + 1)
+    return Output(
+        policy=noise(GRID, GRID, 53),
+        value=noise(players, squashed=np.tanh),
+        result=result if kind == "wdl" else None,
+        ownership=noise(GRID, GRID, players + 1),
+        margin=noise(),
+        reply=noise(GRID, GRID, 53),
+    )
+
+
+@pytest.mark.parametrize("kind", ["scalar", "wdl"])
+def test_losses_are_the_stated_ones(drawn, kind):
+    turn = jnp.asarray(np.arange(SAMPLES, dtype=np.int32) % 8)
+    targets = lessons(drawn, turn, grid=GRID)
+    players = targets.outcome.shape[1]
+    output = random_output(players, kind=kind)
+    weights = LossWeights(policy=2.0, value=0.5, ownership=0.25, margin=3.0, reply=0.125)
+    found = losses(output, targets, weights)
+    full = random_output(players, kind="wdl")
+    expected = numpy_losses(*jax.device_get((full._replace(value=output.value), targets)))
+    value = expected["result" if kind == "wdl" else "value"]
+    np.testing.assert_allclose(found.policy_loss, expected["policy"], rtol=1e-4)
+    np.testing.assert_allclose(found.accuracy, expected["accuracy"], rtol=1e-4)
+    np.testing.assert_allclose(found.value_loss, value, rtol=1e-4)
+    np.testing.assert_allclose(found.ownership_loss, expected["ownership"], rtol=1e-4)
+    np.testing.assert_allclose(found.ownership_constant, expected["constant"], rtol=1e-4)
+    np.testing.assert_allclose(found.ownership_error, expected["error"], rtol=1e-4)
+    np.testing.assert_allclose(found.margin_loss, expected["margin"], rtol=1e-4)
+    np.testing.assert_allclose(found.reply_loss, expected["reply"], rtol=1e-4)
+    total = (
+        2.0 * expected["policy"]
+        + 0.5 * value
+        + 0.25 * expected["ownership"]
+        + 3.0 * expected["margin"]
+        + 0.125 * expected["reply"]
+    )
+    np.testing.assert_allclose(found.loss, total, rtol=1e-4)
+
+
+def test_heads_that_are_not_there_cost_nothing(drawn):
+    targets = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    output = random_output(targets.outcome.shape[1], kind="scalar")
+    found = losses(output._replace(ownership=None, margin=None, reply=None), targets, LossWeights())
+    assert found[4:] == (None,) * 5
+    np.testing.assert_allclose(found.loss, found.policy_loss + found.value_loss, rtol=1e-6)
+
+
+def test_policies_of_weight_0_teach_nothing(drawn):
+    targets = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    output = random_output(targets.outcome.shape[1], kind="scalar")
+
+    def of_policies(policy, reply, weight):
+        after = targets.reply._replace(policy_weight=weight)
+        found = losses_lib.losses(
+            output._replace(policy=policy, reply=reply),
+            targets._replace(policy_weight=weight, reply=after),
+            LossWeights(value=0.0, ownership=0.0, margin=0.0),
+        )
+        return found.loss
+
+    gradient = jax.jit(jax.value_and_grad(of_policies, argnums=(0, 1)))
+    _, (policy, reply) = gradient(output.policy, output.reply, drawn.policy_weight)
+    taught = np.asarray(drawn.policy_weight) > 0
+    assert (np.asarray(policy)[~taught] == 0).all()
+    assert (np.asarray(reply)[~taught] == 0).all()
+    assert (np.abs(policy).max(axis=(1, 2, 3)) > 0)[taught].mean() > 0.8
+    loss, (policy, reply) = gradient(output.policy, output.reply, np.zeros(SAMPLES, np.float32))
+    assert float(loss) == 0.0
+    assert not np.any(policy) and not np.any(reply)
+
+
+@pytest.mark.parametrize("turn", range(8))
+def test_owners_turn_with_the_board(drawn, turn):
+    """Against NumPy's own quarter turns and mirroring, within the board's own square."""
+    size = int(drawn.variant.size[0])
+    still = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    turned = lessons(drawn, np.full(SAMPLES, turn, np.int32), grid=GRID)
+    expected = np.rot90(np.asarray(still.owner)[:, :size, :size], turn % 4, axes=(1, 2))
+    expected = expected[:, :, ::-1] if turn >= 4 else expected
+    np.testing.assert_array_equal(np.asarray(turned.owner)[:, :size, :size], expected)
+    np.testing.assert_array_equal(turned.margin, still.margin)
+    np.testing.assert_array_equal(turned.outcome, still.outcome)
+    assert (np.asarray(turned.owner)[:, size:] == lesson_nobody(drawn)).all()
+
+
+def lesson_nobody(sample: replay.Sample) -> int:
+    return sample.outcome.rewards.shape[1]
+
+
+def test_the_winner_owns_most(drawn):
+    targets = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    owner, outcome = np.asarray(targets.owner), np.asarray(targets.outcome)
+    players = outcome.shape[1]
+    cells = np.stack([(owner == p).sum(axis=(1, 2)) for p in range(players)], axis=1)
+    won = outcome.max(axis=1) > 0
+    top = cells[np.arange(SAMPLES), outcome.argmax(axis=1)]
+    assert (top[won] == cells[won].max(axis=1)).all()
+    margin = (cells[:, 0] - cells[:, 1:].max(axis=1)) / targets.on_board[0].sum()
+    np.testing.assert_allclose(targets.margin, margin, atol=1e-6)
+    assert won.any()
+
+
+def test_next_plies_turn_with_their_own_phase(drawn):
+    targets = lessons(drawn, np.full(SAMPLES, 3, np.int32), grid=GRID)
+    size = drawn.variant.size
+    turned = jax.jit(jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID)))(
+        drawn.reply.position, size
+    )
+    np.testing.assert_array_equal(targets.reply.position.stones, turned.stones)
+    after = targets.states._replace(position=targets.reply.position)
+    legal = legal_slots(after)
+    exists = np.asarray(targets.reply.exists)
+    assert (np.where(legal, 0.0, targets.reply.policy)[exists] == 0).all()
+    assert exists.sum() > SAMPLES // 2
+
+
+def test_cross_entropy_ignores_what_is_masked():
+    logits = jnp.array([MASKED, 0.0, 0.0, MASKED])
+    target = jnp.array([0.0, 0.5, 0.5, 0.0])
+    assert float(cross_entropy(logits, target)) == pytest.approx(np.log(2))
+    gradient = jax.grad(lambda x: cross_entropy(x, target))(logits)
+    assert bool(jnp.isfinite(gradient).all())
+    assert float(cross_entropy(jnp.full(4, MASKED), jnp.zeros(4))) == 0.0
+
+
+@pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan")])
+def test_bad_weights_are_refused(value):
+    with pytest.raises(ValueError, match="margin must be a number from 0 on"):
+        LossWeights(margin=value)

@@ -1,0 +1,132 @@
+"""Supervised learning: losses fall on games held back, and a stopped run goes on bit for bit."""
+
+import json
+import math
+import shutil
+import signal
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from train import registry
+from train.__main__ import main
+from train.checkpoints import store
+from train.loop import fit
+from train.runtime.errors import UsageError
+from wallgo_jax.formats import records
+from wallgo_jax.game.rules import Rules
+
+from .test_examples import played
+
+RULES = Rules(size=3, stones=1, order=(0, 1))
+OPTIONS = (
+    ("--iterations", "4"),
+    ("--learner.steps", "6"),
+    ("--learner.batch", "32"),
+    ("--learner.learning_rate", "0.01"),
+    ("--network.planes", "BT"),
+    ("--network.margin", "true"),
+    ("--network.reply", "true"),
+)
+CONFIG = tiny.config(*(word for pair in OPTIONS for word in pair))
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    path = tmp_path_factory.mktemp("games") / "games.jsonl"
+    records.write(path, [played(RULES, seed, stays=True) for seed in range(60)])
+    return path
+
+
+@pytest.fixture(scope="module")
+def straight(games, tmp_path_factory):
+    """A run without interruption."""
+    runs = tmp_path_factory.mktemp("runs")
+    assert fit.fit(CONFIG, [games], runs, validation=0.2, resume=False)
+    return runs / CONFIG.name
+
+
+def rows_of(directory) -> list[dict]:
+    rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if k != "positions_per_second"} for row in rows]
+
+
+def weights_of(directory):
+    return store.read_weights(directory, registry.network_for(CONFIG.network, 2).shapes)
+
+
+def test_losses_on_games_held_back_are_reported_and_fall(straight):
+    rows = rows_of(straight)
+    assert [row["iteration"] for row in rows] == [0, 1, 2, 3]
+    heads = ("policy_loss", "value_loss", "ownership_loss", "margin_loss", "reply_loss")
+    for name in (*heads, "ownership_constant", "ownership_error", "accuracy"):
+        assert all(math.isfinite(row[f"validation_{name}"]) for row in rows)
+    assert rows[-1]["validation_policy_loss"] < rows[0]["validation_policy_loss"]
+    assert rows[-1]["ownership_loss"] < math.log(3)
+    final = json.loads((straight / "validation.json").read_text())
+    assert final.pop("iterations") == 4
+    assert final == {k: v for k, v in rows[-1].items() if k.startswith("validation_")}
+
+
+def test_what_was_learned_can_play(straight, capsys):
+    words = ["match", f"net:{straight}", "random", "--games", "20", "--batch", "20"]
+    assert main([*words, "--rules", json.dumps(RULES.to_dict())]) == 0
+    assert "random" in capsys.readouterr().out
+
+
+def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monkeypatch, capsys):
+    iterate = fit._iteration
+
+    def interrupted(config, programs, state, data, iteration):
+        if iteration == 1:
+            signal.raise_signal(signal.SIGINT)
+        return iterate(config, programs, state, data, iteration)
+
+    monkeypatch.setattr(fit, "_iteration", interrupted)
+    assert not fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=False)
+    assert "saved after iteration 2" in capsys.readouterr().out
+    monkeypatch.setattr(fit, "_iteration", iterate)
+    assert fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
+    directory = tmp_path / CONFIG.name
+    assert rows_of(directory) == rows_of(straight)
+    for a, b in zip(
+        jax.tree.leaves(weights_of(directory)), jax.tree.leaves(weights_of(straight)), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_other_games_are_refused_on_resuming(games, straight, tmp_path):
+    other = tmp_path / "other.jsonl"
+    records.write(other, [played(RULES, seed) for seed in range(100, 160)])
+    with pytest.raises(UsageError, match="cannot resume: it was begun with sha256"):
+        fit.fit(CONFIG, [other], straight.parent, validation=0.2, resume=True)
+    with pytest.raises(UsageError, match=r"begun with validation 0\.2, now it is 0\.3"):
+        fit.fit(CONFIG, [games], straight.parent, validation=0.3, resume=True)
+
+
+def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
+    shutil.copytree(straight, tmp_path / CONFIG.name)
+    (tmp_path / CONFIG.name / "records.json").unlink()
+    with pytest.raises(UsageError, match=r"no run of `fit`: it has no records\.json"):
+        fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--validation", "1.5"], "fit: validation (1.5) must lie between 0 and 1"),
+        (["--validation", "0"], "fit: validation (0.0) must lie between 0 and 1"),
+        (["--records"], "records"),
+        (["--iteration", "3"], "unknown key iteration; did you mean iterations?"),
+        (["--resume"], "nothing to resume"),
+    ],
+)
+def test_usage_errors_are_one_line(games, tmp_path, capsys, words, said):
+    given = ["fit", str(tiny.PATH), "--runs", str(tmp_path)]
+    given += [] if words == ["--records"] else ["--records", str(games)]
+    assert main([*given, *words]) == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert complaint.count("\n") == 1

@@ -1,0 +1,59 @@
+"""The whole machine learns: a fixed small budget on a small board, from a fixed seed."""
+
+import jax
+
+from train.arena.match import play_match
+from train.config import EvaluationConfig, ReplayConfig, RunConfig
+from train.data.selfplay import SelfPlayConfig
+from train.learning.learner import LearnerConfig
+from train.loop.training import make_programs, run_iteration
+from train.network import NetworkConfig
+from train.players.basic import make_network_player, make_random_player
+from train.registry import evaluator_for
+from train.search.search import SearchConfig
+from wallgo_jax import Rules
+
+CONFIG = RunConfig(
+    name="learning",
+    seed=1,
+    iterations=16,
+    rules=Rules(size=4, stones=1, order=(0, 1)),
+    network=NetworkConfig(width=16, value_width=16),
+    search=SearchConfig(simulations=12),
+    selfplay=SelfPlayConfig(boards=64, plies=16),
+    replay=ReplayConfig(positions=8192),
+    learner=LearnerConfig(batch=128, steps=24, learning_rate=1e-2, warmup=20),
+    evaluation=EvaluationConfig(every=0),
+)
+GAMES = 200
+
+
+def test_training_beats_random_by_a_margin():
+    """The raw policy is judged, so that not search but what was learned wins. Before training it
+    takes the first legal slot every time."""
+    programs = make_programs(CONFIG)
+    state = programs.init()
+    rules = CONFIG.game
+    player = make_network_player("raw", None, evaluator_for(CONFIG.network, rules))
+    opponent = make_random_player(grid=rules.size)
+
+    def win_rate(variables) -> float:
+        return play_match(
+            player._replace(variables=variables),
+            opponent,
+            rules,
+            games=GAMES,
+            key=jax.random.key(0),
+        ).win_rate
+
+    before = win_rate(state.learner.variables)
+    losses = []
+    for iteration in range(CONFIG.iterations):
+        state, row = run_iteration(CONFIG, programs, state, iteration)
+        losses.append(row.get("value_loss"))
+        owners = (row.get("ownership_loss"), row.get("ownership_constant"))
+    after = win_rate(state.learner.variables)
+    assert owners[0] < owners[1] - 0.1, owners
+    assert before < 0.65
+    assert after >= 0.85
+    assert losses[-1] < 0.8 * next(loss for loss in losses if loss is not None)

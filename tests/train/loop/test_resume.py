@@ -1,0 +1,311 @@
+"""A run that was stopped and resumed ends exactly as one that was not."""
+
+import datetime
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from tests.train.cli.test_commands import read_scalars
+from train.checkpoints import store
+from train.config import RunConfig
+from train.loop import run_directory, training
+from train.loop.metrics import METRICS_FILE
+from train.runtime.errors import UsageError
+from wallgo_jax.env import VERSION
+
+CONFIG = tiny.config()
+DIRECTORY = CONFIG.name
+
+
+class Killed(BaseException):
+    """In place of what ends a process at once."""
+
+
+@pytest.fixture(autouse=True)
+def shared_programs(monkeypatch):
+    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory) -> Path:
+    """A run without a stop."""
+    runs = tmp_path_factory.mktemp("straight")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "make_programs", tiny.shared_programs)
+        assert training.train(CONFIG, runs, resume=False)
+    return runs / DIRECTORY
+
+
+def break_off(monkeypatch, during: int, act) -> None:
+    """Call `act` at the end of an iteration, before its row is written; once."""
+    run_iteration = training.run_iteration
+
+    def wrapped(config, programs, state, iteration):
+        result = run_iteration(config, programs, state, iteration)
+        if iteration == during:
+            monkeypatch.setattr(training, "run_iteration", run_iteration)
+            act()
+        return result
+
+    monkeypatch.setattr(training, "run_iteration", wrapped)
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    """The metrics, all but the wall clock's."""
+    lines = (directory / METRICS_FILE).read_text().splitlines()
+    return [
+        {k: v for k, v in json.loads(line).items() if not k.endswith(("_seconds", "_per_second"))}
+        for line in lines
+    ]
+
+
+def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG) -> None:
+    """Weights, optimizer, replay, boards, metrics, evaluation and game are the same, and the same
+    checkpoints are kept."""
+    like = tiny.shared_programs(config).init()
+    found, wanted = (store.read_run(path, like) for path in (directory, expected))
+    assert int(found.iterations) == config.iterations
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    weights = store.read_weights(directory, like.learner.variables)
+    expected_weights = jax.tree.leaves(found.learner.variables)
+    for one, other in zip(jax.tree.leaves(weights), expected_weights, strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    assert rows(directory) == rows(expected)
+    for name in (run_directory.RESULT_FILE, run_directory.GAME_FILE, run_directory.CONFIG_FILE):
+        assert (directory / name).read_text() == (expected / name).read_text()
+
+
+def kept(directory: Path, kind: str) -> list[str]:
+    """The checkpoints by name, all but what was set aside."""
+    return sorted(p.name for p in (directory / kind).iterdir() if ".aside" not in p.name)
+
+
+def test_run_learns_and_is_complete(straight):
+    """What the others are compared with is no empty run."""
+    found = rows(straight)
+    assert [row["iteration"] for row in found] == list(range(CONFIG.iterations))
+    assert found[-1]["replay_rows"] > 0
+    losses = [row["policy_loss"] for row in found if "policy_loss" in row]
+    assert len(set(losses)) == len(losses) >= 4
+    assert found[2]["opponent"] == "random"
+    like = tiny.shared_programs(CONFIG).init()
+    final = store.read_run(straight, like)
+    assert int(final.learner.step) == len(losses) * CONFIG.learner.steps
+    rows_held = final.replay_state.plies.terminated.shape[0]
+    assert int(final.replay_state.written) == CONFIG.iterations * CONFIG.selfplay.plies > rows_held
+
+
+def test_same_run_twice_is_the_same(straight, tmp_path):
+    assert training.train(CONFIG, tmp_path, resume=False)
+    assert_same_run(tmp_path / DIRECTORY, straight)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("done", [1, 3])
+def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, number):
+    # Neither 1 nor 3 is due for a checkpoint: the signal itself makes it.
+    break_off(monkeypatch, done - 1, lambda: signal.raise_signal(number))
+    assert not training.train(CONFIG, tmp_path, resume=False)
+    assert (
+        f"saved after iteration {done}; the same command with --resume" in capsys.readouterr().out
+    )
+    directory = tmp_path / DIRECTORY
+    assert rows(directory) == rows(straight)[:done]
+    assert store.newest_iteration(directory, store.RESUME) == done
+    assert not (directory / run_directory.RESULT_FILE).exists()
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert_same_run(directory, straight)
+
+
+def test_stopped_twice(straight, tmp_path, monkeypatch):
+    for during, resume in ((0, False), (3, True)):
+        break_off(monkeypatch, during, lambda: signal.raise_signal(signal.SIGINT))
+        assert not training.train(CONFIG, tmp_path, resume=resume)
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert_same_run(tmp_path / DIRECTORY, straight)
+
+
+def test_killed_between_checkpoints(straight, tmp_path, monkeypatch):
+    def die():
+        raise Killed
+
+    break_off(monkeypatch, 3, die)
+    with pytest.raises(Killed):
+        training.train(CONFIG, tmp_path, resume=False)
+    # The newest checkpoint is of iteration 2; a row more is written, and half of another.
+    directory = tmp_path / DIRECTORY
+    assert store.newest_iteration(directory, store.RESUME) == 2
+    assert len(rows(directory)) == 3
+    with (directory / METRICS_FILE).open("a") as file:
+        file.write('{"iteration": 3, "gam')
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert_same_run(directory, straight)
+
+
+def test_second_interrupt_drops_the_iteration(straight, tmp_path, monkeypatch):
+    def interrupt_twice():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    break_off(monkeypatch, 2, interrupt_twice)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        training.train(CONFIG, tmp_path, resume=False)
+    assert signal.getsignal(signal.SIGINT) is before
+    directory = tmp_path / DIRECTORY
+    assert store.newest_iteration(directory, store.RESUME) == 2
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert_same_run(directory, straight)
+
+
+def copied(straight: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(straight, tmp_path / DIRECTORY))
+
+
+def test_checkpoints_of_a_whole_run(straight):
+    assert kept(straight, store.WEIGHTS) == ["4", "6"]
+    assert kept(straight, store.RESUME) == ["4", "6"]
+
+
+def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
+    directory = copied(straight, tmp_path)
+    (directory / "resume" / "6" / "run" / "manifest.ocdbt").unlink()
+    assert training.train(CONFIG, tmp_path, resume=True)
+    said = capsys.readouterr()
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"{directory}/resume/6: cannot be read: ")
+    assert line.endswith("; taking iteration 4")
+    assert "iteration 5: " in said.out
+    assert "iteration 4: " not in said.out
+    assert_same_run(directory, straight)
+    for kind in (store.WEIGHTS, store.RESUME):
+        assert kept(directory, kind) == ["4", "6"]
+        assert (directory / kind / "6.aside").is_dir()
+    found, wanted = read_scalars(directory), read_scalars(straight)
+    for name in wanted:
+        if not name.endswith(("_seconds", "_per_second")):
+            assert found[name] == wanted[name], name
+    # Nothing was in the way: the next damaged one finds a free name.
+    (directory / "resume" / "6" / "meta" / "metadata").unlink()
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert (directory / "resume" / "6.aside1").is_dir()
+    assert_same_run(directory, straight)
+
+
+def test_nothing_to_take_is_refused_and_left_alone(straight, tmp_path, capsys):
+    directory = copied(straight, tmp_path)
+    for iteration in ("4", "6"):
+        (directory / "resume" / iteration / "run" / "manifest.ocdbt").unlink()
+    before = sorted(directory.rglob("*"))
+    with pytest.raises(UsageError) as caught:
+        training.train(CONFIG, tmp_path, resume=True)
+    message = str(caught.value)
+    assert message.startswith(f"{directory}/resume/6: cannot be read: ")
+    assert message.endswith("; nor can any other of 2")
+    assert "\n" not in message
+    assert sorted(directory.rglob("*")) == before
+    assert rows(directory) == rows(straight)
+    assert capsys.readouterr().err == ""
+
+
+def test_damaged_weights_are_set_aside_and_the_run_goes_on(straight, tmp_path):
+    directory = copied(straight, tmp_path)
+    shutil.rmtree(directory / "checkpoints" / "4" / "weights")
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert kept(directory, store.WEIGHTS) == ["6"]
+    assert (directory / "checkpoints" / "4.aside").is_dir()
+    assert_same_run(directory, straight)
+
+
+def test_weights_that_were_not_finished_are_saved_again(straight, tmp_path):
+    directory = copied(straight, tmp_path)
+    (directory / "checkpoints" / "6").rename(directory / "checkpoints" / "6.orbax-checkpoint-tmp")
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert kept(directory, store.WEIGHTS) == ["4", "6"]
+    assert_same_run(directory, straight)
+
+
+def test_run_whose_first_save_was_not_finished_starts_again(straight, tmp_path):
+    directory = copied(straight, tmp_path)
+    shutil.rmtree(directory / "resume" / "4")
+    (directory / "resume" / "6").rename(directory / "resume" / "6.orbax-checkpoint-tmp")
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert kept(directory, store.WEIGHTS) == ["4", "6"]
+    assert kept(directory, store.RESUME) == ["4", "6"]
+    assert_same_run(directory, straight)
+
+
+def test_resuming_computes_no_first_state(straight, tmp_path, monkeypatch):
+    copied(straight, tmp_path)
+    programs = tiny.shared_programs(CONFIG)
+
+    def shapes_alone():
+        state = programs.init()
+        assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
+        return state
+
+    watched = programs._replace(init=shapes_alone)
+    monkeypatch.setattr(training, "make_programs", lambda config: watched)
+    assert training.train(CONFIG, tmp_path, resume=True)
+
+
+def test_best_weights_are_kept(tmp_path, monkeypatch):
+    # What is compiled does not depend on matches and checkpoints.
+    monkeypatch.setattr(training, "make_programs", lambda config: tiny.shared_programs(CONFIG))
+    words = ["--store.every=1", "--store.keep=1", "--evaluation.every=1"]
+    config = tiny.config(*words, "--store.keep-every=4", "--evaluation.final_games=2")
+    assert training.train(config, tmp_path, resume=False)
+    rates = [row["win_rate"] for row in rows(tmp_path / DIRECTORY)[:-1]]
+    best = max(range(len(rates)), key=lambda i: (rates[i], i)) + 1
+    assert kept(tmp_path / DIRECTORY, store.WEIGHTS) == sorted({str(best), "4", "6"})
+
+
+def test_directory_is_never_without_its_config(tmp_path, monkeypatch):
+    def die(path, data):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_directory, "write_json", die)
+        with pytest.raises(Killed):
+            training.train(CONFIG, tmp_path, resume=False)
+    assert not (tmp_path / DIRECTORY).exists()
+    assert training.train(CONFIG, tmp_path, resume=False)
+
+
+def test_starts_are_recorded(tmp_path, monkeypatch):
+    break_off(monkeypatch, 0, lambda: signal.raise_signal(signal.SIGINT))
+    assert not training.train(CONFIG, tmp_path, resume=False)
+    assert training.train(CONFIG, tmp_path, resume=True)
+    path = tmp_path / DIRECTORY / run_directory.STARTS_FILE
+    starts = json.loads(path.read_text())["starts"]
+    assert [start["iterations"] for start in starts] == [[0, 6], [1, 6]]
+    for start in starts:
+        assert start["seed"] == CONFIG.seed
+        assert start["env_version"] == VERSION
+        assert start["versions"]["jax"] == jax.__version__
+        assert start["versions"].keys() >= {"python", "flax", "optax", "mctx", "orbax-checkpoint"}
+        assert start["devices"]["count"] == len(jax.devices())
+        assert start["devices"]["platform"] == jax.default_backend()
+        when = datetime.datetime.fromisoformat(start["time"])
+        assert abs((datetime.datetime.now(datetime.UTC) - when).total_seconds()) < 3600
+        git = start["git"]
+        assert git is None or (len(git["revision"]) >= 40 and isinstance(git["dirty"], bool))
+    # A damaged list is kept and another begun.
+    path.write_text('{"starts": [')
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert [start["iterations"] for start in json.loads(path.read_text())["starts"]] == [[6, 6]]
+    assert path.with_name("run.json.aside").read_text() == '{"starts": ['
+
+
+def test_without_git_the_revision_is_unknown(tmp_path, monkeypatch):
+    assert run_directory._git_revision(tmp_path) is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run_directory._git_revision(Path(run_directory.__file__).parent) is None

@@ -1,0 +1,370 @@
+"""Shapes, sizes, colours and counts of the network."""
+
+import dataclasses
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+from tests.support import tiny
+from train.network import (
+    MASKED,
+    POLICY_PLANES,
+    NetworkConfig,
+    census,
+    count_parameters,
+    make_network,
+    slot_logits,
+)
+from train.network.heads import pool
+from train.network.restnet import mover_first
+from wallgo_jax import PRESETS, make, observation
+from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game.state import State, initial_state
+
+CHANNELS = observation.channels("BTR", 2)
+SMALL = NetworkConfig(
+    blocks="RT", width=8, heads=2, value_width=8, ownership=True, margin=True, reply=True
+)
+
+
+@pytest.fixture(scope="module")
+def network():
+    return _jitted(SMALL, CHANNELS)
+
+
+def _jitted(config, channels):
+    plain = make_network(config, channels)
+    return plain._replace(
+        evaluate=jax.jit(plain.evaluate), evaluate_batch=jax.jit(plain.evaluate_batch)
+    )
+
+
+observe = functools.partial(observation.observe, grid=7, planes="BTR")
+
+
+@jax.jit
+def _move(state: State, bits: jax.Array) -> tuple[jax.Array, State]:
+    """The legal slots of a 7x7 board, and the state after one of them."""
+    slot = chance.choose_bit(bits, actions.legal_words(state, grid=7))
+    return actions.legal_slots(state, grid=7), referee.play(state, slot, grid=7)[0]
+
+
+@pytest.fixture(scope="module")
+def variables(network):
+    return _shaken(tiny.new_weights(network))
+
+
+def _shaken(fresh, scale: float = 0.1):
+    """Weights away from zero everywhere, heads included."""
+    draw = np.random.default_rng(1)
+
+    def shaken(x):
+        return jnp.asarray(x + scale * draw.standard_normal(x.shape), jnp.float32)
+
+    return fresh._replace(params=jax.tree.map(shaken, jax.device_get(fresh.params)))
+
+
+def _planes(key: int, size: int, batch: int = 4) -> jax.Array:
+    planes = np.random.default_rng(key).random((batch, size, size, len(CHANNELS))) < 0.3
+    red, blue = (CHANNELS.index(observation.Channel("turn", p)) for p in (0, 1))
+    to_move = np.arange(batch)[:, None, None] % 2 == 1
+    planes[..., blue], planes[..., red] = to_move, ~to_move
+    return jnp.asarray(planes)
+
+
+def test_one_set_of_weights_runs_on_any_size(network, variables):
+    for size in (3, 7, 9):
+        output = network.evaluate(variables, _planes(0, size))
+        assert output.policy.shape == (4, size, size, POLICY_PLANES)
+        assert output.value.shape == (4, 2)
+        assert output.ownership.shape == (4, size, size, 3)
+        assert output.policy.dtype == output.value.dtype == jnp.float32
+        assert np.isfinite(output.policy).all()
+        assert (np.abs(output.value) <= 1).all()
+
+
+def test_a_new_network_prefers_nothing(network):
+    output = jax.device_get(network.evaluate(network.init(jax.random.key(2)), _planes(3, 7)))
+    assert (output.policy == 0).all()
+    assert (output.value == 0).all()
+    assert (output.ownership == 0).all() and (output.margin == 0).all()
+    assert (output.reply == 0).all()
+
+
+def test_evaluation_does_not_look_at_the_other_boards(network, variables):
+    planes, others = _planes(4, 7), _planes(14, 7)
+    mixed = np.where(np.arange(4)[:, None, None, None] == 2, planes, others)
+    first, second = jax.device_get([network.evaluate(variables, x) for x in (planes, mixed)])
+    own, same = (jax.tree.map(lambda x: x[2], output) for output in (first, second))
+    chex.assert_trees_all_close(own, same, atol=1e-5)
+    assert (first.policy[0] != second.policy[0]).any()
+
+
+def test_learning_moves_the_running_statistics(network, variables):
+    _, stats = network.evaluate_batch(variables, _planes(5, 5))
+    before, after = map(jax.tree.leaves, jax.device_get((variables.batch_stats, stats)))
+    assert all((a != b).any() for a, b in zip(before, after, strict=True))
+
+
+def test_colours_exchanged_give_the_same_answer_to_the_mover(network, variables):
+    """Mover first: a board and its copy with the colours exchanged look the same."""
+    planes = np.asarray(_planes(6, 7))
+    swap = {0: 1, 1: 0, None: None}
+    order = np.array([CHANNELS.index(c._replace(player=swap[c.player])) for c in CHANNELS])
+    other = planes[..., order]
+    first, second = (network.evaluate(variables, x) for x in (planes, other))
+    chex.assert_trees_all_close(first, second, atol=1e-5)
+    assert (planes != other).any()
+
+
+def test_mover_first_leaves_red_and_turns_blue():
+    planes = np.asarray(_planes(7, 3))
+    shown = np.asarray(jax.jit(mover_first, static_argnums=1)(planes, CHANNELS))
+    stones = [CHANNELS.index(observation.Channel("stone", p)) for p in (0, 1)]
+    red_board, blue_board = 0, 1
+    for mine, own in ((0, 0), (1, 1)):
+        np.testing.assert_array_equal(
+            shown[red_board, ..., stones[mine]], planes[red_board, ..., stones[own]]
+        )
+        np.testing.assert_array_equal(
+            shown[blue_board, ..., stones[mine]], planes[blue_board, ..., stones[1 - own]]
+        )
+
+
+@pytest.mark.parametrize(("blocks", "norm"), [("RT", "batch"), ("TR", "layer"), ("R", "none")])
+def test_padded_cells_do_not_count(blocks, norm):
+    """A board in a larger grid: neither the grid nor what stands in its rim changes what is said
+    of the board, nor, in learning, the statistics."""
+    channels = observation.channels("BTR", 2, has_playable=True)
+    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm)
+    padded = _jitted(config, channels)
+    weights = _shaken(tiny.new_weights(padded))
+    small = np.concatenate([_planes(9, 5), np.ones((4, 5, 5, 1), bool)], axis=-1)
+    rim = ((0, 0), (0, 4), (0, 4), (0, 0))
+    large = np.pad(small, rim)
+    junk = np.random.default_rng(1).random(large[..., :-1].shape) < 0.5
+    on_board = large[..., -1:]
+    dirty = np.concatenate([np.where(on_board, large[..., :-1], junk), on_board], axis=-1)
+    turn = np.array([c.kind == "turn" for c in channels])
+    dirty = np.where(turn, large, dirty)
+    for evaluate in (padded.evaluate, padded.evaluate_batch):
+        alone, clean, strewn = (
+            jax.tree.map(
+                lambda x: x[:, :5, :5] if x.ndim == 4 and x.shape[1] > 1 else x,
+                jax.device_get(evaluate(weights, planes)),
+            )
+            for planes in (small, large, dirty)
+        )
+        chex.assert_trees_all_close(clean, alone, atol=2e-5, rtol=1e-5)
+        chex.assert_trees_all_close(strewn, alone, atol=2e-5, rtol=1e-5)
+
+
+def test_pooled_maximum_hands_its_gradient_to_the_largest_cells():
+    """In equal shares, to those within rounding as well: a cell worked out anew may be rounded
+    another way, and with none equal to the maximum the gradient was no number."""
+    near = np.nextafter(np.float32(3.0), np.float32(0.0))
+    x = np.array([[[2.0, 3.0], [near, 1.0]], [[0.0, 0.0], [0.0, 0.0]]], np.float32)[..., None]
+    gradient = jax.jit(jax.grad(lambda x: pool(x, None)[:, 1].sum()))(x)
+    np.testing.assert_array_equal(gradient[0, ..., 0], [[0.0, 0.5], [0.5, 0.0]])
+    np.testing.assert_array_equal(gradient[1, ..., 0], np.full((2, 2), 0.25))
+    is_playable = np.array([[1.0, 0.0], [1.0, 1.0]], np.float32)[None, ..., None]
+    inside = jax.jit(jax.grad(lambda x: pool(x, is_playable)[:, 1].sum()))(x[:1])
+    np.testing.assert_array_equal(inside[0, ..., 0], [[0.0, 0.0], [1.0, 0.0]])
+
+
+def test_learning_without_statistics_changes_none():
+    for norm in ("layer", "none"):
+        network = _jitted(dataclasses.replace(SMALL, norm=norm), CHANNELS)
+        weights = _shaken(tiny.new_weights(network))
+        assert jax.tree.leaves(weights.batch_stats) == []
+        output, stats = network.evaluate_batch(weights, _planes(2, 5))
+        assert jax.tree.leaves(stats) == []
+        chex.assert_trees_all_close(output, network.evaluate(weights, _planes(2, 5)), atol=1e-5)
+
+
+def test_offsets_that_no_board_has_read_stay_zero():
+    """Learning on 5x5 moves the biases of offsets up to 4 cells; the others wait for a larger
+    board."""
+    config = dataclasses.replace(SMALL, blocks="T")
+    network = _jitted(config, CHANNELS)
+    weights = _shaken(tiny.new_weights(network))
+
+    def total(params):
+        said, _ = network.evaluate_batch(weights._replace(params=params), _planes(1, 5))
+        return jnp.square(said.policy).sum() + said.value[:, 0].sum()
+
+    gradient = jax.jit(jax.grad(total))(weights.params)["blocks"][0]["offset_bias"]
+    span = gradient.shape[-1]
+    read = np.zeros((span, span), bool)
+    read[span // 2 - 4 : span // 2 + 5, span // 2 - 4 : span // 2 + 5] = True
+    assert (np.asarray(gradient)[:, ~read] == 0).all()
+    assert (np.asarray(gradient)[:, read] != 0).any(axis=0).all()
+
+
+def test_policy_has_no_mass_on_illegal_slots(network, variables):
+    rules = PRESETS["wallzero-4stone"]
+    state = initial_state(rules)
+
+    @jax.jit
+    def chances_in(state):
+        policy = network.evaluate(variables, observe(state)[None]).policy[0]
+        return jax.nn.softmax(slot_logits(policy, state))
+
+    for ply in range(6):
+        chances = np.asarray(chances_in(state))
+        legal, state = _move(state, jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32))
+        assert (chances[~np.asarray(legal)] == 0).all()
+        assert chances.sum() == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "players"), [("scalar", 2), ("scalar", 3), ("wdl", 2), ("wdl", 4)]
+)
+def test_values_of_several_players(players, kind):
+    """One value a player, the mover first, within what a game can pay; renumbering the players
+    changes nothing."""
+    channels = observation.channels("BTR", players)
+    config = dataclasses.replace(SMALL, blocks="R", value=kind)
+    network = _jitted(config, channels)
+    weights = _shaken(tiny.new_weights(network), scale=1.0)
+    planes = np.random.default_rng(4).random((6, 5, 5, len(channels))) < 0.4
+    mover = np.arange(6) % players
+    for player in range(players):
+        index = channels.index(observation.Channel("turn", player))
+        planes[..., index] = (mover == player)[:, None, None]
+    output = jax.device_get(network.evaluate(weights, planes))
+    assert output.value.shape == (6, players)
+    assert output.ownership.shape == (6, 5, 5, players + 1)
+    assert (np.abs(output.value) <= 1).all()
+    if players == 2 or kind == "wdl":
+        np.testing.assert_allclose(output.value.sum(axis=1), 0.0, atol=1e-5)
+    if kind == "wdl":
+        chances = scipy.special.softmax(output.result, axis=-1)
+        shares = np.full((players, players + 1), -1 / (players - 1))
+        np.fill_diagonal(shares, 1.0)
+        shares[:, -1] = 0.0
+        np.testing.assert_allclose(output.value, chances @ shares.T, atol=1e-5)
+    turned = [
+        channels.index(c if c.player is None else c._replace(player=(c.player - 1) % players))
+        for c in channels
+    ]
+    again = network.evaluate(weights, planes[..., np.array(turned)])
+    chex.assert_trees_all_close(again, output, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "norm"), [("20R", "batch"), ("20T", "layer"), ("R6(RRT)R", "none")]
+)
+def test_gradients_are_finite_at_depth_20(blocks, norm):
+    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm, value="wdl")
+    network = make_network(config, CHANNELS)
+    weights = _shaken(tiny.new_weights(network), scale=0.05)
+
+    @jax.jit
+    def gradient_of(params):
+        def loss(params):
+            said, _ = network.evaluate_batch(weights._replace(params=params), _planes(0, 5))
+            return sum(jnp.square(x).mean() for x in jax.tree.leaves(said))
+
+        return jax.value_and_grad(loss)(params)
+
+    value, gradient = jax.device_get(gradient_of(weights.params))
+    assert np.isfinite(value)
+    leaves = jax.tree.leaves(gradient)
+    assert all(np.isfinite(leaf).all() for leaf in leaves)
+    assert max(np.abs(leaf).max() for leaf in leaves) > 0
+
+
+def test_parts_make_the_whole():
+    for config in (SMALL, dataclasses.replace(SMALL, norm="none", value="wdl", reply=False)):
+        parts = census(config, CHANNELS, size=7)
+        shapes = make_network(config, CHANNELS).shapes
+        assert sum(part.parameters for part in parts) == count_parameters(shapes)
+
+
+def test_features_and_attention_are_those_of_the_trunk(network, variables):
+    planes = _planes(5, 7)
+    assert jax.eval_shape(network.features, variables, planes).shape == (4, 7, 7, 8)
+    attention = np.asarray(jax.jit(network.attention)(variables, planes))
+    assert attention.shape == (4, 1, 2, 49, 49)
+    np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
+    plain = make_network(dataclasses.replace(SMALL, blocks="R"), CHANNELS)
+    with pytest.raises(ValueError, match="without T blocks"):
+        jax.eval_shape(plain.attention, plain.shapes, planes)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "millions"), [("R", 1.181), ("T", 0.528)], ids=["residual", "transformer"]
+)
+def test_blocks_have_the_papers_size(blocks, millions):
+    """Table 1 of the ResTNet paper: 9x9, 256 channels, 4 heads. One more block of a kind adds what
+    the table's slope and its text say, to the table's three decimals and the bias table's size."""
+
+    def size(text: str) -> int:
+        config = NetworkConfig(blocks=text, width=256, heads=4, mlp_ratio=2.0)
+        return count_parameters(make_network(config, CHANNELS).shapes)
+
+    assert (size(2 * blocks) - size(blocks)) / 1e6 == pytest.approx(millions, abs=0.001)
+
+
+def test_slots_are_gathered_at_the_stones():
+    """Against a plain loop over stones, moves and sides, in setup and in play."""
+    rules = PRESETS["wallzero-4stone"]
+    state = initial_state(rules)
+    logits_of = jax.jit(slot_logits)
+    for ply in range(8):
+        policy = np.random.default_rng(ply).normal(size=(7, 7, POLICY_PLANES)).astype(np.float32)
+        legal, after = _move(state, jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32))
+        logits = np.asarray(logits_of(policy, state))
+        expected = np.full(208, MASKED, np.float32)
+        for slot in np.flatnonzero(legal):
+            if ply < 4:
+                expected[slot] = policy[slot // 7, slot % 7, 52]
+            else:
+                cell = int(state.position.stones[int(state.position.player), slot // 52])
+                expected[slot] = policy[cell // 7, cell % 7, slot % 52]
+        np.testing.assert_array_equal(logits, expected)
+        state = after
+
+
+def test_bfloat16_keeps_float32_parameters_and_agrees():
+    """Over random positions, an R and a T block: slots' chances within 0.02, values within 0.05."""
+    exact = _jitted(NetworkConfig(blocks="RT", width=16, dtype="float32"), CHANNELS)
+    short = _jitted(NetworkConfig(blocks="RT", width=16, dtype="bfloat16"), CHANNELS)
+    weights = _shaken(tiny.new_weights(exact))
+    assert {leaf.dtype for leaf in jax.tree.leaves(short.shapes)} == {jnp.dtype("float32")}
+    states = _random_states(64)
+    planes = jax.jit(jax.vmap(observe))(states)
+    a, b = (net.evaluate(weights, planes) for net in (exact, short))
+    chances_of = jax.jit(lambda policy: jax.nn.softmax(jax.vmap(slot_logits)(policy, states)))
+    first, second = (np.asarray(chances_of(said.policy)) for said in (a, b))
+    assert {x.dtype for x in jax.tree.leaves(b)} == {jnp.dtype("float32")}
+    np.testing.assert_allclose(first, second, atol=0.02)
+    np.testing.assert_allclose(a.value, b.value, atol=0.05)
+    assert np.abs(a.value).mean() > 0.05
+    assert first.max() > 0.1
+
+
+def _random_states(count: int) -> State:
+    """States [count] after 12 random plies."""
+    rules = PRESETS["wallzero-4stone"]
+    states = jax.tree.map(
+        lambda x: jnp.asarray(np.broadcast_to(x, (count, *np.shape(x)))), initial_state(rules)
+    )
+    move, draw = jax.jit(jax.vmap(_move)), np.random.default_rng(7)
+    for _ in range(12):
+        _, states = move(states, draw.integers(0, 2**32, count, np.uint32))
+    return states
+
+
+def test_bad_shapes_are_refused():
+    with pytest.raises(ValueError, match="width 10 is not a multiple of heads 4"):
+        NetworkConfig(blocks="T", width=10, heads=4)
+    with pytest.raises(ValueError, match="dtype 'float8'"):
+        NetworkConfig(dtype="float8")
+    assert make("wallzero-4stone", planes="BTR").observation_shape == (7, 7, len(CHANNELS))

@@ -1,0 +1,423 @@
+"""Distance heuristics: positions worked out by hand, a plain breadth-first search, players."""
+
+import copy
+import dataclasses
+import random
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support.reference.referee import Board, Cell, Game
+from train.arena.match import play_match
+from train.network import MASKED
+from train.players import heuristics
+from train.players.basic import make_greedy_player
+from train.players.heuristics import UNREACHED, HeuristicConfig, HeuristicsConfig
+from wallgo_jax.formats import diagram
+from wallgo_jax.game import actions, symmetry
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.view.game_replay import play
+
+WJX, ETHEN = HeuristicConfig(), HeuristicConfig(formula="ethen")
+TINY = Rules(size=3, stones=1, order=(0, 1))
+TWO = Rules(size=4, stones=2, order=(0, 1, 1, 0))
+THREE = Rules(size=4, players=3, stones=1, order=(0, 1, 2), walls=6, stay_needs_room=True)
+BOTH = [TWO, pytest.param(THREE, marks=pytest.mark.slow)]
+BATCH = 64
+
+OPEN = """
+    rules: {"size": 3, "players": 2, "stones": 1, "order": [0, 1]}
+    turn: B
+         A   B   C
+       +---+---+---+
+     1 | R r .   . |
+       +   +   +   +
+     2 | .   .   . |
+       +=r=+   +   +
+     3 | .   . b B |
+       +---+---+---+
+"""
+# Red is alone at A1, nobody gets to B1.
+CLOSED = """
+    rules: {"size": 3, "players": 2, "stones": 2, "order": [0, 1, 1, 0]}
+    turn: R
+         A   B   C
+       +---+---+---+
+     1 | R r . b B |
+       +=r=+=b=+   +
+     2 | .   .   . |
+       +   +   +   +
+     3 | R   .   B |
+       +---+---+---+
+"""
+# Red steps to A2 and closes A1: eight cells to one.
+WON = """
+    rules: {"size": 3, "players": 2, "stones": 1, "order": [0, 1]}
+    turn: R
+         A   B   C
+       +---+---+---+
+     1 | B r .   . |
+       +   +   +   +
+     2 | .   R   . |
+       +   +   +   +
+     3 | .   .   . |
+       +---+---+---+
+"""
+LEFT_AND_WALL_UP = 3 * 4 + 0
+
+legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=4)))
+
+
+score = jax.jit(heuristics.score, static_argnames=("config", "grid"))
+distances = jax.jit(heuristics.distances, static_argnames=("stones_block", "grid"))
+
+
+def score_of(state, player, config) -> float:
+    return float(score(state, jnp.int32(player), config, grid=3))
+
+
+def test_distances_lead_round_walls():
+    found = distances(diagram.parse(OPEN), jnp.int32(0), stones_block=False, grid=3)
+    np.testing.assert_array_equal(found[0], [0, 3, 4, 1, 2, 3, 4, 3, 4])
+    np.testing.assert_array_equal(found[1], [4, 3, 2, 3, 2, 1, 4, 3, 0])
+
+
+@pytest.mark.parametrize(
+    ("stones_block", "red", "blue"),
+    [
+        (False, [0, -1, 4, 1, 2, 3, 0, 1, 2], [-1, -1, 0, 3, 2, 1, 2, 1, 0]),
+        (True, [0, -1, -1, 1, 2, 3, 0, 1, -1], [-1, -1, 0, 3, 2, 1, -1, 1, 0]),
+    ],
+)
+def test_what_is_out_of_reach(stones_block, red, blue):
+    state = diagram.parse(CLOSED)
+    found = distances(state, jnp.int32(1), stones_block=stones_block, grid=3)
+    assert UNREACHED == -1
+    np.testing.assert_array_equal(found, [blue, red])
+
+
+@pytest.mark.parametrize(
+    ("text", "config", "red", "blue"),
+    [
+        # A1 as if semi-sure, A2 and C2 half sure, C1 a third; the others are as near to both.
+        (OPEN, WJX, 0.8 + 0.45 - 0.45 - 0.3 - 0.75, 0.8 + 0.45 + 0.3 - 0.45 - 0.75),
+        (OPEN, ETHEN, 0.8 + 0.54 - 0.54 - 0.405 - 0.75, 0.8 + 0.54 + 0.405 - 0.54 - 0.75),
+        # Two cells that Blue is far from, three that Red is; both are from four.
+        (OPEN, HeuristicConfig(boundary=3), 2 * 0.8 - 3 * 0.75, 3 * 0.8 - 2 * 0.75),
+        # A1 is sure; A2 and C2 cancel out.
+        (CLOSED, WJX, 0.9 + 0.8 - 2 * 0.75, -0.85 + 2 * 0.8 - 0.75),
+        # Round stones the other side's own cells are sure as well.
+        (CLOSED, HeuristicConfig(stones_block=True), 2 * 0.9 - 2 * 0.85, 2 * 0.9 - 2 * 0.85),
+        (CLOSED, HeuristicConfig(guess_weight=0.5), 0.9 + 0.5 - 2 * 0.5, -0.85 + 2 * 0.5 - 0.5),
+    ],
+)
+def test_scores_by_hand(text, config, red, blue):
+    state = diagram.parse(text)
+    assert score_of(state, 0, config) == pytest.approx(red, abs=1e-5)
+    assert score_of(state, 1, config) == pytest.approx(blue, abs=1e-5)
+
+
+# A plain reference: cells one by one, on the slow referee's boards.
+
+
+def steps_from(board: Board, stones: list[Cell], *, stones_block: bool) -> dict[Cell, int]:
+    """Steps to each cell that can be reached."""
+    found, border = dict.fromkeys(stones, 0), list(stones)
+    blocked = board.occupied() if stones_block else set()
+    while border:
+        here = border.pop(0)
+        for there in board.steps(here, blocked | set(found)):
+            found[there] = found[here] + 1
+            border.append(there)
+    return found
+
+
+def both_sides(board: Board, player: int, config: HeuristicConfig) -> list[dict[Cell, int]]:
+    own = board.stones[player]
+    other = sorted(board.occupied() - set(own))
+    return [steps_from(board, side, stones_block=config.stones_block) for side in (own, other)]
+
+
+def plain_score(board: Board, player: int, config: HeuristicConfig) -> float:
+    sides = both_sides(board, player, config)
+    for steps in sides:
+        if not steps:
+            steps.update(dict.fromkeys(board.cells(), config.boundary - 1))
+    return sum(
+        plain_weight(*(steps.get(cell) for steps in sides), config) for cell in board.cells()
+    )
+
+
+def plain_weight(own: int | None, other: int | None, config: HeuristicConfig) -> float:
+    far = config.boundary
+    if own is None or other is None:
+        is_mine, is_theirs = own is not None, other is not None
+        return config.sure_own * is_mine + config.sure_other * is_theirs
+    if own >= far or other >= far:
+        return config.semi_sure_own * (own < far) + config.semi_sure_other * (other < far)
+    if own == other:
+        return 0.0
+    if config.formula == "ethen":
+        guess = (other - own) / max(own, other) * 0.9 * config.guess_weight
+    else:
+        guess = (1 - own / (own + other) * 2) * config.guess_weight
+    return sorted((config.semi_sure_other, guess, config.semi_sure_own))[1]
+
+
+def random_games(rules: Rules, seed: int, *, games: int) -> list[list[int]]:
+    """Actions of whole random games."""
+    rng, found = random.Random(seed), []
+    for _ in range(games):
+        game, played = Game(rules.to_dict()), []
+        while not game.over:
+            played.append(rng.choice(game.legal()))
+            game.act(played[-1])
+        found.append(played)
+    return found
+
+
+def referee_at(rules: Rules, played: list[int]) -> Game:
+    game = Game(rules.to_dict())
+    for action in played:
+        game.act(action)
+    return game
+
+
+def stack(states):
+    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *jax.device_get(states))
+
+
+CONFIGS = {
+    "wjx": WJX,
+    "ethen": ETHEN,
+    "round stones": HeuristicConfig(stones_block=True),
+    "odd": HeuristicConfig("ethen", 1.0, -0.9, 0.35, -0.4, boundary=3, guess_weight=0.7),
+    "next to nothing": HeuristicConfig(boundary=1),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_scores_of_random_games_are_the_plain_ones(conformance, config):
+    record = conformance["wallzero-4stone"][0]
+    rules = Rules.from_dict(record["rules"])
+    states = stack(play(rules, record["actions"]).states[::3])
+    found = jax.jit(
+        jax.vmap(
+            lambda s: jax.vmap(lambda p: heuristics.score(s, p, config, grid=7))(jnp.arange(2))
+        )
+    )(states)
+    for plies, scores in zip(range(0, 99, 3), np.asarray(found), strict=False):
+        board = referee_at(rules, record["actions"][:plies]).board
+        wanted = [plain_score(board, player, config) for player in range(2)]
+        np.testing.assert_allclose(scores, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("stones_block", [False, True])
+def test_distances_of_random_games_are_the_plain_ones(conformance, stones_block):
+    record = conformance["playwallgo-3p"][0]
+    rules = Rules.from_dict(record["rules"])
+    config = HeuristicConfig(stones_block=stones_block)
+    for plies, state in list(enumerate(play(rules, record["actions"]).states))[::4]:
+        board = referee_at(rules, record["actions"][:plies]).board
+        wanted = [
+            [steps.get(cell, UNREACHED) for cell in board.cells()]
+            for steps in both_sides(board, 1, config)
+        ]
+        found = distances(state, jnp.int32(1), stones_block=stones_block, grid=7)
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
+def test_slots_are_scored_by_what_comes_after(rules):
+    (played, *_) = random_games(rules, 3, games=1)
+    score_slots = jax.jit(lambda state: heuristics.slot_scores(state, WJX, grid=4))
+    slot_of = jax.jit(actions.slot_of_action, static_argnames="grid")
+    decided = 0
+    for plies in (0, 1, len(rules.order), len(played) - 4, len(played) - 1):
+        game, state = referee_at(rules, played[:plies]), play(rules, played[:plies]).states[-1]
+        wanted = np.full(actions.num_slots(rules.stones, grid=4), -np.inf, np.float32)
+        for action in game.legal():
+            after = copy.deepcopy(game)
+            reward = after.act(action)[game.player]
+            value = 1000 * reward if after.over else plain_score(after.board, game.player, WJX)
+            wanted[int(slot_of(state, jnp.int32(action), grid=4))] = value
+            decided += after.over
+        np.testing.assert_allclose(score_slots(state), wanted, atol=1e-4)
+    assert decided > 0
+
+
+def test_scores_do_not_know_north(conformance):
+    record = conformance["wallzero-4stone"][1]
+    states = play(Rules.from_dict(record["rules"]), record["actions"]).states[4::9]
+
+    @jax.jit
+    @jax.vmap
+    def scores(state):
+        turned = jax.vmap(lambda g: symmetry.turn_state(state, g, grid=7))(jnp.arange(8))
+        return jax.vmap(lambda s: heuristics.score(s, s.position.player, ETHEN, grid=7))(turned)
+
+    found = np.asarray(scores(stack(states)))
+    assert (found == found[:, :1]).all()
+    assert len(np.unique(found)) > 3
+
+
+# Players.
+
+PLAYERS = {
+    "one ply": heuristics.make_heuristic_player("wjx", WJX, grid=4),
+    "two plies": heuristics.make_two_ply_player("two", WJX, grid=4),
+}
+
+
+def act(player, states, seed=0) -> list[int]:
+    slots = player.act(player.variables, states, jax.random.key(seed))
+    assert slots.dtype == jnp.int32
+    return np.asarray(slots).tolist()
+
+
+@pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
+@pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
+def test_players_are_legal_and_rest_on_finished_boards(player, rules):
+    states = [s for played in random_games(rules, 4, games=8) for s in play(rules, played).states]
+    states = stack([*states[: BATCH - 1], states[-1]])
+    legal = legal_slots(states)
+    slots = act(player, states)
+    assert all(np.asarray(legal)[range(BATCH), slots])
+    over = np.asarray(states.position.terminated)
+    assert over.any()
+    assert not np.asarray(slots)[over].any()
+
+
+@pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
+def test_first_stone_goes_to_the_middle_and_any_of_it(player):
+    slots = act(player, stack([play(TWO, []).states[-1]] * BATCH))
+    assert set(slots) == {5, 6, 9, 10}
+
+
+# On 3x3; the second looks into every ply.
+SHALLOW = heuristics.make_heuristic_player("one", WJX, grid=3)
+DEEP = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=52), grid=3)
+
+
+@pytest.mark.parametrize("player", [SHALLOW, DEEP], ids=["one ply", "two plies"])
+def test_win_is_taken_at_once(player):
+    assert set(act(player, stack([diagram.parse(WON)] * BATCH))) == {LEFT_AND_WALL_UP}
+
+
+def fork(game: Game) -> Game:
+    """A game of its own from here on."""
+    after = copy.copy(game)
+    after.past, after.walls_left = list(game.past), list(game.walls_left)
+    return after
+
+
+def wins(game: Game) -> bool:
+    """Whether the player to move can win at once."""
+    for action in game.legal():
+        after = fork(game)
+        if after.act(action)[game.player] > 0:
+            return True
+    return False
+
+
+def safe(game: Game) -> set[int]:
+    """The actions after which the game goes on and the next player cannot win at once."""
+    found = set()
+    for action in game.legal():
+        after = fork(game)
+        after.act(action)
+        if not after.over and not wins(after):
+            found.add(action)
+    return found
+
+
+def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
+    to_public = jax.jit(jax.vmap(lambda s, slot: actions.action_of_slot(s, slot, grid=3)))
+    dangers = blunders = 0
+    for played in random_games(TINY, 5, games=12):
+        game = referee_at(TINY, played[:-3])
+        wanted = safe(game)
+        if len(played) < 6 or wins(game) or not 0 < len(wanted) < len(game.legal()):
+            continue
+        states = stack([play(TINY, played[:-3]).states[-1]] * BATCH)
+        shallow, deep = (
+            set(np.asarray(to_public(states, jnp.asarray(act(p, states)))).tolist())
+            for p in (SHALLOW, DEEP)
+        )
+        assert deep <= wanted
+        dangers += 1
+        blunders += not shallow <= wanted
+    assert dangers >= 3
+    assert blunders >= 1
+
+
+def test_two_plies_look_into_any_of_equal_plies():
+    # Sixteen first placements, of which four are best: with one look it is one of these four.
+    player = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=1), grid=4)
+    assert set(act(player, stack([play(TWO, []).states[-1]] * BATCH))) == {5, 6, 9, 10}
+
+
+# In place of a network.
+
+
+@pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
+def test_evaluator_judges_like_a_network(rules):
+    (played, *_) = random_games(rules, 6, games=1)
+    states = stack(play(rules, played).states)
+    found = jax.jit(heuristics.make_heuristic_evaluator(WJX, grid=4))((), states)
+    legal = legal_slots(states)
+    np.testing.assert_array_equal(np.asarray(found.logits) == MASKED, ~np.asarray(legal))
+    assert found.value.shape == (len(played) + 1, rules.players)
+    assert (np.abs(found.value) <= 1).all()
+    np.testing.assert_allclose(found.value.sum(axis=1), 0, atol=1e-6)
+    assert len(np.unique(found.value[:, 0])) > 5
+
+
+def test_evaluator_sees_a_win():
+    evaluate = jax.jit(heuristics.make_heuristic_evaluator(WJX, grid=3))
+    found = evaluate((), stack([diagram.parse(WON)]))
+    assert found.value[0, 0] > 0.99
+    assert found.logits[0].argmax() == LEFT_AND_WALL_UP
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"formula": "manhattan"}, "formula 'manhattan' is not one of ethen, wjx"),
+        ({"sure_own": 1.1}, "sure_own at most 1"),
+        ({"semi_sure_own": 0.95}, "from 0 to sure_own"),
+        ({"semi_sure_other": -0.9}, "from sure_other to 0"),
+        ({"sure_other": float("nan")}, "sure_other"),
+        ({"boundary": 0}, "boundary must be from 1 to 20"),
+        ({"guess_weight": 1.5}, "guess_weight must be from 0 to 1"),
+        ({"top_k": 0}, "top_k must be at least 1"),
+        ({"temperature": 0.0}, "temperature and scale"),
+        ({"scale": float("inf")}, "temperature and scale"),
+    ],
+)
+def test_config_is_checked(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        HeuristicConfig(**wrong)
+
+
+def test_named_heuristics_hold_the_constants_of_the_deck():
+    both = HeuristicsConfig()
+    assert both.wjx == dataclasses.replace(both.ethen, formula="wjx")
+    assert dataclasses.astuple(both.ethen)[:7] == ("ethen", 0.9, -0.85, 0.8, -0.75, 6, 0.9)
+    assert both.ethen.top_k == 5
+
+
+@pytest.mark.slow
+def test_wjx_beats_greedy():
+    result = play_match(
+        heuristics.make_heuristic_player("wjx", WJX, grid=7),
+        make_greedy_player(grid=7),
+        PRESETS["wallzero-4stone"],
+        games=40,
+        key=jax.random.key(1),
+        batch=40,
+        opening_plies=2,
+    )
+    assert result.wins >= 36

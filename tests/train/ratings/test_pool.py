@@ -1,0 +1,288 @@
+"""Pools: pairings, budgets, the file of played games, and ratings of simulated players."""
+
+import dataclasses
+import json
+import zlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from train.arena import elo
+from train.players.basic import Player
+from train.players.heuristics import HeuristicsConfig
+from train.ratings import curves, pairings, pool, results_cache, tables
+from train.ratings.pool import Entrant
+from train.ratings.results_cache import Batch, ResultsCache
+from train.runtime.errors import UsageError
+
+TERMS = {"rules": "any", "seed": 0}
+GENERATIONS = 6
+TRUE = {"random": 0.0, "greedy": 350.0, "wjx": 600.0} | {
+    f"run/{number}": 120.0 * number for number in range(GENERATIONS)
+}
+GAMES = 20
+
+
+def entrants() -> list[Entrant]:
+    run = [
+        Entrant(f"run/{number}", f"id-{number}", None, "runs/run", number)
+        for number in range(GENERATIONS)
+    ]
+    return run + [Entrant(name, name, None) for name in ("random", "greedy", "wjx")]
+
+
+class Table:
+    """Plays simulated games of known ratings; random by players and number alone."""
+
+    def __init__(self, *, stop_after: int = 10**6) -> None:
+        self.asked: list[tuple[str, str, int]] = []
+        self.stop_after = stop_after
+
+    def __call__(self, first: Entrant, second: Entrant, number: int):
+        if len(self.asked) == self.stop_after:
+            raise KeyboardInterrupt
+        self.asked.append((first.name, second.name, number))
+        seed = zlib.crc32(f"{first.identity} {second.identity} {number}".encode())
+        rng = np.random.default_rng(seed)
+        mean = 1 / (1 + 10 ** ((TRUE[second.name] - TRUE[first.name]) / 400))
+        outcome = np.where(rng.random(GAMES) < mean, 1, -1)
+        return SimpleNamespace(
+            outcome=outcome,
+            wins=int((outcome > 0).sum()),
+            draws=0,
+            losses=int((outcome < 0).sum()),
+            territory=np.full((GAMES, 2), 20),
+        )
+
+
+def measure(path, table: Table, budget: int, **options) -> pool.Measured:
+    return pool.measure(
+        entrants(),
+        ResultsCache(path, TERMS),
+        table,
+        games=GAMES,
+        budget=budget,
+        anchor="random",
+        **options,
+    )
+
+
+def test_true_ratings_lie_in_their_intervals(tmp_path):
+    measured = measure(tmp_path / "games", Table(), 2400)
+    rated = measured.ratings
+    assert measured.games == measured.new == 2400
+    true = np.array([TRUE[name] for name in rated.names])
+    assert ((rated.low <= true) & (true <= rated.high)).sum() >= len(true) - 1
+    assert np.abs(rated.elo - true).max() < 150
+    assert (rated.high - rated.low).max() < 300
+
+
+def test_first_all_are_connected_then_games_go_where_they_tell_most(tmp_path):
+    table = Table()
+    measure(tmp_path / "games", table, 1600)
+    met = [frozenset(asked[:2]) for asked in table.asked]
+    expected = [{f"run/{n}", f"run/{n + 1}"} for n in range(GENERATIONS - 1)]
+    expected += [{"random", "greedy"}, {"greedy", "wjx"}]
+    expected += [{"run/0", anchor} for anchor in ("random", "greedy", "wjx")]
+    expected += [{"run/5", "wjx"}]
+    assert set(met[: len(expected)]) == set(map(frozenset, expected))
+    later = [[TRUE[name] for name in pair] for pair in met[len(expected) :]]
+    assert len(later) == 80 - len(expected)
+    gaps = [abs(one - other) for one, other in later]
+    everyone = [abs(a - b) for a in TRUE.values() for b in TRUE.values() if a != b]
+    assert np.mean(gaps) < 0.6 * np.mean(everyone)
+
+
+def test_longer_run_adds_only_new_games(tmp_path):
+    path, first, second, whole = tmp_path / "games", Table(), Table(), Table()
+    measure(path, first, 600)
+    assert len(first.asked) == 30
+    longer = measure(path, second, 1000)
+    assert (longer.games, longer.new) == (1000, 400)
+    assert not set(first.asked) & set(second.asked)
+    at_once = measure(tmp_path / "others", whole, 1000)
+    assert first.asked + second.asked == whole.asked
+    assert np.array_equal(at_once.ratings.elo, longer.ratings.elo)
+    again = measure(path, Table(stop_after=0), 1000)
+    assert (again.games, again.new, again.is_interrupted) == (1000, 0, False)
+    assert np.array_equal(again.ratings.low, longer.ratings.low)
+
+
+def test_interrupted_run_keeps_what_was_played(tmp_path):
+    path, seen = tmp_path / "games", []
+    stopped = measure(path, Table(stop_after=17), 1000, on_progress=seen.append)
+    assert (stopped.is_interrupted, stopped.games) == (True, 17 * GAMES)
+    assert [each.games for each in seen] == [GAMES * n for n in range(18)]
+    assert seen[0].ratings is None
+    assert seen[-1].ratings is not None
+    assert seen[-1].newest == ("run/5",)
+    rest = Table()
+    assert measure(path, rest, 1000).games == 1000
+    assert len(rest.asked) == 50 - 17
+
+
+def test_run_interrupted_too_soon_says_so(tmp_path):
+    with pytest.raises(UsageError, match="stopped after 40 games, before all players"):
+        measure(tmp_path / "games", Table(stop_after=2), 1000)
+    assert len((tmp_path / "games").read_text().splitlines()) == 2
+
+
+def test_budget_that_connects_nobody_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="11 pairings of 20 games"):
+        measure(tmp_path / "games", Table(), 200)
+
+
+def test_players_alike_are_refused(tmp_path):
+    twice = [Entrant("a", "same", None), Entrant("b", "same", None)]
+    with pytest.raises(UsageError, match="'a' is in the pool twice"):
+        pool.measure(twice, ResultsCache(tmp_path / "g", {}), Table(), games=2, budget=9)
+
+
+def test_games_of_other_players_and_terms_are_left_alone(tmp_path):
+    path = tmp_path / "games"
+    measure(path, Table(), 400)
+    other = ResultsCache(path, TERMS | {"seed": 1})
+    assert other.between("greedy", "random") == []
+    other.add(Batch("greedy", "random", 0, (1, 0, 0, 0, 0), 0, 0, 2, (3, 4)))
+    assert measure(path, Table(), 400).new == 0
+    assert [
+        b.territory for b in ResultsCache(path, TERMS | {"seed": 1}).between("greedy", "random")
+    ] == [(3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "line 2: not a batch of games: Expecting"),
+        ("[]", "line 2: not a batch of games"),
+        ("{}", "line 2: not a batch of games: no 'first'"),
+        ("", "line 2: not a batch of games"),
+        (dict(pairs=[1, 2]), "pairs are 5 counts"),
+        (dict(wins=-1), "a count is no whole number"),
+        (dict(wins=True), "a count is no whole number"),
+        (dict(wins=1), "pairs do not fit"),
+        (dict(first=3), "a player is no text"),
+        (dict(pairs=None), "line 2"),
+    ],
+)
+def test_malformed_line_is_named(tmp_path, line, said):
+    path = tmp_path / "games"
+    ResultsCache(path, {}).add(Batch("a", "b", 0, (0, 0, 0, 0, 3), 6, 0, 0, (3, 4)))
+    good = json.loads(path.read_text())
+    with path.open("a") as file:
+        file.write((line if isinstance(line, str) else json.dumps(good | line)) + "\n")
+    with pytest.raises(UsageError) as error:
+        ResultsCache(path, {})
+    assert str(error.value).startswith(f"{path}: line 2: ")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_line_cut_short_is_not_run_into(tmp_path):
+    path = tmp_path / "games"
+    batch = Batch("a", "b", 0, (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
+    ResultsCache(path, {}).add(batch)
+    path.write_text(path.read_text().rstrip("\n"))
+    ResultsCache(path, {}).add(batch._replace(number=1))
+    assert [each.number for each in ResultsCache(path, {}).between("a", "b")] == [0, 1]
+
+
+def test_gain_is_that_of_a_normal_with_one_more_measurement():
+    rated = elo.fit("ab", [elo.Result("a", "b", (1, 0, 2, 0, 1))])
+    _, error = rated.lead("a", "b")
+    variance = (error * np.log(10) / 400) ** 2
+    # Even players: a game is worth 1/4 in log odds.
+    expected = 0.5 * np.log(variance / (1 / (1 / variance + 12 / 4)))
+    assert pairings.information_gain(rated, 12)[0, 1] == pytest.approx(expected)
+
+
+def test_identity_is_of_weights_not_of_paths():
+    def player(value: float) -> Player:
+        return Player("any", {"w": np.full(3, value, np.float32)}, lambda *_: None)
+
+    one = pool.identity("net:runs/a/checkpoints/3", player(1))
+    assert one == pool.identity("net:elsewhere/checkpoints/9", player(1))
+    assert one != pool.identity("net:runs/a/checkpoints/3", player(2))
+    searching = pool.identity("search:runs/a/checkpoints/3@16", player(1))
+    assert searching.startswith("search:@16#")
+    assert searching != pool.identity("search:runs/a/checkpoints/3@32", player(1))
+    assert one != pool.identity("net:runs/a/checkpoints/3", player(1), {"planes": "BTR"})
+
+
+def test_identity_of_a_heuristic_is_of_its_weights():
+    def known_by(name: str, heuristics: HeuristicsConfig) -> str:
+        (found,) = pool.entrants_of_names([name], tiny.RULES, heuristics=heuristics)
+        return found.identity
+
+    usual = HeuristicsConfig()
+    changed = dataclasses.replace(usual, wjx=dataclasses.replace(usual.wjx, boundary=4))
+    for name in ("wjx", "two-ply:wjx", "heuristic-search:wjx@8"):
+        assert known_by(name, usual).startswith(name)
+        assert known_by(name, usual) != known_by(name, changed)
+    for name in ("random", "ethen"):
+        assert known_by(name, usual) == known_by(name, changed)
+
+
+def test_entrants_of_a_run(tmp_path, monkeypatch):
+    for name in ("2", "10", "4", "6.aside", "8.orbax-checkpoint-tmp"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    asked = []
+    monkeypatch.setattr(pool, "_how_it_plays", lambda name, heuristics: None)
+
+    def make_player(name, rules):
+        asked.append(name)
+        return Player(name, {"w": np.array(len(asked))}, lambda *_: None)
+
+    found = pool.entrants_of_run(
+        tmp_path, tiny.RULES, name="r", simulations=8, count=2, make_player=make_player
+    )
+    assert [(each.name, each.iteration) for each in found] == [("r/2", 2), ("r/10", 10)]
+    assert asked == [f"search:{tmp_path}/checkpoints/{n}@8" for n in (2, 10)]
+    pool.entrants_of_run(tmp_path, tiny.RULES, name="r", simulations=0, make_player=make_player)
+    assert asked[2:] == [f"net:{tmp_path}/checkpoints/{n}" for n in (2, 4, 10)]
+
+
+def test_runs_that_are_not_there(tmp_path):
+    for path, said in ((tmp_path / "nothing", "no such run"), (tmp_path, "no checkpoint here")):
+        with pytest.raises(UsageError, match=said):
+            pool.entrants_of_run(path, tiny.RULES, name="r", simulations=8)
+
+
+def test_table_and_record_tell_the_same(tmp_path):
+    measured = measure(tmp_path / "games", Table(), 1200)
+    record = json.loads(json.dumps(tables.rating_record(measured)))
+    rows = record["players"]
+    assert sum(row["games"] for row in rows) == 2 * record["games"] == 2400
+    assert [row["elo"] for row in rows] == sorted((row["elo"] for row in rows), reverse=True)
+    played = sum(each["wins"] + each["draws"] + each["losses"] for each in record["results"])
+    assert played == 1200
+    table = tables.rating_table(measured, title="t", caption="c")
+    assert next(iter(table.columns[0].cells)).plain == rows[0]["player"]
+    assert "fixed" in list(table.columns[3].cells)
+
+
+def test_curve_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "new" / "curve.png"
+    line = curves.Curve("run", [1, 2, 3], [0, 5, 9], [-3, 2, 7], [3, 8, 11])
+    curves.draw_curves(
+        path, [line], {"random": 0}, title="t", caption="c", x_label="x", y_label="y"
+    )
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_labels_are_moved_apart_no_more_than_needed():
+    assert curves.spread_labels([0.1, 0.5], 0.1) == pytest.approx([0.1, 0.5])
+    assert curves.spread_labels([0.5, 0.5, 0.9], 0.1) == pytest.approx([0.45, 0.55, 0.9])
+    assert curves.spread_labels([0.2, 0.22, 0.24], 0.1) == pytest.approx([0.12, 0.22, 0.32])
+    assert curves.spread_labels([], 0.1) == []
+
+
+def test_ledger_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot be (read|written)"):
+        ResultsCache(tmp_path / "file" / "games", {}).add(
+            results_cache.Batch("a", "b", 0, (0, 0, 0, 0, 3), 6, 0, 0, (3, 4))
+        )

@@ -1,0 +1,122 @@
+"""Who is due in sequential halving, and which slot is visited next."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+import pytest
+
+from train.search.sequential_halving import (
+    best_due,
+    completed_values,
+    first_largest,
+    halving_schedule,
+    slot_below,
+    visits_due,
+)
+from train.search.tree import Node
+
+
+@pytest.mark.parametrize(
+    ("considered", "dues"),
+    [
+        (0, range(16)),
+        (1, range(16)),
+        # All 16 on two slots, in turn.
+        (2, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]),
+        # Two halvings of 8 simulations: twice on each of four, then four times on the better two.
+        (4, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]),
+        # Three halvings of 5 simulations: once on each of six, of three, then on two to the end.
+        (6, [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5]),
+    ],
+)
+def test_schedule_halves_the_slots(considered, dues):
+    schedule = halving_schedule(6, 16)
+    assert schedule.shape == (7, 16)
+    assert schedule[considered].tolist() == list(dues)
+
+
+def test_root_visits_the_best_of_those_due():
+    """Four legal slots of five. After four visits those once visited are due again, by their score
+    of draw, prior and value; the illegal one never is."""
+    gumbel = jnp.array([[0.0, 0.0, 0.5, 0.0, 9.0]])
+    legal = jnp.array([[True, True, True, True, False]])
+    schedule = halving_schedule(16, 16)
+    logits, completed = jnp.array([[1.0, 0, 0, 0, 0]]), jnp.array([[0.0, 2.0, 0, 0, 0]])
+    for visits, slot in (
+        ([0, 0, 0, 0, 0], 1),
+        ([0, 1, 0, 0, 0], 0),
+        ([1, 1, 0, 0, 0], 2),
+        ([1, 1, 1, 0, 0], 3),
+        ([1, 1, 1, 1, 0], 1),
+    ):
+        had = jnp.array([visits])
+        due = visits_due(1 + had.sum(axis=1), legal, schedule)
+        found = best_due(logits, had, completed, due, gumbel=gumbel, legal=legal)
+        assert found.tolist() == [slot]
+
+
+def test_visits_below_follow_the_improved_policy():
+    """Chances 5/8, 2/8, 1/8: 80 visits fall into shares that are at most one visit away."""
+    logits = jnp.log(jnp.array([[0.5, 0.25, 0.25]]))
+    completed = jnp.log(jnp.array([[10 / 8, 1.0, 0.5]]))
+    visits, slot = np.zeros((1, 3), np.int32), jax.jit(slot_below)
+    for _ in range(80):
+        visits[0, int(slot(_node(logits, visits), completed)[0])] += 1
+    assert np.abs(visits[0] - [50, 20, 10]).max() <= 1
+
+
+def test_completed_values_are_mctxs():
+    """Nodes of no visits, of few and of many; in one of them the visited slots have no prior."""
+    draw = np.random.default_rng(0)
+    chance = np.array([0.0, 0.05, 0.5, 1.0] * 8)[:, None]
+    visits = (draw.random((32, 9)) < chance) * draw.integers(1, 40, (32, 9))
+    logits, qvalues = draw.normal(0, 3, (32, 9)), draw.uniform(-1, 1, (32, 9))
+    logits[2] = np.where(visits[2] > 0, -1e9, 0.0)
+    node = _node(logits, visits, draw.uniform(-1, 1, 32), np.where(visits > 0, qvalues, 0.0))
+
+    @jax.jit
+    @jax.vmap
+    def by_mctx(node: Node) -> jax.Array:
+        like = np.zeros((1, 9), np.float32)
+        tree = mctx.Tree(
+            node_visits=node.visits[None],  # pyright: ignore[reportCallIssue]
+            raw_values=node.raw_value[None],  # pyright: ignore[reportCallIssue]
+            node_values=node.value[None],  # pyright: ignore[reportCallIssue]
+            parents=jnp.zeros(1, jnp.int32),  # pyright: ignore[reportCallIssue]
+            action_from_parent=jnp.zeros(1, jnp.int32),  # pyright: ignore[reportCallIssue]
+            children_index=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
+            children_prior_logits=node.logits[None],  # pyright: ignore[reportCallIssue]
+            children_visits=node.slot_visits[None],  # pyright: ignore[reportCallIssue]
+            children_rewards=node.slot_qvalues[None],  # pyright: ignore[reportCallIssue]
+            children_discounts=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
+            children_values=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
+            embeddings=(),  # pyright: ignore[reportCallIssue]
+            root_invalid_actions=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
+            extra_data=None,  # pyright: ignore[reportCallIssue]
+        )
+        return jnp.asarray(mctx.qtransform_completed_by_mix_value(tree, 0))
+
+    expected = np.asarray(by_mctx(node))
+    assert np.ptp(expected) > 1
+    np.testing.assert_allclose(jax.jit(completed_values)(node), expected, atol=1e-4)
+
+
+def _node(logits: Any, visits: Any, raw_value: Any = 0.0, qvalues: Any = 0.0) -> Node:
+    shape = np.shape(visits)
+    return Node(
+        logits=jnp.asarray(logits, jnp.float32),
+        raw_value=jnp.broadcast_to(jnp.float32(raw_value), shape[:1]),
+        value=jnp.zeros(shape[:1]),
+        visits=jnp.asarray(1 + np.sum(visits, axis=1), jnp.int32),
+        slot_visits=jnp.asarray(visits, jnp.int32),
+        slot_qvalues=jnp.broadcast_to(jnp.asarray(qvalues, jnp.float32), shape),
+    )
+
+
+def test_first_of_the_largest_is_taken():
+    low = -np.inf
+    scores = jnp.array([[0.0, 3.0, 3.0], [low, low, low], [low, -1.0, low], [2.0, 2.0, 1.0]])
+    assert first_largest(scores).tolist() == [1, 0, 1, 0]

@@ -1,0 +1,274 @@
+"""Exact values against a slow solver: plain Python, memoised, by the slow referee alone."""
+
+import itertools
+import random
+from collections import Counter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support.reference.referee import DOWN, MOVES, RIGHT, SIDES, TIES, Game, edge, neighbour
+from tests.support.reference.solver import Key, Solved, Solver
+from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
+from train.runtime.errors import UsageError
+from train.solver.alphabeta import AlphaBeta
+from train.solver.exact_player import best_slots, make_exact_player, tables_of
+from train.solver.reachable import batches, reachable_levels
+from train.solver.tablebase import make_tables, optimal_slots, value_of
+from wallgo_jax.game import referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+from wallgo_jax.view.game_replay import play
+
+ONE = Rules(size=3, stones=1, order=(0, 1))
+VARIANTS = [
+    Rules(
+        size=3,
+        stones=stones,
+        order=order,
+        start=start,
+        tie=tie,
+        stay_needs_room=stay,
+    )
+    for (stones, order, start), (tie, stay) in zip(
+        [
+            (1, (0, 1), ()),
+            (1, (1, 0), ()),
+            (1, (), ((2, 2, 0), (0, 0, 1))),
+            (1, (1,), ((1, 1, 0),)),
+            (2, (0, 1, 1, 0), ()),
+            (2, (0, 1, 0, 1), ()),
+            (2, (), ((2, 0, 0), (0, 2, 1), (0, 0, 0), (2, 2, 1))),
+            (2, (1, 0), ((1, 0, 0), (1, 2, 1))),
+        ],
+        itertools.cycle(itertools.product(TIES, (True, False))),
+        strict=False,
+    )
+]
+TWO = VARIANTS[4]
+
+
+def late_positions(rules: Rules, seed: int, *, games: int, walls: int) -> list[list[int]]:
+    """Actions from the start to a position with so many walls, of as many random games."""
+    rng, found = random.Random(seed), []
+    while len(found) < games:
+        game, played = Game(rules.to_dict()), []
+        while not game.over and len(played) < len(rules.order) + walls:
+            played.append(rng.choice(game.legal()))
+            game.act(played[-1])
+        if not game.over:
+            found.append(played)
+    return found
+
+
+def game_after(rules: Rules, played: list[int]) -> Game:
+    game = Game(rules.to_dict())
+    for action in played:
+        game.act(action)
+    return game
+
+
+def stack(states: list[State]) -> State:
+    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *jax.device_get(states))
+
+
+def public_best(game: Game, solved: Solved) -> list[int]:
+    """The public actions of the turns that keep the value."""
+    found = []
+    for action, (stone, end, wall) in game.turns().items():
+        origin = None if wall is None else game.board.stones[game.player][stone]
+        if (origin, end, wall) in solved.best:
+            found.append(action)
+    return sorted(found)
+
+
+@jax.jit
+def _look_up(tables: Any, states: State) -> tuple[jax.Array, jax.Array]:
+    return (
+        jax.vmap(lambda state: value_of(tables, state))(states),
+        jax.vmap(lambda state: optimal_slots(tables, state))(states),
+    )
+
+
+def look_up_all(tables: Any, level: State) -> tuple[np.ndarray, np.ndarray]:
+    """`_look_up` in batches of one shape."""
+    parts = [(jax.device_get(_look_up(tables, b)), own) for b, own in batches(level, 4096)]
+    values, best = (np.concatenate([part[i][:own] for part, own in parts]) for i in (0, 1))
+    return values, best
+
+
+def public_of(state: State, slots: list[int], size: int) -> list[int]:
+    """Public actions of slots, by their definition."""
+    position = state.position
+    in_setup = position.ply < state.variant.num_placements
+    own = position.stones[int(position.player)]
+    if in_setup:
+        return [size**2 * 52 + slot for slot in slots]
+    return sorted(int(own[slot // 52]) * 52 + slot % 52 for slot in slots)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        *VARIANTS[:5],
+        *(pytest.param(rules, marks=pytest.mark.slow) for rules in VARIANTS[5:]),
+    ],
+    ids=range(len(VARIANTS)),
+)
+def test_tables_agree_with_the_slow_solver_near_the_end(rules):
+    tables, slow = tables_of(rules), Solver(rules.to_dict())
+    played = late_positions(rules, 1, games=12, walls=7)
+    states = [play(rules, each).states[-1] for each in played]
+    values, best = jax.device_get(_look_up(tables, stack(states)))
+    for each, state, value, mask in zip(played, states, values, best, strict=True):
+        game = game_after(rules, each)
+        solved = slow.solve(game)
+        assert value == solved.value
+        slots = np.flatnonzero(mask).tolist()
+        assert public_of(state, slots, 3) == public_best(game, solved)
+
+
+@pytest.mark.parametrize("rules", [r for r in VARIANTS if r.stones == 1])
+def test_search_agrees_with_the_slow_solver(rules):
+    search, slow = AlphaBeta(rules), Solver(rules.to_dict())
+    for each in late_positions(rules, 2, games=12, walls=6):
+        game, state = game_after(rules, each), play(rules, each).states[-1]
+        slots = best_slots(search, state.position)
+        assert public_of(state, slots, 3) == public_best(game, slow.solve(game))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tie", TIES)
+@pytest.mark.parametrize("stay", [False, True])
+def test_search_agrees_with_the_slow_solver_on_4x4(tie, stay):
+    rules = Rules(size=4, stones=1, order=(0, 1), tie=tie, stay_needs_room=stay)
+    search, slow = AlphaBeta(rules), Solver(rules.to_dict())
+    for each in late_positions(rules, 3, games=3, walls=15):
+        game, state = game_after(rules, each), play(rules, each).states[-1]
+        slots = best_slots(search, state.position)
+        assert public_of(state, slots, 4) == public_best(game, slow.solve(game))
+
+
+def test_search_agrees_with_tables_from_the_first_placement_on():
+    tables, search = tables_of(ONE), AlphaBeta(ONE)
+    for each in [[], [9 * 52 + 1], [9 * 52, 9 * 52 + 4], *late_positions(ONE, 4, games=6, walls=2)]:
+        state = play(ONE, each).states[-1]
+        _, best = jax.device_get(_look_up(tables, stack([state])))
+        assert sorted(best_slots(search, state.position)) == np.flatnonzero(best[0]).tolist()
+
+
+def keys_of(level: State) -> list[Key]:
+    """The positions of a batch as the slow solver knows them."""
+    position, found = level.position, []
+    for stones, walls, player in zip(
+        position.stones.tolist(), position.walls, position.player.tolist(), strict=True
+    ):
+        built = walls[0] | walls[1]
+        edges = [
+            edge(divmod(cell, 3), side)
+            for orientation, side in ((0, DOWN), (1, RIGHT))
+            for cell in range(9)
+            if built[orientation, 0] >> cell & 1
+        ]
+        cells = tuple(frozenset(divmod(c, 3) for c in own if c >= 0) for own in stones)
+        found.append((frozenset(edges), cells, player))
+    return found
+
+
+def best_of(level: State, mask: np.ndarray) -> list[frozenset]:
+    """The marked slots of a batch as turns of the slow solver."""
+    position, found = level.position, [set() for _ in range(len(mask))]
+    for board, slot in zip(*np.nonzero(mask), strict=True):
+        if position.ply[board] < level.variant.num_placements[board]:
+            found[board].add((None, divmod(int(slot), 3), None))
+            continue
+        stone, move, side = slot // 52, slot % 52 // 4, slot % 4
+        origin = divmod(int(position.stones[board, position.player[board], stone]), 3)
+        end = neighbour(origin, MOVES[move])
+        found[board].add((origin, end, edge(end, SIDES[side])))
+    return [frozenset(turns) for turns in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", [ONE, VARIANTS[3]])
+def test_tables_agree_with_the_slow_solver_on_every_reachable_position(rules):
+    tables, slow = make_tables(rules), Solver(rules.to_dict())
+    slow.solve(Game(rules.to_dict()))
+    met = 0
+    for level in reachable_levels(rules):
+        values, best = look_up_all(tables, level)
+        keys = keys_of(level)
+        solved = [slow.solved[key] for key in keys]
+        assert values.tolist() == [each.value for each in solved]
+        assert best_of(level, best) == [each.best for each in solved]
+        met += len(set(keys))
+    assert met == len(slow.solved)
+
+
+def test_exact_player_draws_evenly_among_the_best():
+    player = make_exact_player(TWO)
+    played = late_positions(TWO, 5, games=40, walls=7)
+    states = [play(TWO, each).states[-1] for each in played]
+    _, best = jax.device_get(_look_up(player.variables, stack(states)))
+    which = next(i for i, mask in enumerate(best) if 2 <= mask.sum() <= 5)
+    batch = stack([states[which]] * 1000)
+    counts = Counter(np.asarray(player.act(player.variables, batch, jax.random.key(0))).tolist())
+    mean = 1000 / best[which].sum()
+    assert sorted(counts) == np.flatnonzero(best[which]).tolist()
+    assert max(abs(count - mean) for count in counts.values()) < 5 * np.sqrt(mean)
+
+
+LARGE = Rules(size=4, stones=1, order=(0, 1))
+
+
+@pytest.mark.parametrize("rules", [ONE, LARGE], ids=["table", "search"])
+def test_exact_player_works_inside_loops_and_on_devices(rules):
+    player = make_exact_player(rules)
+    walls = 10 if rules.size == 4 else 0
+    states = stack(
+        [play(rules, each).states[-1] for each in late_positions(rules, 6, games=4, walls=walls)]
+    )
+
+    def finish(variables: Any, states: State, key: jax.Array) -> State:
+        def ply(carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
+            now, key = carry
+            key, act_key = jax.random.split(key)
+            slots = player.act(variables, now, act_key)
+            after, _ = jax.vmap(lambda s, x: referee.step(s, x, grid=rules.size))(now, slots)
+            return after, key
+
+        going = lambda carry: ~carry[0].position.terminated.all()  # noqa: E731
+        return jax.lax.while_loop(going, ply, (states, key))[0]
+
+    ended = jax.jit(finish)(player.variables, states, jax.random.key(1))
+    assert np.asarray(ended.position.terminated).all()
+    devices = all_devices()
+    shared = devices.per_device(player.act, (EVERYWHERE, BY_BOARD, EVERYWHERE), BY_BOARD)
+    slots = jax.jit(shared)(player.variables, ended, jax.random.key(2))
+    assert not np.asarray(slots).any()
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(),
+        Rules(size=3, stones=3, order=(0, 1) * 3),
+        Rules(size=4, stones=2, order=(0, 1) * 2),
+        Rules(size=3, stones=1, players=3, order=(0, 1, 2)),
+        Rules(size=3, stones=1, order=(0, 1), walls=3),
+    ],
+)
+def test_rules_too_large_are_refused(rules):
+    with pytest.raises(UsageError, match="solve"):
+        make_exact_player(rules)
+    with pytest.raises(UsageError, match="tables"):
+        make_tables(rules)
+
+
+def test_search_that_grows_too_large_says_so():
+    search = AlphaBeta(LARGE, node_limit=100)
+    with pytest.raises(UsageError, match="0 walls on 4x4 cells needs more than 100 nodes"):
+        best_slots(search, play(LARGE, [16 * 52, 16 * 52 + 5]).states[-1].position)

@@ -1,0 +1,206 @@
+"""Names of players: every form, and one line for each that means nobody."""
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from train import registry
+from train.checkpoints.store import Store
+from train.config import config_to_dict
+from train.network import Variables
+from train.players.heuristics import HeuristicConfig, HeuristicsConfig
+from train.registry import make_player
+from train.runtime.errors import UsageError
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.game.state import State, initial_position
+
+RULES = tiny.RULES
+
+
+def save_run(directory: Path, *, seeds: dict[int, int]) -> Path:
+    """A run directory with checkpoints {iteration: seed of its weights}, and nothing to resume."""
+    config = tiny.config()
+    network = registry.network_for(config.network, 2)
+    store = Store(directory, keep=9)
+    for iteration, seed in seeds.items():
+        # New networks have no preference: their last layers start at zero.
+        weights = jax.tree.map(
+            lambda x: np.asarray(x) + np.float32(0.1), network.init(jax.random.key(seed))
+        )
+        store.save(iteration, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
+    store.close()
+    return directory
+
+
+def batch() -> State:
+    """As many new games as a player of a match sees at once, so that programs are shared."""
+    boards = tiny.config().evaluation.batch // 2
+    variant = tiny.variants(RULES, boards)
+    return State(variant, jax.jit(jax.vmap(initial_position))(variant))
+
+
+def complaint(name: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        make_player(name, RULES)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A run whose newest checkpoint is of iteration 10."""
+    return save_run(tmp_path_factory.mktemp("runs") / "one", seeds={9: 0, 10: 1})
+
+
+@pytest.fixture(scope="module")
+def other_run(tmp_path_factory) -> Path:
+    return save_run(tmp_path_factory.mktemp("runs") / "two", seeds={3: 2})
+
+
+def test_every_name_form_plays_legally(run):
+    states = batch()
+    legal = np.asarray(jax.jit(jax.vmap(lambda s: actions.legal_slots(s, grid=3)))(states))
+    heuristic = ("wjx", "two-ply:wjx", "heuristic-search:ethen@2")
+    for name in ("random", "greedy", *heuristic, f"net:{run}", f"search:{run}@2"):
+        player = make_player(name, RULES)
+        assert player.name == name
+        slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
+        assert slots.shape == legal.shape[:1]
+        assert legal[np.arange(len(slots)), slots].all()
+
+
+def test_run_directory_means_its_newest_weights(run):
+    config, variables = registry.load_weights(run)
+    assert config == tiny.config()
+    assert isinstance(variables, Variables)
+    expected = registry.network_for(config.network, 2).init(jax.random.key(1))
+    for found, made in zip(jax.tree.leaves(variables), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
+    for name in (f"net:{run}", f"search:{run}@2"):
+        leaves = jax.tree.leaves(make_player(name, RULES).variables)
+        for found, made in zip(leaves, jax.tree.leaves(variables), strict=True):
+            np.testing.assert_array_equal(found, made)
+
+
+def test_checkpoints_of_one_shape_share_a_program(run, other_run):
+    for name in ("net:{}", "search:{}@2"):
+        one, other = (make_player(name.format(path), RULES) for path in (run, other_run))
+        assert one.act is other.act
+        leaves = zip(jax.tree.leaves(one.variables), jax.tree.leaves(other.variables), strict=True)
+        assert any((np.asarray(a) != np.asarray(b)).any() for a, b in leaves)
+    assert make_player("greedy", RULES).act is make_player("greedy", RULES).act
+
+
+def test_simulations_are_64_unless_said(run):
+    default, said, other = (
+        make_player(f"search:{run}{count}", RULES) for count in ("", "@64", "@65")
+    )
+    assert default.act is said.act
+    assert default.act is not other.act
+
+
+@pytest.mark.slow
+def test_network_plays_on_another_board(run):
+    rules = PRESETS["wallzero-4stone"]
+    player = make_player(f"net:{run}", rules, transfer=True)
+    variant = tiny.variants(rules, 2)
+    states = State(variant, jax.vmap(initial_position)(variant))
+    slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
+    legal = np.asarray(jax.jit(jax.vmap(lambda s: actions.legal_slots(s, grid=7)))(states))
+    assert legal[np.arange(2), slots].all()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "rnd", "Random", "alphabeta", "random@5", "net", "search", "search@5"]
+)
+def test_unknown_kinds(name):
+    message = complaint(name)
+    assert message.startswith(f"player {name!r}: ")
+    assert message.endswith(f"known players: {registry.KINDS}")
+    assert "search:PATH[@simulations]" in registry.KINDS
+
+
+@pytest.mark.parametrize("name", ["random:", "random:x", "greedy:runs/a", "greedy:@3"])
+def test_simple_players_take_no_target(name):
+    assert complaint(name).startswith(f"player {name!r}: {name.split(':')[0]} takes no target; ")
+
+
+@pytest.mark.parametrize("name", ["net:", "search:", "search:@16", "net:@16"])
+def test_target_is_missing(name):
+    assert complaint(name).startswith(f"player {name!r}: names no run directory; ")
+
+
+def test_raw_policy_takes_no_simulations(run):
+    name = f"net:{run}@16"
+    assert complaint(name).startswith(f"player {name!r}: net takes no simulations; known players")
+
+
+def test_heuristics_have_names():
+    assert complaint("two-ply:bob").startswith(
+        "player 'two-ply:bob': no heuristic 'bob'; known heuristics: ethen, wjx"
+    )
+    assert complaint("heuristic-search:").startswith(
+        "player 'heuristic-search:': names no heuristic; known players"
+    )
+    assert complaint("wjx@3").startswith("player 'wjx@3': unknown")
+
+
+def test_heuristics_have_weights():
+    one = make_player("wjx", RULES)
+    assert make_player("wjx", RULES).act is one.act
+    weights = HeuristicsConfig(wjx=HeuristicConfig(formula="wjx", boundary=3))
+    assert make_player("wjx", RULES, heuristics=weights).act is not one.act
+
+
+def test_a_checkpoint_of_a_run_has_a_name(run):
+    old = make_player(f"search:{run}/checkpoints/9@2", RULES)
+    expected = registry.network_for(tiny.config().network, 2).init(jax.random.key(0))
+    pairs = zip(jax.tree.leaves(old.variables), jax.tree.leaves(expected), strict=True)
+    for found, made in pairs:
+        np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
+    assert complaint(f"search:{run}/checkpoints/8") == (
+        f"{run}/checkpoints/8: no such checkpoint; there are: 9, 10"
+    )
+
+
+def test_other_rules_are_refused_unless_transfer_is_asked_for(run):
+    larger = dataclasses.replace(RULES, size=4)
+    with pytest.raises(UsageError) as caught:
+        make_player(f"net:{run}", larger)
+    assert str(caught.value) == (
+        f"player 'net:{run}': learned custom rules on 3x3, asked to play custom rules on 4x4; "
+        "--transfer lets networks play rules they have not learned"
+    )
+    assert make_player(f"net:{run}", larger, transfer=True).name == f"net:{run}"
+
+
+@pytest.mark.parametrize("count", ["", "0", "-1", "many", "1.5", "100001"])
+def test_wrong_simulations(run, count):
+    name = f"search:{run}@{count}"
+    assert complaint(name) == f"player {name!r}: {count!r} simulations; allowed: 1 to 100000"
+
+
+def test_run_that_is_not_there(tmp_path):
+    missing, empty, file = tmp_path / "missing", tmp_path / "empty", tmp_path / "file"
+    empty.mkdir()
+    file.write_text("not a run")
+    assert complaint(f"net:{missing}") == f"{missing}: no such run directory"
+    assert complaint(f"search:{file}@4") == f"{file}: no such run directory"
+    assert complaint(f"net:{empty}").startswith(f"{empty}: no checkpoint here")
+
+
+def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
+    config = config_to_dict(tiny.config())
+    config["network"]["blocks"] = "RQ"
+    network = registry.network_for(tiny.config().network, 2)
+    store = Store(tmp_path, keep=1)
+    store.save(1, network.init(jax.random.key(0)), {"nothing": np.zeros(1)}, config)
+    store.close()
+    message = complaint(f"net:{tmp_path}")
+    assert message.startswith(f"{tmp_path}: saved config: network: blocks: 'RQ': 'Q' at place 2")

@@ -1,0 +1,1 @@
+"""What a network is, what it sees, and how right it is."""

@@ -1,0 +1,276 @@
+"""What a network makes of one position beside its move, as arrays: attention, ownership.
+
+After Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies via Transformer in
+Computer Go", sections on attention maps and on board evaluation. One board at a time, on the host.
+`draw_attention` and `draw_ownership` go from what a user names to a file.
+
+T Transformer blocks, H W cells, P players.
+"""
+
+import contextlib
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from train.analysis import pictures
+from train.analysis.pictures import Picture
+from train.network import NetworkConfig, Variables
+from train.network.blocks import TRANSFORMER, parse_blocks
+from train.registry import load_weights, network_for
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax import observation, render
+from wallgo_jax.cli.sources import SourceRequest, read_games, read_position
+from wallgo_jax.env import State as EnvState
+from wallgo_jax.game.state import State
+from wallgo_jax.notation import parse_cell
+from wallgo_jax.view import snapshot
+
+ENDINGS = (".svg", ".png", ".npz", ".json")
+
+
+def attention_blocks(config: NetworkConfig) -> tuple[int, ...]:
+    """The places of the T blocks in the trunk, counted from 1.
+
+    Raises:
+      UsageError: there is none.
+    """
+    blocks = parse_blocks(config.blocks)
+    places = tuple(i for i, block in enumerate(blocks, start=1) if block == TRANSFORMER)
+    if not places:
+        raise UsageError(
+            f"attention: the network {config.blocks!r} has no T block; choose a run with one"
+        )
+    return places
+
+
+def raw_attention(
+    config: NetworkConfig, variables: Variables, state: EnvState | State, cell: int
+) -> np.ndarray:
+    """float32[T, heads, H, W], each map of sum 1: how much a cell takes from each cell.
+
+    Args:
+      config: the network's.
+      variables: its weights.
+      state: one board, of as many players as the network knows.
+      cell: the cell that asks, a flat index.
+
+    Raises:
+      UsageError: the network has no T block, or the board no such cell.
+    """
+    attention_blocks(config)
+    grid, game = _board(state)
+    if not 0 <= cell < grid * grid:
+        raise UsageError(f"attention: cell {cell} is not between 0 and {grid * grid - 1}")
+    attention = fetch(_programs(config, _players(game), grid).attention(variables, game))
+    return attention[:, :, cell].reshape(*attention.shape[:2], grid, grid)
+
+
+def attention_maps(
+    config: NetworkConfig, variables: Variables, state: EnvState | State, cell: int
+) -> np.ndarray:
+    """`raw_attention` with each map stretched from 0 to 1, as in the paper's figures; constant maps
+    become zeros."""
+    return pictures.normalised(raw_attention(config, variables, state, cell))
+
+
+def predicted_ownership(
+    config: NetworkConfig, variables: Variables, state: EnvState | State
+) -> np.ndarray:
+    """float32[P + 1, H, W]: how likely each player will own each cell, player 0 first, then how
+    likely nobody will.
+
+    Raises:
+      UsageError: the network has no ownership head.
+    """
+    if not config.ownership:
+        raise UsageError("ownership: the network has no ownership head; choose a run with one")
+    grid, game = _board(state)
+    players = _players(game)
+    chances = fetch(_programs(config, players, grid).ownership(variables, game))  # [H, W, P + 1]
+    from_mover, nobody = chances[..., :players], chances[..., players:]
+    absolute = np.roll(from_mover, int(game.position.player), axis=-1)
+    return np.moveaxis(np.concatenate([absolute, nobody], axis=-1), -1, 0)
+
+
+def true_ownership(state: EnvState | State) -> np.ndarray:
+    """float32[P + 1, H, W] of 0 and 1: whose territory each cell is, nobody last."""
+    shown = snapshot.read(state)
+    owners = np.array(shown.owner).reshape(shown.grid, shown.grid)
+    kinds = np.array([*range(shown.players), snapshot.NOBODY])
+    return (owners == kinds[:, None, None]).astype(np.float32)
+
+
+def board_evaluation(ownership: np.ndarray) -> np.ndarray:
+    """float32[P, H, W] in [-1, 1]: each player's share of a cell less those of all the others.
+
+    For two players the first is the paper's board evaluation, the second its negative.
+    """
+    shares = ownership[:-1]
+    return 2 * shares - shares.sum(axis=0, keepdims=True)
+
+
+def evaluation_error(predicted: np.ndarray, true: np.ndarray) -> float:
+    """Mean squared error of the board evaluation, over cells and players."""
+    return float(np.mean((board_evaluation(predicted) - board_evaluation(true)) ** 2))
+
+
+def draw_attention(
+    run: Path,
+    source: str,
+    *,
+    ply: int | None,
+    cell: str,
+    out: Path,
+    rules: str = "",
+    game: int = 1,
+    theme: str = "light",
+) -> None:
+    """Write what a cell attends to in a run's newest network.
+
+    Args:
+      run: a run directory.
+      source: a game or a position, as `python -m wallgo_jax show` takes it; `rules` and `game` are
+        options of that command, too.
+      ply: plies of the game to play; None for all.
+      cell: the cell that asks, such as `C3`.
+      out: what to write: a picture (.svg, .png) or the arrays (.npz, .json).
+      rules: preset or JSON file of custom rules, that moves are played by.
+      game: which game of a record file, from 1.
+      theme: `light` or `dark`.
+
+    Raises:
+      UsageError: what is wrong, where, and what is allowed.
+    """
+    with _one_line():
+        _check_ending(out)
+        state = read_position(SourceRequest(source, rules, 0, game), ply=-1 if ply is None else ply)
+        asks = parse_cell(cell, grid=_board(state)[0])
+        config, variables = _load(run, state)
+        raw, blocks = raw_attention(config, variables, state, asks), attention_blocks(config)
+        facts = {"run": str(run), "ply": int(state.position.ply), "cell": cell.upper()}
+        maps = pictures.normalised(raw)
+        picture = pictures.attention_picture(
+            raw, blocks, state, asks, name=run.resolve().name, theme=theme
+        )
+        _write(out, picture, {**facts, "blocks": blocks, "raw": raw, "maps": maps})
+
+
+def draw_ownership(
+    run: Path,
+    source: str,
+    *,
+    ply: int,
+    out: Path,
+    rules: str = "",
+    game: int = 1,
+    theme: str = "light",
+) -> None:
+    """Write what a run's newest network says of final ownership at a ply, beside the truth.
+
+    Args and errors are those of `draw_attention`; the game must have ended.
+    """
+    with _one_line():
+        _check_ending(out)
+        played = next(read_games(SourceRequest(source, rules, 0, max(game, 1)))).game
+        if not played.is_over:
+            raise UsageError(
+                f"{source}: the game has not ended after {len(played.actions)} plies; "
+                "ownership is compared with the end of a game"
+            )
+        if not 0 <= ply < len(played.states):
+            raise UsageError(f"--ply {ply}: the game has plies 0 to {len(played.states) - 1}")
+        state, final = played.states[ply], played.states[-1]
+        config, variables = _load(run, state)
+        predicted, true = predicted_ownership(config, variables, state), true_ownership(final)
+        error = evaluation_error(predicted, true)
+        picture = pictures.ownership_picture(
+            predicted, true, state, final, error=error, name=run.resolve().name, theme=theme
+        )
+        facts = {"run": str(run), "ply": ply, "error": error}
+        _write(out, picture, {**facts, "predicted": predicted, "true": true})
+
+
+class _Programs(NamedTuple):
+    attention: Callable[[Variables, State], jax.Array]  # float32[T, heads, H W, H W]
+    ownership: Callable[[Variables, State], jax.Array]  # float32[H, W, P + 1], the mover first
+
+
+@functools.cache
+def _programs(config: NetworkConfig, players: int, grid: int) -> _Programs:
+    network = network_for(config, players)
+
+    def see(state: State) -> jax.Array:
+        return observation.observe(state, grid=grid, planes=config.planes)[None]
+
+    def attention(variables: Variables, state: State) -> jax.Array:
+        return network.attention(variables, see(state))[0]
+
+    def ownership(variables: Variables, state: State) -> jax.Array:
+        logits = network.evaluate(variables, see(state)).ownership
+        assert logits is not None
+        return jax.nn.softmax(logits[0], axis=-1)
+
+    return _Programs(jax.jit(attention), jax.jit(ownership))
+
+
+def _board(state: EnvState | State) -> tuple[int, State]:
+    """The side length of one board, and its state.
+
+    Raises:
+      UsageError: the board lies in a larger grid, whose rim the network would take for cells.
+      ValueError: the state is a batch.
+    """
+    game = snapshot.game_of(state)
+    grid, size = snapshot.grid_of(game), int(game.variant.size)
+    if grid != size:
+        raise UsageError(f"grid {grid}: networks see a board of {size} without a rim around it")
+    return grid, game
+
+
+def _players(game: State) -> int:
+    return game.position.stones.shape[0]
+
+
+def _load(run: Path, state: State) -> tuple[NetworkConfig, Variables]:
+    config, variables = load_weights(run)
+    if config.game.players != _players(state):
+        raise UsageError(
+            f"{run}: its network knows {config.game.players} players, the game has "
+            f"{_players(state)}"
+        )
+    return config.network, variables
+
+
+@contextlib.contextmanager
+def _one_line() -> Iterator[None]:
+    """Make what the game's own readers and writers complain of a UsageError."""
+    try:
+        yield
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise UsageError(said) from None
+    except (ValueError, ImportError) as error:
+        raise UsageError(" ".join(str(error).split())) from None
+
+
+def _check_ending(out: Path) -> None:
+    if out.suffix not in ENDINGS:
+        raise UsageError(f"--out {out}: the ending is not one of {', '.join(ENDINGS)}")
+
+
+def _write(out: Path, picture: Picture, arrays: Mapping[str, Any]) -> None:
+    """Write what the file's ending asks for."""
+    if out.suffix == ".svg":
+        out.write_text(pictures.svg(picture), encoding="utf-8")
+    elif out.suffix == ".png":
+        out.write_bytes(render.png(pictures.svg(picture)))
+    elif out.suffix == ".npz":
+        np.savez_compressed(out, **arrays)
+    else:
+        out.write_text(json.dumps(arrays, default=np.ndarray.tolist), encoding="utf-8")

@@ -1,0 +1,340 @@
+"""Positions whose answer lies far away: is this stone still connected to an enemy's?
+
+Made for WallGo in the spirit of the circular and ladder positions of Wu, Wu, Shih, Ju, Wu,
+"ResTNet: Defense against Adversarial Policies via Transformer in Computer Go". The board is a maze:
+corridors along a random spanning tree of the cells, walls on every other inner edge. Then one more
+wall closes a corridor:
+
+                     +-- as many steps --> | here: parted --> all enemies, `min_distance` or more
+    asked stone -----+                                        steps from the asked stone
+                     +-- as many steps --> | or here: connected --> no enemy
+
+Positions come in pairs that differ in the place of that one wall alone. Both places are as many
+steps away, out of sight of the asked cell, between cells with as many exits, and either part could
+hold the enemies: only who follows the corridors knows the answer. Host side; the labels are the
+engine's exact flood.
+"""
+
+import functools
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.analysis.mazes import Board, Tree, draw_maze, make_board, walk
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.board import bitboard
+from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
+from wallgo_jax.formats import diagram
+from wallgo_jax.game import terrain as terrain_lib
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Position, State, initial_state
+from wallgo_jax.notation import cell_name, parse_cell
+
+MIN_SIZE = 5
+MAX_DRAWS = 4000
+"""Mazes in a row without a fitting pair of cuts, after which there is none to be hoped for."""
+
+
+class Corridors(NamedTuple):
+    """N questions with their answers; pair `i` is `2 i` and `2 i + 1`, in random order.
+
+    The states have no past. Walls, plies and turn agree with one another, but no game need lead
+    there.
+    """
+
+    states: State  # [N]
+    cell: np.ndarray  # int[N] the asked cell, with a stone on it
+    is_connected: np.ndarray  # bool[N] whether it is connected to a stone of the other player
+    distance: np.ndarray  # int[N] the step from the asked cell on which the wall stands, from 1
+
+
+def make_corridors(
+    rules: Rules,
+    *,
+    count: int,
+    seed: int,
+    min_distance: int = 10,
+    apart_from: Corridors | None = None,
+) -> Corridors:
+    """Draw distinct positions: half connected, half parted; in each half every other asked stone is
+    Red, every other Blue.
+
+    Args:
+      rules: for two players, on a board of size 5 or more.
+      count: N, an even number.
+      seed: the same seed gives the same positions.
+      min_distance: steps from the asked cell to the nearest enemy, at the least; the cut is at
+        least half as far away.
+      apart_from: positions that are not to come again, such as those of training.
+
+    Raises:
+      ValueError: in one line, what is wrong with the arguments, or that no such position is found.
+    """
+    _check(rules, count=count, min_distance=min_distance)
+    seen = set() if apart_from is None else set(position_keys(apart_from))
+    rng = np.random.default_rng(seed)
+    pairs: list[_Pair] = []
+    while len(pairs) < count // 2:
+        pair = _draw_pair(rules, rng, asker=len(pairs) % 2, min_distance=min_distance)
+        keys = {_key(pair.stones, walls, pair.player, pair.cell) for walls in pair.walls}
+        if not keys & seen:
+            seen |= keys
+            pairs.append(pair)
+    return _assemble(rules, pairs, rng)
+
+
+def position_keys(corridors: Corridors) -> list[bytes]:
+    """What tells one question from another: stones, walls, turn and asked cell."""
+    position: Position = fetch(corridors.states.position)
+    columns = (position.stones, position.walls, position.player, corridors.cell)
+    return [_key(*row) for row in zip(*columns, strict=True)]
+
+
+def grid_of(states: State) -> int:
+    """Side length of the board that the states of corridors fill."""
+    return int(np.asarray(states.variant.size).ravel()[0])
+
+
+def write_corridors(path: Path, corridors: Corridors) -> None:
+    """A JSON object a line: `diagram`, `cell` by name, `is_connected` and `distance`.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    leaves, tree = jax.tree.flatten(fetch(corridors.states))
+    grid = grid_of(corridors.states)
+    lines = []
+    for *state, cell, connected, distance in zip(*leaves, *corridors[1:], strict=True):
+        row = {
+            "diagram": diagram.draw(jax.tree.unflatten(tree, state)),
+            "cell": cell_name(int(cell), grid=grid),
+            "is_connected": bool(connected),
+            "distance": int(distance),
+        }
+        lines.append(json.dumps(row) + "\n")
+    try:
+        path.write_text("".join(lines), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def read_corridors(path: Path) -> Corridors:
+    """What `write_corridors` wrote.
+
+    Raises:
+      UsageError: the file cannot be read, or which line is wrong.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(_read_row(json.loads(line)))
+        except (ValueError, TypeError, KeyError) as error:
+            raise UsageError(f"{path}: line {number} is no position: {error}") from None
+    if len({grid_of(row.states) for row in rows}) != 1:
+        raise UsageError(f"{path}: holds no positions, or boards of several sizes")
+    states, *answers = zip(*rows, strict=True)
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    return Corridors(stacked, *(np.array(column) for column in answers))
+
+
+def _read_row(row: dict[str, Any]) -> Corridors:
+    """One position, without the axis of positions."""
+    state = diagram.parse(row["diagram"])
+    cell = parse_cell(row["cell"], grid=grid_of(state))
+    answer = np.bool_(row["is_connected"]), np.int64(row["distance"])
+    return Corridors(state, np.int64(cell), *answer)  # pyright: ignore[reportArgumentType]
+
+
+def _check(rules: Rules, *, count: int, min_distance: int) -> None:
+    if rules.players != 2 or rules.size < MIN_SIZE:
+        raise ValueError(
+            f"corridors: the rules are for {rules.players} players on size {rules.size}, "
+            f"not for 2 on size {MIN_SIZE} or more"
+        )
+    if count < 2 or count % 2:
+        raise ValueError(f"corridors: count is {count}, not an even number from 2 on")
+    if min_distance < 1:
+        raise ValueError(f"corridors: min_distance is {min_distance}, not at least 1")
+    built = _num_walls(rules.size)
+    if rules.walls is not None and 2 * rules.walls <= built:
+        raise ValueError(
+            f"corridors: a maze of size {rules.size} takes {built} walls, more than two players "
+            f"with {rules.walls} each build before the end"
+        )
+
+
+def _num_walls(size: int) -> int:
+    """Inner edges, less those of a spanning tree, and the cut."""
+    return 2 * size * (size - 1) - (size**2 - 1) + 1
+
+
+class _Pair(NamedTuple):
+    """Two positions that differ in the place of one wall."""
+
+    stones: np.ndarray  # int8[P, S]
+    walls: np.ndarray  # uint32[2, P, 2, W]: parted, connected
+    built: tuple[int, int]  # walls by player
+    player: int
+    cell: int
+    distance: int
+
+
+def _draw_pair(rules: Rules, rng: np.random.Generator, *, asker: int, min_distance: int) -> _Pair:
+    board = make_board(rules.size)
+    for _ in range(MAX_DRAWS):
+        links = draw_maze(board, rng)
+        tree = walk(links, int(rng.integers(len(links))))
+        cuts = _choose_cuts(board, tree, rng, stones=rules.stones, min_distance=min_distance)
+        if cuts is None:
+            continue
+        own, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance=min_distance)
+        stones = np.array([own, enemy] if asker == 0 else [enemy, own], np.int8)
+        if all(_can_step(links, cells, stones, tree, cuts) for cells in stones.tolist()):
+            return _build(rules, rng, stones, links, tree, cuts)
+    raise ValueError(
+        f"corridors: found no position of size {rules.size} with {rules.stones} stones a player "
+        f"and enemies {min_distance} or more steps away; lower min_distance"
+    )
+
+
+def _choose_cuts(
+    board: Board, tree: Tree, rng: np.random.Generator, *, stones: int, min_distance: int
+) -> tuple[int, int] | None:
+    """Two edges that are alike, either of which could shut off all enemies and one own stone."""
+    room = tree.add_up([int(depth >= min_distance) for depth in tree.depth])
+    hidden = ~board.in_sight[tree.order[0]]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for cell in tree.order[1:]:
+        before = tree.parent[cell]
+        if 2 * tree.depth[cell] >= min_distance and hidden[cell] and hidden[before]:
+            kind = (tree.depth[cell], tree.degree[before], tree.degree[cell])
+            alike.setdefault(kind, []).append(cell)
+    choices = [
+        (cut, other)
+        for cells in alike.values()
+        for cut in cells
+        for other in cells
+        if cut != other and min(room[cut], room[other]) > stones
+    ]
+    return choices[rng.integers(len(choices))] if choices else None
+
+
+def _choose_stones(
+    tree: Tree, cut: int, rng: np.random.Generator, stones: int, *, min_distance: int
+) -> tuple[list[int], list[int]]:
+    """The cells of the asker's stones, the asked one among them, and of the enemy's.
+
+    All enemies stand beyond the cut, and one of the asker's, so that the game goes on when it is
+    closed.
+    """
+    beyond = tree.beyond(cut)
+    deep = [cell for cell in beyond if tree.depth[cell] >= min_distance]
+    enemy = rng.permutation(deep)[:stones].tolist()
+    asked = tree.order[0]
+    with_them = rng.permutation([cell for cell in beyond if cell not in enemy])[:1].tolist()
+    taken = {asked, *enemy, *with_them}
+    free = rng.permutation([cell for cell in tree.order if cell not in taken]).tolist()
+    own = [asked, *with_them, *free][:stones]
+    return rng.permutation(own).tolist(), enemy
+
+
+def _can_step(
+    links: list[list[int]], cells: list[int], stones: np.ndarray, tree: Tree, cuts: tuple[int, int]
+) -> bool:
+    """Whether one of a player's stones has a free neighbour whichever cut is made, and so a turn
+    under all rules."""
+    taken = set(stones.ravel().tolist())
+    cut_edges = [{cut, tree.parent[cut]} for cut in cuts]
+    return any(
+        near not in taken and {cell, near} not in cut_edges
+        for cell in cells
+        for near in links[cell]
+    )
+
+
+def _build(
+    rules: Rules,
+    rng: np.random.Generator,
+    stones: np.ndarray,
+    links: list[list[int]],
+    tree: Tree,
+    cuts: tuple[int, int],
+) -> _Pair:
+    """Wall up the maze, in random colours of equal number; of an odd number of walls the player
+    who does not move next built one more."""
+    edges = [edge for edge in make_board(rules.size).edges if edge[1] not in links[edge[0]]]
+    first = int(rng.integers(2))
+    builders = rng.permutation((np.arange(len(edges) + 1) + first) % 2).tolist()
+    built = (builders.count(0), builders.count(1))
+    player = first if built[0] == built[1] else int(np.argmin(built))
+    last_edges = [tuple(sorted((tree.parent[cut], cut))) for cut in cuts]
+    walls = np.stack([_pack_walls([*edges, last], builders, rules.size) for last in last_edges])
+    return _Pair(stones, walls, built, player, tree.order[0], tree.depth[cuts[0]])
+
+
+def _pack_walls(edges: list[tuple[int, ...]], builders: list[int], size: int) -> np.ndarray:
+    """uint32[P, 2, W] as a position holds them."""
+    sets = [[0, 0], [0, 0]]
+    for (low, high), builder in zip(edges, builders, strict=True):
+        sets[builder][VERTICAL if high == low + 1 else HORIZONTAL] |= 1 << low
+    words = range(bitboard.num_words(size))
+    return np.array(
+        [[[bits >> 32 * word & 0xFFFFFFFF for word in words] for bits in own] for own in sets],
+        np.uint32,
+    )
+
+
+def _key(stones: np.ndarray, walls: np.ndarray, player: int, cell: int) -> bytes:
+    return stones.tobytes() + walls.tobytes() + bytes((player, cell))
+
+
+def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Corridors:
+    """The positions as one batch, with the referee's labels."""
+    count = 2 * len(pairs)
+    first = rng.integers(2, size=len(pairs))
+    version = np.stack([first, 1 - first], axis=1).ravel()  # [N] index into a pair's walls
+    pair_of = np.arange(count) // 2
+    built = np.array([pair.built for pair in pairs])[pair_of]
+    cell = np.array([pair.cell for pair in pairs])[pair_of]
+    fresh = initial_state(rules)
+    variant, blank = jax.tree.map(
+        lambda leaf: jnp.broadcast_to(jnp.asarray(leaf), (count, *np.shape(leaf))), fresh
+    )
+    position = blank._replace(
+        stones=jnp.asarray(np.stack([pair.stones for pair in pairs])[pair_of]),
+        walls=jnp.asarray(np.stack([pair.walls for pair in pairs])[pair_of, version]),
+        walls_left=blank.walls_left - jnp.asarray(built, jnp.int16),
+        player=jnp.asarray(np.array([pair.player for pair in pairs], np.int8)[pair_of]),
+        ply=jnp.asarray(len(rules.order) + built.sum(axis=1), jnp.int16),
+    )
+    asked = _ask_referee(State(variant, position), jnp.asarray(cell), grid=rules.size)
+    is_connected, is_over = fetch(asked)
+    if (is_connected != version).any():
+        raise RuntimeError("corridors: the referee's flood contradicts the maze")
+    states = State(variant, position._replace(terminated=jnp.asarray(is_over)))
+    distance = np.array([pair.distance for pair in pairs])[pair_of]
+    return Corridors(states, cell, is_connected, distance)
+
+
+@functools.partial(jax.jit, static_argnames=("grid",))
+def _ask_referee(states: State, cell: jax.Array, *, grid: int) -> tuple[jax.Array, jax.Array]:
+    """bool[N] whether the stone on each cell is connected to the other player's, bool[N] whether
+    the game is over."""
+
+    def ask(state: State, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
+        terrain = terrain_lib.read_terrain(*state, grid=grid)
+        red, blue = reached = terrain_lib.regions(terrain, grid=grid)
+        is_red = bitboard.contains(terrain.stones[0], cell) != 0
+        is_connected = bitboard.contains(bitboard.where(is_red, blue, red), cell) != 0
+        return is_connected, terrain_lib.is_separated(terrain, reached)
+
+    return jax.vmap(ask)(states, cell)

@@ -1,0 +1,200 @@
+"""A network told part by part: shapes, parameters, multiply-adds, and its speed on this device."""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from train import registry
+from train.checkpoints import store
+from train.config import RunConfig, read_config
+from train.network import Network, Part, Variables, census, compute_dtype
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax import observation
+from wallgo_jax.game.rules import name_of
+
+DEFAULT_BATCH = 256
+RUNS, RUN_SECONDS = 5, 0.2
+Timer = Callable[[int], float]
+"""Seconds that so many evaluations of a batch take, each after the one before."""
+
+
+class Speed(NamedTuple):
+    """What the forward pass reaches, as the median of `RUNS` runs."""
+
+    batch: int
+    dtype: str
+    device: str
+    evaluations_per_second: float  # boards
+    multiply_adds_per_second: float
+
+
+class Description(NamedTuple):
+    """What there is to say of a network."""
+
+    source: str  # where its config comes from
+    config: RunConfig
+    parts: tuple[Part, ...]  # on one board
+    speed: Speed | None  # None where it was not measured
+
+
+def describe(
+    target: str | Path | None, *, batch: int = DEFAULT_BATCH, measure: bool = True
+) -> Description:
+    """Describe the network of a TOML file or of a run directory's newest checkpoint.
+
+    Without a target it is the network of the config that the program holds.
+
+    Args:
+      batch: boards of one evaluation, where its speed is measured.
+      measure: run the network for some seconds; a config's has new weights.
+
+    Raises:
+      UsageError: no such file or directory, one that cannot be read, or a batch below 1.
+    """
+    if batch < 1:
+        raise UsageError(f"describe: batch ({batch}) must be at least 1")
+    source, config, variables = _read_target(target)
+    players, size = config.game.players, config.game.size
+    channels = observation.channels(config.network.planes, players)
+    parts = census(config.network, channels, size=size)
+    speed = None
+    if measure:
+        network = registry.network_for(config.network, players)
+        if variables is None:
+            variables = network.init(jax.random.key(0))
+        planes = random_planes(jax.random.key(1), batch, size, len(channels))
+        seconds = median_seconds(make_timer(network, variables, planes))
+        speed = Speed(
+            batch=batch,
+            dtype=compute_dtype(config.network.dtype).name,
+            device=jax.devices()[0].device_kind,
+            evaluations_per_second=batch / seconds,
+            multiply_adds_per_second=batch / seconds * sum(part.multiply_adds for part in parts),
+        )
+    return Description(source, config, parts, speed)
+
+
+def _read_target(target: str | Path | None) -> tuple[str, RunConfig, Variables | None]:
+    """Name, config and, of a run directory, weights."""
+    if target is None:
+        return "the default config", read_config(None), None
+    path = Path(target)
+    if path.is_dir():
+        config, variables = registry.load_weights(path)
+        newest = store.newest_iteration(path, store.WEIGHTS)
+        return f"{path}, iteration {newest}", config, variables
+    if not path.exists():
+        raise UsageError(f"{path}: no such config file or run directory")
+    return str(path), read_config(path), None
+
+
+def random_planes(key: jax.Array, batch: int, size: int, planes: int) -> jax.Array:
+    """bool[B, H, W, C] without meaning, to measure with."""
+    return jax.random.bernoulli(key, 0.3, (batch, size, size, planes))
+
+
+def make_timer(network: Network, variables: Variables, planes: jax.Array) -> Timer:
+    """Compile a network for a batch and warm it up."""
+
+    @jax.jit
+    def program(variables: Variables, planes: jax.Array) -> tuple[Any, jax.Array]:
+        output = network.evaluate(variables, planes)
+        # Never true, but the next evaluation has to wait for it: none overlap.
+        beyond = jnp.abs(output.value).max(axis=1) > 2
+        return output, planes ^ beyond[:, None, None, None]
+
+    variables, planes = jax.device_put((variables, planes))
+
+    def seconds(evaluations: int) -> float:
+        began = time.perf_counter()
+        output, shown = program(variables, planes)
+        for _ in range(evaluations - 1):
+            output, shown = program(variables, shown)
+        fetch(output.value)
+        return time.perf_counter() - began
+
+    seconds(1)
+    return seconds
+
+
+def lasting(timer: Timer, seconds: float) -> int:
+    """A number of evaluations that takes at least so many seconds; it has run once on return."""
+    evaluations = 1
+    while timer(evaluations) < seconds:
+        evaluations *= 2
+    return evaluations
+
+
+def median_seconds(timer: Timer) -> float:
+    """Seconds of one evaluation: the median of `RUNS` runs of at least about `RUN_SECONDS`."""
+    evaluations = lasting(timer, RUN_SECONDS)
+    return statistics.median(timer(evaluations) for _ in range(RUNS)) / evaluations
+
+
+def describe_record(description: Description) -> dict[str, Any]:
+    """A description as JSON-ready figures."""
+    source, config, parts, speed = description
+    return {
+        "source": source,
+        "rules": name_of(config.game),
+        "size": config.game.size,
+        "players": config.game.players,
+        "network": dataclasses.asdict(config.network),
+        "parts": [part._asdict() | {"shape": list(part.shape)} for part in parts],
+        "parameters": sum(part.parameters for part in parts),
+        "multiply_adds": sum(part.multiply_adds for part in parts),
+        "speed": None if speed is None else speed._asdict(),
+    }
+
+
+def describe_report(description: Description) -> Group:
+    """A description for the console: the table of parts, then the speed."""
+    speed = description.speed
+    lines = [] if speed is None else [Text(line) for line in _speed_lines(speed)]
+    return Group(_parts_table(description), *lines)
+
+
+def _parts_table(description: Description) -> Table:
+    source, config, parts, _ = description
+    shape, size = config.network, config.game.size
+    planes = len(observation.channels(shape.planes, config.game.players))
+    table = Table(
+        title=Text(f"{shape.blocks}, width {shape.width}: the network of {source}"),
+        caption=Text(f"one {size}×{size} board of {planes} planes ({shape.planes})"),
+        caption_justify="left",
+        show_footer=True,
+    )
+    parameters = sum(part.parameters for part in parts)
+    multiply_adds = sum(part.multiply_adds for part in parts)
+    table.add_column("part", footer="total")
+    table.add_column("gives", justify="right")
+    table.add_column("parameters", footer=f"{parameters:,}", justify="right")
+    table.add_column("share", footer="100.0%", justify="right")
+    table.add_column("multiply-adds", footer=f"{multiply_adds:,}", justify="right")
+    for part in parts:
+        table.add_row(
+            part.name,
+            "×".join(map(str, part.shape)),
+            f"{part.parameters:,}",
+            f"{part.parameters / parameters:.1%}",
+            f"{part.multiply_adds:,}",
+        )
+    return table
+
+
+def _speed_lines(speed: Speed) -> tuple[str, str]:
+    return (
+        f"{speed.evaluations_per_second:,.0f} evaluations/s, "
+        f"{speed.multiply_adds_per_second / 1e9:,.2f} G multiply-adds/s",
+        f"batch {speed.batch} · {speed.dtype} · {speed.device} · median of {RUNS} runs",
+    )

@@ -1,0 +1,89 @@
+"""Mazes on a square board: random spanning trees of its cells, long of corridor; host side."""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+SIGHT = 2
+"""Cells this near in row and column are in sight of one another: a window of 5x5."""
+
+
+class Board(NamedTuple):
+    """The cells of a size, before any wall."""
+
+    neighbours: tuple[tuple[int, ...], ...]
+    edges: tuple[tuple[int, int], ...]  # (lower cell, higher cell)
+    in_sight: np.ndarray  # bool[cells, cells]
+
+
+@functools.cache
+def make_board(size: int) -> Board:
+    """The board of a size."""
+    cells = range(size * size)
+    right = [(cell, cell + 1) for cell in cells if (cell + 1) % size]
+    down = [(cell, cell + size) for cell in cells[: -size or None]]
+    edges = tuple(sorted(right + down))
+    neighbours = tuple(tuple(sum(edge) - cell for edge in edges if cell in edge) for cell in cells)
+    row, column = np.divmod(np.arange(size * size), size)
+    per_device = np.maximum(abs(row[:, None] - row), abs(column[:, None] - column))
+    return Board(neighbours, edges, per_device <= SIGHT)
+
+
+class Tree(NamedTuple):
+    """The maze as seen from the asked cell. An edge is named by its far cell."""
+
+    order: list[int]  # cells, each after its parent
+    parent: list[int]
+    depth: list[int]
+    degree: list[int]
+
+    def beyond(self, cell: int) -> list[int]:
+        """The cells that a cut before this one shuts off."""
+        inside = {cell}
+        for each in self.order:
+            if self.parent[each] in inside:
+                inside.add(each)
+        return sorted(inside)
+
+    def add_up(self, weight: list[int]) -> list[int]:
+        """For each cell, the sum of the weights beyond it."""
+        total = list(weight)
+        for cell in reversed(self.order[1:]):
+            total[self.parent[cell]] += total[cell]
+        return total
+
+
+def draw_maze(board: Board, rng: np.random.Generator) -> list[list[int]]:
+    """For each cell, the neighbours it is open to: a random depth-first tree, long of corridor."""
+    cells = len(board.neighbours)
+    ranks = rng.random((cells, 4)).tolist()
+    waiting = [
+        [near for _, near in sorted(zip(ranks[cell], board.neighbours[cell], strict=False))]
+        for cell in range(cells)
+    ]
+    links: list[list[int]] = [[] for _ in range(cells)]
+    path = [int(rng.integers(cells))]
+    visited = {path[0]}
+    while path:
+        cell = path[-1]
+        near = waiting[cell].pop() if waiting[cell] else None
+        if near is None:
+            path.pop()
+        elif near not in visited:
+            visited.add(near)
+            links[cell].append(near)
+            links[near].append(cell)
+            path.append(near)
+    return links
+
+
+def walk(links: list[list[int]], root: int) -> Tree:
+    """The maze from one of its cells, breadth first."""
+    order, parent, depth = [root], [root] * len(links), [0] * len(links)
+    for cell in order:
+        for near in links[cell]:
+            if near != parent[cell]:
+                parent[near], depth[near] = cell, depth[cell] + 1
+                order.append(near)
+    return Tree(order, parent, depth, [len(near) for near in links])

@@ -1,0 +1,255 @@
+"""Heat over boards, several in a picture, as an SVG document or as a matplotlib figure."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from train.runtime.errors import UsageError
+from wallgo_jax.board.geometry import HORIZONTAL
+from wallgo_jax.drawing import contact_sheet
+from wallgo_jax.drawing import theme as theme_lib
+from wallgo_jax.drawing.contact_sheet import Legend, Panel
+from wallgo_jax.drawing.theme import Theme, mix
+from wallgo_jax.env import State as EnvState
+from wallgo_jax.game.state import State
+from wallgo_jax.notation import COLOURS, COLUMNS, cell_name
+from wallgo_jax.view import captions
+from wallgo_jax.view.snapshot import Snapshot, Wall, read
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STEPS = 24
+"""Colours of a scale from the bare tile to its end."""
+_FULL = 0.65
+"""How strongly the colour of a player lies on a cell that is its own for sure."""
+_FLAT = 1e-6
+"""A map whose values differ by less than this share of the largest is constant: the rest is
+rounding."""
+
+
+class Picture(NamedTuple):
+    """Boards in rows, with a title and a colour scale."""
+
+    title: str
+    panels: tuple[Panel, ...]
+    columns: int
+    legend: Legend
+    theme: Theme
+
+
+def normalised(maps: np.ndarray) -> np.ndarray:
+    """Maps [..., H, W] stretched so that the least value is 0 and the largest 1; constant maps
+    become zeros."""
+    least, largest = (f(maps, axis=(-2, -1), keepdims=True) for f in (np.min, np.max))
+    span = np.broadcast_to(largest - least, maps.shape)
+    varies = span > _FLAT * np.abs(largest)
+    return np.divide(maps - least, span, out=np.zeros_like(maps), where=varies)
+
+
+def attention_picture(
+    raw: np.ndarray,
+    blocks: tuple[int, ...],
+    state: EnvState | State,
+    cell: int,
+    *,
+    name: str,
+    theme: str = "light",
+) -> Picture:
+    """A row for each T block: a board for each head, then one for the mean of the heads.
+
+    The redder a cell, the more the marked one takes from it; each board is normalised by itself.
+
+    Args:
+      raw: float32[T, heads, H, W] attention of the cell.
+      blocks: places of the T blocks in the trunk.
+      state: the position that the network saw.
+      cell: the cell that asks.
+      name: of the network.
+      theme: `light` or `dark`.
+    """
+    snapshot, colours = read(state), theme_lib.named(theme)
+    panels = []
+    for place, heads in zip(blocks, raw, strict=True):
+        maps = {f"block {place} head {head}": values for head, values in enumerate(heads, start=1)}
+        maps[f"block {place} mean of heads"] = heads.mean(axis=0)
+        panels += [
+            _attention_panel(caption, values, snapshot, cell, colours)
+            for caption, values in maps.items()
+        ]
+    asks = cell_name(cell, grid=snapshot.grid)
+    return Picture(
+        title=f"{name}: attention of {asks} · ply {snapshot.ply} · {captions.status(snapshot)}",
+        panels=tuple(panels),
+        columns=raw.shape[1] + 1,
+        legend=Legend("least of its board", tuple(_ramp(colours.shade, colours)), "most"),
+        theme=colours,
+    )
+
+
+def _attention_panel(
+    caption: str, values: np.ndarray, snapshot: Snapshot, cell: int, theme: Theme
+) -> Panel:
+    shares = normalised(values).reshape(-1)
+    colours = tuple(mix(theme.shade, theme.tile, float(share)) for share in shares)
+    notes = tuple(f"{100 * value:.2f} %" for value in values.reshape(-1))
+    return Panel(snapshot, caption, colours, notes, cell)
+
+
+def ownership_picture(
+    predicted: np.ndarray,
+    true: np.ndarray,
+    state: EnvState | State,
+    final: EnvState | State,
+    *,
+    error: float,
+    name: str,
+    theme: str = "light",
+) -> Picture:
+    """A position with the ownership predicted there, beside the game's end with the true one.
+
+    A cell takes the colour of its likeliest owner, as strong as that player's lead in probability
+    over the next: for two players, the board evaluation on a scale from Blue to Red.
+
+    Args:
+      predicted: float32[P + 1, H, W] probabilities, nobody last.
+      true: the same of the end, 0 or 1.
+      state: the position that the network saw.
+      final: the end of its game.
+      error: mean squared error of the prediction, for the caption.
+      name: of the network.
+      theme: `light` or `dark`.
+    """
+    now, end, colours = read(state), read(final), theme_lib.named(theme)
+    left = f"predicted at ply {now.ply} · mean squared error {error:.3f}"
+    right = f"true at ply {end.ply} · {captions.status(end)}"
+    return Picture(
+        title=f"{name}: final ownership · ply {now.ply} · {captions.status(now)}",
+        panels=(
+            _ownership_panel(left, predicted, now, colours),
+            _ownership_panel(right, true, end, colours),
+        ),
+        columns=2,
+        legend=_ownership_legend(now.players, colours),
+        theme=colours,
+    )
+
+
+def _ownership_panel(caption: str, shares: np.ndarray, snapshot: Snapshot, theme: Theme) -> Panel:
+    flat = shares.reshape(len(shares), -1)
+    second, first = np.sort(flat[:-1], axis=0)[-2:]
+    colours = tuple(
+        mix(theme.players[owner], theme.tile, _FULL * float(lead))
+        for owner, lead in zip(flat[:-1].argmax(axis=0), first - second, strict=True)
+    )
+    names = (*COLOURS[: snapshot.players], "nobody")
+    notes = tuple(
+        ", ".join(f"{name} {100 * share:.0f} %" for name, share in zip(names, cell, strict=True))
+        for cell in flat.T
+    )
+    return Panel(snapshot, caption, colours, notes, None)
+
+
+def _ownership_legend(players: int, theme: Theme) -> Legend:
+    ramps = [_ramp(theme.players[player], theme, _FULL) for player in range(players)]
+    if players == 2:
+        return Legend(COLOURS[1], (*reversed(ramps[1]), *ramps[0]), COLOURS[0])
+    return Legend("even", tuple(colour for ramp in ramps for colour in ramp), "certain")
+
+
+def _ramp(colour: str, theme: Theme, most: float = 1.0) -> list[str]:
+    return [mix(colour, theme.tile, most * step / (_STEPS - 1)) for step in range(_STEPS)]
+
+
+def svg(picture: Picture) -> str:
+    """The picture as an SVG document."""
+    return contact_sheet.draw_panels(
+        picture.panels,
+        picture.theme,
+        columns=picture.columns,
+        title=picture.title,
+        legend=picture.legend,
+    )
+
+
+def figure(picture: Picture) -> "Figure":
+    """The picture as a matplotlib figure, which pyplot does not know of; a notebook shows it after
+    `%matplotlib inline`.
+
+    Raises:
+      UsageError: without matplotlib, naming the extra `wallgo-jax[notebooks]`.
+    """
+    try:
+        from matplotlib import cm, colors
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError("figures need matplotlib: pip install 'wallgo-jax[notebooks]'") from None
+    theme, columns, legend = picture.theme, picture.columns, picture.legend
+    rows = -(-len(picture.panels) // columns)
+    width = min(max(9.0 / columns, 2.3), 4.0)
+    size = (columns * width, rows * (width + 0.2) + 0.8)
+    made = Figure(figsize=size, layout="constrained", facecolor=theme.page)
+    made.suptitle(picture.title, color=theme.ink, fontsize=10)
+    places = made.subplots(rows, columns, squeeze=False)
+    for axes, panel in zip(places.flat, picture.panels, strict=True):
+        _draw_cells(axes, panel, theme)
+        _draw_pieces(axes, panel, theme, unit=72 * 0.8 * width / panel.snapshot.size)
+    scale = cm.ScalarMappable(cmap=colors.ListedColormap(legend.colours))
+    bar = made.colorbar(scale, ax=places, orientation="horizontal", shrink=0.3, aspect=25)
+    bar.set_ticks([0, 1], labels=[legend.low, legend.high], color=theme.ink, fontsize=8)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    return made
+
+
+def _draw_cells(axes: "Axes", panel: Panel, theme: Theme) -> None:
+    """The painted cells, their coordinates and the caption."""
+    from matplotlib.colors import to_rgb
+
+    size = panel.snapshot.size
+    colours = np.array([to_rgb(colour) for colour in panel.colours]).reshape(size, size, 3)
+    axes.imshow(colours)
+    style = {"color": theme.quiet, "fontsize": 7}
+    axes.set_xticks(range(size), list(COLUMNS[:size]), **style)
+    axes.set_yticks(range(size), [str(row + 1) for row in range(size)], **style)
+    axes.tick_params(length=0, labeltop=True, labelbottom=False, pad=2)
+    axes.set_xlabel(panel.caption, color=theme.ink, fontsize=8)
+    for spine in axes.spines.values():
+        spine.set(color=theme.frame, linewidth=1.5)
+    between, far = np.arange(size - 1) + 0.5, size - 0.5
+    axes.hlines(between, -0.5, far, color=theme.page, linewidth=2)
+    axes.vlines(between, -0.5, far, color=theme.page, linewidth=2)
+
+
+def _draw_pieces(axes: "Axes", panel: Panel, theme: Theme, *, unit: float) -> None:
+    """The walls, the stones and the frame of the marked cell; `unit` points a cell."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import Circle, Rectangle
+
+    snapshot = panel.snapshot
+    lines = [_wall_ends(wall, snapshot.grid) for wall in snapshot.walls]
+    builders = [wall.builder for wall in snapshot.walls]
+    casing = (theme.page,) * snapshot.players
+    for colours, thickness in ((casing, 0.24), (theme.edges, 0.15), (theme.players, 0.1)):
+        drawn = [colours[builder] for builder in builders]
+        axes.add_collection(
+            LineCollection(lines, colors=drawn, linewidths=thickness * unit, zorder=3, snap=False)
+        )
+    for cell, (player, _) in snapshot.stone_at.items():
+        row, column = divmod(cell, snapshot.grid)
+        axes.add_patch(Circle((column, row), 0.37, color=theme.tile, zorder=4))
+        rim = {"edgecolor": theme.edges[player], "linewidth": 0.04 * unit}
+        stone = Circle((column, row), 0.28, facecolor=theme.players[player], zorder=5, **rim)
+        axes.add_patch(stone)
+    if panel.marked is not None:
+        row, column = divmod(panel.marked, snapshot.grid)
+        frame = {"fill": False, "edgecolor": theme.mark, "linewidth": 0.1 * unit, "zorder": 6}
+        axes.add_patch(Rectangle((column - 0.43, row - 0.43), 0.86, 0.86, **frame))
+
+
+def _wall_ends(wall: Wall, grid: int) -> list[tuple[float, float]]:
+    """(x, y) of both ends, in cells."""
+    row, column = divmod(wall.cell, grid)
+    if wall.orientation == HORIZONTAL:
+        return [(column - 0.5, row + 0.5), (column + 0.5, row + 0.5)]
+    return [(column + 0.5, row - 0.5), (column + 0.5, row + 0.5)]

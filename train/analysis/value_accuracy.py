@@ -1,0 +1,191 @@
+"""How often a player keeps the value of the game, over every position of a solved board."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from train.players.basic import Player
+from train.registry import make_player
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.solver.reachable import batches, reachable_levels
+from train.solver.tablebase import (
+    DRAW,
+    LOSS,
+    SIZE,
+    WIN,
+    Tables,
+    check_tables,
+    make_tables,
+    optimal_slots,
+    value_of,
+)
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import Rules, name_of
+from wallgo_jax.game.state import State
+
+DEFAULT_BATCH = 512
+_VALUES = {"won": WIN, "drawn": DRAW, "lost": LOSS}
+
+
+@dataclasses.dataclass(frozen=True)
+class ValueAccuracy:
+    """A player's choices in every position that a game can come to, those of the end aside.
+
+    Attributes:
+      player: its name.
+      rules: of the board.
+      value: int8[N], of the game in each position, for the player to move.
+      can_err: bool[N], whether a legal action there gives value away.
+      kept: bool[N], whether the player's choice keeps the value.
+      ply: int16[N], plies before each position.
+    """
+
+    player: str
+    rules: Rules
+    value: np.ndarray
+    can_err: np.ndarray
+    kept: np.ndarray
+    ply: np.ndarray
+
+    def share(self, where: np.ndarray) -> tuple[int, float]:
+        """How many positions there are among those, and in what share of them value is kept."""
+        total = int(where.sum())
+        return total, float(self.kept[where].mean()) if total else 1.0
+
+
+def value_accuracy(
+    name: str, rules: Rules, *, batch: int = DEFAULT_BATCH, seed: int = 0, is_quiet: bool = False
+) -> ValueAccuracy:
+    """Ask a player of `train.registry` in every position; shows its progress.
+
+    Raises:
+      UsageError: no such player, a board that is not solved as a whole, or an empty batch.
+    """
+    check_tables(rules)
+    if batch < 1:
+        raise UsageError(f"truth: batch ({batch}) must be at least 1")
+    with _progress(is_quiet) as progress:
+        task = progress.add_task("solving", total=None)
+        tables = make_tables(rules)
+        levels = list(reachable_levels(rules, seed=seed))
+        total = sum(len(level.position.ply) for level in levels)
+        progress.update(task, description=name, total=total)
+        return value_kept(
+            make_player(name, rules),
+            rules,
+            tables,
+            levels,
+            batch=batch,
+            key=jax.random.key(seed),
+            on_progress=lambda done: progress.update(task, completed=done),
+        )
+
+
+def value_kept(
+    player: Player,
+    rules: Rules,
+    tables: Tables,
+    levels: list[State],
+    *,
+    key: jax.Array,
+    batch: int = DEFAULT_BATCH,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> ValueAccuracy:
+    """Ask a player in every position of the levels.
+
+    Args:
+      player: who is asked.
+      rules: of the board.
+      tables: its solution.
+      levels: positions [N] that are not the end.
+      key: consumed whole.
+      batch: positions at once.
+      on_progress: called with the number of positions done so far.
+    """
+    found: list[Any] = []
+    done = 0
+    for depth, level in enumerate(levels):
+        level_key = jax.random.fold_in(key, depth)
+        for index, (states, own) in enumerate(batches(level, batch)):
+            slots = player.act(player.variables, states, jax.random.fold_in(level_key, index))
+            judged = fetch(_judge(tables, states, slots))
+            found.append([column[:own] for column in (*judged, states.position.ply)])
+            done += own
+            on_progress(done)
+    value, can_err, kept, ply = (np.concatenate(column) for column in zip(*found, strict=True))
+    return ValueAccuracy(player.name, rules, value, can_err, kept, ply)
+
+
+@jax.jit
+def _judge(
+    tables: Tables, states: State, slots: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """int8[B] values, bool[B] whether one can err, bool[B] whether the slot keeps the value."""
+
+    def judge(state: State, slot: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        best = optimal_slots(tables, state)
+        legal = actions.legal_slots(state, grid=SIZE)
+        return value_of(tables, state), (legal & ~best).any(), best[slot]
+
+    return jax.vmap(judge)(states, slots)
+
+
+def accuracy_table(result: ValueAccuracy) -> Table:
+    """Positions and the share in which the value is kept, all and by value."""
+    table = Table(
+        title=Text(f"{result.player} keeps the value of the game"),
+        caption=f"rules {name_of(result.rules)} · every position that a game can come to",
+        caption_justify="left",
+    )
+    for heading in ("positions", "all", "kept", "where one can err", "kept"):
+        table.add_column(heading, justify="left" if heading == "positions" else "right")
+    for name, where in _groups(result).items():
+        every, strict = result.share(where), result.share(where & result.can_err)
+        cells = [f"{every[0]:,}", f"{every[1]:.2%}", f"{strict[0]:,}", f"{strict[1]:.2%}"]
+        table.add_row(name, *cells)
+    return table
+
+
+def accuracy_record(result: ValueAccuracy) -> dict[str, Any]:
+    """The table as JSON-ready figures, and the same by ply."""
+    plies = {f"ply {ply}": result.ply == ply for ply in np.unique(result.ply)}
+    return {
+        "player": result.player,
+        "rules": result.rules.to_dict(),
+        "positions": {
+            name: _figures(result, where) for name, where in (_groups(result) | plies).items()
+        },
+    }
+
+
+def _groups(result: ValueAccuracy) -> dict[str, np.ndarray]:
+    by_value = {name: result.value == value for name, value in _VALUES.items()}
+    return {"all": np.ones(len(result.value), np.bool_)} | by_value
+
+
+def _figures(result: ValueAccuracy, where: np.ndarray) -> dict[str, Any]:
+    every, strict = result.share(where), result.share(where & result.can_err)
+    return {
+        "total": every[0],
+        "kept": every[1],
+        "total_where_one_can_err": strict[0],
+        "kept_where_one_can_err": strict[1],
+    }
+
+
+def _progress(is_quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        disable=is_quiet,
+        transient=True,
+    )

@@ -1,0 +1,1 @@
+"""How games between players are played and scored."""

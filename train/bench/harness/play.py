@@ -1,0 +1,180 @@
+"""Random play of any game on all boards at once, in one loop that XLA cannot thin out.
+
+Every game is played alike: one random number a board and ply, restart by a select of a first state,
+counts of its own that must add up to the plies claimed, and a checksum over what was read.
+
+B boards, A actions.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.bench.harness.program import compile_program
+from train.bench.harness.timing import CHECKSUM, Bench
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
+from train.runtime.host import fetch
+from wallgo_jax.game import chance
+
+
+class Game(NamedTuple):
+    """A game of one board to be played at random."""
+
+    name: str
+    first: Callable[[jax.Array], Any]
+    """key -> state before the first ply."""
+    act: Callable[[Any, jax.Array], jax.Array]
+    """(state, random bits uint32) -> int32, a legal action, each as likely as the others."""
+    step: Callable[[Any, jax.Array], Any]
+    """(state, action) -> next state."""
+    is_over: Callable[[Any], jax.Array]
+    """state -> bool."""
+    steps: Callable[[Any], jax.Array]
+    """state -> int, plies of the game so far, as the game itself counts them."""
+    read: Callable[[Any, jax.Array, Any], jax.Array]
+    """(state, action, next state) -> uint32 that depends on all that a player would look at."""
+
+
+class Tally(NamedTuple):
+    """Sums over a run, uint32[]."""
+
+    steps: jax.Array  # of finished games, and what unfinished ones grew by
+    games: jax.Array
+    checksum: jax.Array
+
+
+_LANES = 64
+_BYTE = 255
+
+
+def count_set(array: jax.Array) -> jax.Array:
+    """uint32: entries that are not zero, all of which must be there to be counted.
+
+    Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
+    mask entry by entry.
+    """
+    flat = (array if array.dtype == bool else array != 0).reshape(-1)
+    total = jnp.uint32(0)
+    while flat.shape[0] > _LANES:
+        folds = min(flat.shape[0] // _LANES, _BYTE)
+        parts = [
+            flat[_LANES * fold : _LANES * (fold + 1)].astype(jnp.uint8) for fold in range(folds)
+        ]
+        total += sum(parts[1:], parts[0]).sum(dtype=jnp.uint32)
+        flat = flat[_LANES * folds :]
+    return total + flat.sum(dtype=jnp.uint32)
+
+
+def choose(bits: jax.Array, mask: jax.Array) -> jax.Array:
+    """int32 index of a True entry of the mask, each as likely as the others (see
+    `wallgo_jax.game.chance.choose_bit`): cheaper by far than a key for every entry.
+
+    Args:
+      bits: uint32[] random bits.
+      mask: bool[A], not all False.
+    """
+    words = -(-mask.shape[0] // _WORD)
+    place = chance.choose_bit(bits, _strided_words(mask, words))
+    return place % _WORD * words + place // _WORD
+
+
+_WORD = 32
+
+
+def _strided_words(mask: jax.Array, words: int) -> jax.Array:
+    """uint32[words]: entry `words * b + w` of the mask in bit b of word w, so that neighbours lie
+    in different words and are packed at once."""
+    packed = jnp.zeros((words,), jnp.uint32)
+    for bit in range(-(-mask.shape[0] // words)):
+        part = mask[words * bit : words * (bit + 1)].astype(jnp.uint32) << np.uint32(bit)
+        packed = packed | jnp.pad(part, (0, words - part.shape[0]))
+    return packed
+
+
+def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
+    """Compile random play of so many boards, shared by the devices."""
+    own_boards = boards // devices.count
+
+    def begin(key: jax.Array) -> tuple[Any, Any]:
+        fresh = game.first(key)
+        return fresh, jax.tree.map(lambda x: _repeated(x, boards), fresh)
+
+    everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
+    fresh, states = jax.jit(begin, out_shardings=(everywhere, by_board))(jax.random.key(9))
+    program = devices.per_device(
+        _make_program(game, own_boards),
+        (EVERYWHERE, BY_BOARD, EVERYWHERE, EVERYWHERE),
+        (BY_BOARD, EVERYWHERE),
+    )
+    key = jax.device_put(jax.random.key(0), everywhere)
+    compiled = compile_program(program, (fresh, states, key, np.int32(1)), donate=(1,))
+    held = [states]
+    calls = 0
+
+    def run(length: int) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        call_key = jax.device_put(jax.random.key(calls), everywhere)
+        held[0], tally = compiled.call(fresh, held[0], call_key, np.int32(length))
+        tally = fetch(tally)
+        check_steps(game.name, claimed=boards * length, counted=int(tally.steps))
+        return {
+            "plies": boards * length,
+            "games": int(tally.games),
+            CHECKSUM: int(tally.checksum),
+        }
+
+    return Bench(game.name, boards, run, compiled.stats)
+
+
+def check_steps(name: str, *, claimed: int, counted: int) -> None:
+    """Refuse a figure whose plies were not played.
+
+    Raises:
+      RuntimeError: the game's own count is another.
+    """
+    if claimed % 2**32 != counted:
+        raise RuntimeError(f"{name}: {counted} plies were played, not {claimed}")
+
+
+def _make_program(game: Game, boards: int) -> Callable[..., tuple[Any, Tally]]:
+    """(first state, states [B], key, plies) -> states [B] and what all devices did."""
+
+    def program(fresh: Any, states: Any, key: jax.Array, length: jax.Array):
+        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+
+        def ply(index: jax.Array, carry: tuple[Any, Tally]) -> tuple[Any, Tally]:
+            states, tally = carry
+            bits = jax.random.bits(jax.random.fold_in(key, index), (boards,), jnp.uint32)
+            action = jax.vmap(game.act)(states, bits)
+            after = jax.vmap(game.step)(states, action)
+            over, steps = jax.vmap(game.is_over)(after), jax.vmap(game.steps)(after)
+            seen = jax.vmap(game.read)(states, action, after)
+            tally = Tally(
+                tally.steps + jnp.where(over, steps, 0).sum(dtype=jnp.uint32),
+                tally.games + over.sum(dtype=jnp.uint32),
+                tally.checksum + seen.sum(dtype=jnp.uint32),
+            )
+            restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), *x))(
+                over, (jax.tree.map(lambda x: _repeated(x, boards), fresh), after)
+            )
+            return restarted, tally
+
+        before = _running(game, states)
+        zeros = Tally(*(jnp.uint32(0) for _ in Tally._fields))
+        states, tally = jax.lax.fori_loop(0, length, ply, (states, zeros))
+        tally = tally._replace(steps=tally.steps + _running(game, states) - before)
+        return states, jax.lax.psum(tally, AXIS)
+
+    return program
+
+
+def _running(game: Game, states: Any) -> jax.Array:
+    return jax.vmap(game.steps)(states).sum(dtype=jnp.uint32)
+
+
+def _repeated(array: jax.Array, boards: int) -> jax.Array:
+    return jnp.broadcast_to(array, (boards, *jnp.shape(array)))

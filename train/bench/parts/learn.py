@@ -1,0 +1,162 @@
+"""The trainer's own learner, and beside it the network forward and backward from ready planes.
+
+N samples.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train import registry
+from train.analysis.describe import random_planes
+from train.bench.harness.peak import OPERATIONS, step_operations
+from train.bench.harness.program import compile_program, timed
+from train.bench.harness.timing import CHECKSUM, Bench
+from train.bench.parts.search import random_search
+from train.bench.parts.selfplay import steady
+from train.config import RunConfig
+from train.data.selfplay import make_selfplay
+from train.loop.programs import Programs, RunState, make_programs, own_key
+from train.network import Variables
+from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices
+from train.runtime.host import fetch
+from wallgo_jax import observation
+
+LEARNER, BACKWARD = "learner", "network forward and backward"
+STEPS = 8
+"""Steps of the learner in one call."""
+BOARDS, MOST_POSITIONS = 256, 50_000
+"""Of the replay that is drawn from."""
+
+
+def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+    """Compile the trainer's steps on so many samples, drawn from random games."""
+    config = _with_batch(config, batch, devices)
+    programs = make_programs(config, devices)
+    state = _filled(config, programs, devices)
+    keys = programs.keys(0).learn
+    _, stats = timed(
+        lambda: programs.prepare(state.learner, state.replay_state, programs.variant, keys)
+    )
+    held, calls = [state.learner], 0
+
+    def run(length: int) -> dict[str, float]:
+        nonlocal calls
+        pending = []
+        for _ in range(length):
+            calls += 1
+            keys = programs.keys(calls).learn
+            held[0], metrics = programs.learn(held[0], state.replay_state, programs.variant, keys)
+            pending.append([(step.losses.loss, step.gradient_norm) for step in metrics])
+        checksum = sum(
+            int(np.asarray(x, np.float32).view(np.uint32).sum(dtype=np.uint64))
+            for x in jax.tree.leaves(fetch(pending))
+        )
+        fetch(jax.tree.leaves(held[0].variables.params)[0])
+        steps = length * STEPS
+        return {"steps": steps, "positions": steps * batch, CHECKSUM: checksum}
+
+    return Bench(LEARNER, batch, run, stats)
+
+
+def _with_batch(config: RunConfig, batch: int, devices: Devices) -> RunConfig:
+    boards = max(BOARDS // devices.count, 1) * devices.count
+    config = steady(config, boards)
+    positions = min(config.replay.positions, MOST_POSITIONS)
+    rows = max(positions // boards, 2 * config.game.max_plies)
+    return dataclasses.replace(
+        config,
+        learner=dataclasses.replace(config.learner, batch=batch, steps=STEPS),
+        replay=dataclasses.replace(config.replay, positions=rows * boards),
+    )
+
+
+def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState:
+    """A run's first state, with a replay full of random games."""
+    state = programs.init()
+    random_play = make_selfplay(
+        random_search(grid=config.game.size),
+        grid=config.game.size,
+        plies=config.selfplay.plies,
+        policy_surprise_weight=config.selfplay.policy_surprise_weight,
+    )
+
+    def own(variant: Any, boards: Any, key: jax.Array) -> Any:
+        return random_play((), variant, boards, own_key(key))[:2]
+
+    program = jax.jit(
+        devices.per_device(own, (BY_BOARD, BY_BOARD, EVERYWHERE), (BY_BOARD, ROWS_BY_BOARD))
+    )
+    boards, replay_state = state.boards, state.replay_state
+    rows = replay_state.plies.terminated.shape[0]
+    for index in range(-(-rows // config.selfplay.plies)):
+        boards, plies = program(programs.variant, boards, programs.keys(index).play)
+        replay_state = programs.append(replay_state, plies)
+    if not int(fetch(replay_state.ready)):
+        raise RuntimeError(f"{rows} plies of random games hold no whole game")
+    return state._replace(boards=boards, replay_state=replay_state)
+
+
+def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
+    """Compile a forward and a backward pass, a call each as the learner's, or all in one."""
+    players, size = config.game.players, config.game.size
+    channels = observation.channels(config.network.planes, players)
+    network = registry.network_for(config.network, players)
+    in_one = jax.default_backend() != "cpu"
+
+    def step(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
+        def forward(params: Any) -> tuple[jax.Array, Any]:
+            output, stats = network.evaluate_batch(variables._replace(params=params), planes)
+            # Of about the same size for each number that a head says, and for no two alike.
+            said = [jnp.square(x - 1).mean() for x in jax.tree.leaves(output)]
+            return jnp.stack(said).sum(), stats
+
+        (value, stats), gradient = jax.value_and_grad(forward, has_aux=True)(variables.params)
+        # The next step needs this one's gradient, which all but leaves the weights as they are.
+        params = jax.tree.map(lambda x, g: x - 1e-30 * g, variables.params, gradient)
+        return variables._replace(params=params, batch_stats=stats), value
+
+    def steps(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
+        if not in_one:
+            return step(variables, planes)
+        variables, values = jax.lax.scan(
+            lambda v, _: step(v, planes), variables, None, length=STEPS
+        )
+        return variables, values[-1]
+
+    everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
+    variables = jax.device_put(_stirred(network.init(jax.random.key(0))), everywhere)
+    planes = jax.device_put(random_planes(jax.random.key(1), batch, size, len(channels)), by_board)
+    jitted = jax.jit(steps, donate_argnums=0, out_shardings=everywhere)
+    compiled = compile_program(jitted, (variables, planes))
+    held, operations = [variables], step_operations(config)
+
+    def run(length: int) -> dict[str, float]:
+        value = jnp.float32(0)
+        for _ in range(length * (1 if in_one else STEPS)):
+            held[0], value = compiled.call(held[0], planes)
+        checksum = int(np.asarray(fetch(value)).view(np.uint32))
+        fetch(jax.tree.leaves(held[0].params)[0])
+        done = length * STEPS
+        return {
+            "steps": done,
+            "positions": done * batch,
+            OPERATIONS: done * batch * operations,
+            CHECKSUM: checksum,
+        }
+
+    return Bench(BACKWARD, batch, run, compiled.stats)
+
+
+def _stirred(variables: Variables) -> Variables:
+    """The weights with a little noise: last layers that begin with zeros would hand back gradients
+    of zeros or, once moved by next to nothing, of numbers so small that CPUs are slow with them."""
+    leaves, tree = jax.tree.flatten(variables.params)
+    keys = jax.random.split(jax.random.key(2), len(leaves))
+    moved = [
+        x + 0.05 * jax.random.normal(key, x.shape) for x, key in zip(leaves, keys, strict=True)
+    ]
+    return variables._replace(params=jax.tree.unflatten(tree, moved))

@@ -1,0 +1,89 @@
+"""A search that mctx does over the public actions, 2597 on the standard board: what slots save.
+
+B boards, N public actions.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from train.network import MASKED, Network
+from train.search.evaluator import Evaluation, Evaluator, make_play
+from train.search.search import Root, Search, SearchConfig, SearchResult, make_mctx_gumbel
+from train.search.tree import Step
+from wallgo_jax import observation
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import Position, State
+from wallgo_jax.game.terrain import BoardAnalysis
+
+
+def make_public_search(evaluate: Evaluator, config: SearchConfig, *, grid: int) -> Search:
+    """`train.search.search.make_search`, with mctx's own Gumbel search and public actions for slots.
+
+    Args:
+      evaluate: gives logits float32[B, N].
+      config: of kind `gumbel`.
+    """
+    choose = make_mctx_gumbel(config)
+    play = _make_public_play(evaluate, grid=grid)
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        variant, position = states
+        evaluation = evaluate(variables, states)
+        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        action, policy, value = choose(
+            key,
+            Root(evaluation.logits, evaluation.value[:, 0], position, legal),
+            functools.partial(play, (variables, variant, position.player)),
+        )
+        slot = jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=grid))(states, action)
+        return SearchResult(slot, policy, value, jnp.zeros_like(value))
+
+    return search
+
+
+def make_public_evaluator(*, grid: int, players: int) -> Evaluator:
+    """All legal public actions alike, nobody ahead."""
+
+    def evaluate(
+        variables: Any, states: State, analysis: BoardAnalysis | None = None
+    ) -> Evaluation:
+        del variables, analysis
+        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        logits = jnp.where(legal, 0.0, MASKED)
+        return Evaluation(logits, jnp.zeros((legal.shape[0], players)))
+
+    return evaluate
+
+
+def make_public_network_evaluator(network: Network, *, grid: int, planes: str) -> Evaluator:
+    """Public actions by a network: the planes of its policy already lie in their order."""
+
+    def evaluate(
+        variables: Any, states: State, analysis: BoardAnalysis | None = None
+    ) -> Evaluation:
+        del analysis
+        view = jax.vmap(lambda state: observation.observe(state, grid=grid, planes=planes))(states)
+        output = network.evaluate(variables, view)
+        plays, places = output.policy[..., :-1], output.policy[..., -1]
+        logits = jnp.concatenate([x.reshape(x.shape[0], -1) for x in (plays, places)], axis=1)
+        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        return Evaluation(jnp.where(legal, logits, MASKED), output.value)
+
+    return evaluate
+
+
+def _make_public_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
+    in_slots = make_play(evaluate, grid=grid)
+
+    def play(game: Any, action: jax.Array, position: Position) -> Step:
+        _, variant, _ = game
+        slot = jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=grid))(
+            State(variant, position), action
+        )
+        return in_slots(game, slot, position)
+
+    return play

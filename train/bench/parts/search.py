@@ -1,0 +1,176 @@
+"""Simulations a second: games that are played by search, without a network and with one.
+
+B boards, A slots, P players.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train import registry
+from train.bench.harness.play import count_set
+from train.bench.harness.program import compile_program
+from train.bench.harness.timing import CHECKSUM, Bench
+from train.bench.parts.games import core_game
+from train.bench.parts.public import (
+    make_public_evaluator,
+    make_public_network_evaluator,
+    make_public_search,
+)
+from train.config import RunConfig
+from train.network import MASKED
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
+from train.runtime.host import fetch
+from train.search.evaluator import Evaluation, Evaluator, legal_slots
+from train.search.search import Search, SearchConfig, SearchResult, make_search
+from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
+from wallgo_jax.game.terrain import BoardAnalysis
+
+ALONE, SEEING = "no network", "network"
+UNIFORM, NETWORK = f"search, {ALONE}", f"search, {SEEING}"
+PUBLIC, PUBLIC_NETWORK = f"mctx, public actions, {ALONE}", f"mctx, public actions, {SEEING}"
+SPREAD_PLIES = 300
+"""Random plies after which boards that began together stand anywhere in their games."""
+
+
+def make_uniform_evaluator(*, grid: int, players: int) -> Evaluator:
+    """All legal slots alike, nobody ahead: what is left is the cost of the search."""
+
+    def evaluate(
+        variables: Any, states: State, analysis: BoardAnalysis | None = None
+    ) -> Evaluation:
+        del variables
+        legal = legal_slots(states, analysis, grid=grid)
+        return Evaluation(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
+
+    return evaluate
+
+
+class Searcher(NamedTuple):
+    """A search by name, and the variables that it judges by."""
+
+    name: str
+    search: Search
+    variables: Any
+
+
+def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
+    """One of UNIFORM, NETWORK, PUBLIC and PUBLIC_NETWORK, in games of a config's rules."""
+    rules = config.game
+    grid, players = rules.size, rules.players
+    options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+    network, variables = registry.network_for(config.network, players), ()
+    if kind in (NETWORK, PUBLIC_NETWORK):
+        variables = network.init(jax.random.key(0))
+    if kind in (PUBLIC, PUBLIC_NETWORK):
+        options = SearchConfig(
+            simulations=simulations, max_considered_actions=options.max_considered_actions
+        )
+        evaluate = (
+            make_public_evaluator(grid=grid, players=players)
+            if kind == PUBLIC
+            else make_public_network_evaluator(network, grid=grid, planes=config.network.planes)
+        )
+        return Searcher(kind, make_public_search(evaluate, options, grid=grid), variables)
+    if kind == UNIFORM:
+        evaluate = make_uniform_evaluator(grid=grid, players=players)
+    else:
+        evaluate = registry.evaluator_for(config.network, rules)
+    return Searcher(kind, make_search(evaluate, options, grid=grid, explores=True), variables)
+
+
+def make_bench(
+    found: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
+) -> Bench:
+    """Compile moves by a search on so many boards, shared by the devices."""
+    variant, positions = spread_boards(rules, boards, devices)
+    everywhere = devices.sharding(EVERYWHERE)
+    variables = jax.device_put(found.variables, everywhere)
+    program = devices.per_device(
+        make_moves(found.search, grid=rules.size),
+        (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
+        (BY_BOARD, EVERYWHERE),
+    )
+    key = jax.device_put(jax.random.key(0), everywhere)
+    arguments = (variables, variant, positions, key, np.int32(1))
+    compiled = compile_program(program, arguments, donate=(2,))
+    held, calls = [positions], 0
+
+    def run(length: int) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        call_key = jax.device_put(jax.random.key(calls), everywhere)
+        held[0], checksum = compiled.call(variables, variant, held[0], call_key, np.int32(length))
+        checksum = int(fetch(checksum))
+        moves = boards * length
+        return {"simulations": moves * simulations, "moves": moves, CHECKSUM: checksum}
+
+    return Bench(found.name, boards, run, compiled.stats)
+
+
+def make_moves(search: Search, *, grid: int) -> Callable[..., tuple[Position, jax.Array]]:
+    """Moves by search as (variables, variant [B], positions [B], key, moves) -> positions [B] and a
+    checksum of what was found, uint32[]."""
+
+    def moves(variables: Any, variant: Variant, positions: Position, key: jax.Array, length: Any):
+        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+
+        def move(index: jax.Array, carry: tuple[Position, jax.Array]):
+            positions, checksum = carry
+            states = State(variant, positions)
+            found = search(variables, states, jax.random.fold_in(key, index))
+            after, _ = jax.vmap(lambda s, slot: referee.play(s, slot, grid=grid))(
+                states, found.slot
+            )
+            seen = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
+            fresh = jax.vmap(referee.restart_if_over)(after)
+            return fresh.position, checksum + seen + count_set(found.value)
+
+        positions, checksum = jax.lax.fori_loop(0, length, move, (positions, jnp.uint32(0)))
+        return positions, jax.lax.psum(checksum, AXIS)
+
+    return moves
+
+
+def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant, Position]:
+    """Boards [B] that stand anywhere in their games, by SPREAD_PLIES random plies."""
+    game, own = core_game(rules, on_bits=True), boards // devices.count
+
+    def spread(key: jax.Array) -> tuple[Variant, Position]:
+        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+        variant = jax.tree.map(
+            lambda x: jnp.broadcast_to(jnp.asarray(x), (own, *np.shape(x))), make_variant(rules)
+        )
+
+        def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
+            bits = jax.random.bits(ply_key, (own,), jnp.uint32)
+            after = jax.vmap(game.step)(positions, jax.vmap(game.act)(positions, bits))
+            fresh = jax.vmap(referee.restart_if_over)(State(variant, after))
+            return fresh.position, None
+
+        keys = jax.random.split(key, SPREAD_PLIES)
+        first = jax.vmap(initial_position)(variant)
+        return variant, jax.lax.scan(ply, first, keys)[0]
+
+    program = devices.per_device(spread, (EVERYWHERE,), (BY_BOARD, BY_BOARD))
+    return jax.jit(program)(jax.random.key(3))
+
+
+def random_search(*, grid: int) -> Search:
+    """In place of a search, to fill a replay quickly: any legal slot, a policy all on it."""
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        del variables
+        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        slot = jax.vmap(chance.choose)(bits, legal)
+        nothing = jnp.zeros(slot.shape)
+        return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), nothing, nothing)
+
+    return search

@@ -1,0 +1,132 @@
+"""The trainer's own self-play, and beside it the network alone from ready planes.
+
+The ratio of the two says how near self-play is to the limit that its network sets. The network
+alone is its forward pass from ready planes, with the heads that search reads, in a loop, on the
+same boards and devices, as often as self-play looks: each leaf and root, terminal ones counted.
+
+B boards.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train import registry
+from train.analysis.describe import random_planes
+from train.bench.harness.peak import OPERATIONS, forward_operations
+from train.bench.harness.play import count_set
+from train.bench.harness.program import compile_program
+from train.bench.harness.timing import CHECKSUM, Bench
+from train.bench.parts.search import spread_boards
+from train.config import RunConfig
+from train.loop.programs import make_programs
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
+from train.runtime.host import fetch
+from wallgo_jax import observation
+
+SELFPLAY, FORWARD = "self-play", "network alone"
+
+
+def steady(config: RunConfig, boards: int) -> RunConfig:
+    """The config with so many boards, as its self-play is once its stages are over."""
+    return dataclasses.replace(
+        config,
+        search=dataclasses.replace(config.search, first_simulations=0),
+        selfplay=dataclasses.replace(config.selfplay, boards=boards, bootstrap_iterations=0),
+    )
+
+
+def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
+    """Compile an iteration of self-play; boards begin anywhere in their games."""
+    config = steady(config, boards)
+    programs = make_programs(_with_batch_for(config, devices), devices)
+    selfplay = programs.selfplay_at(0)
+    network = registry.network_for(config.network, config.game.players)
+    everywhere = devices.sharding(EVERYWHERE)
+    variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
+    _, positions = spread_boards(config.game, boards, devices)
+    compiled = compile_program(
+        selfplay, (variables, programs.variant, positions, programs.keys(0).play)
+    )
+    sum_up = jax.jit(_checksum)
+    held, calls = [positions], 0
+
+    def run(length: int) -> dict[str, float]:
+        nonlocal calls
+        done = {"games": 0.0, "positions": 0.0, "evaluations": 0.0, CHECKSUM: 0.0}
+        pending = []
+        for _ in range(length):
+            calls += 1
+            key = programs.keys(calls).play
+            held[0], plies, metrics = compiled.call(variables, programs.variant, held[0], key)
+            pending.append((sum_up(plies), metrics))
+        for checksum, metrics in fetch(pending):
+            done["games"] += float(metrics.games)
+            done["positions"] += float(metrics.positions)
+            done["evaluations"] += evaluations(config, metrics)
+            done[CHECKSUM] += int(checksum)
+        return done
+
+    return Bench(SELFPLAY, boards, run, compiled.stats)
+
+
+def evaluations(config: RunConfig, metrics: Any) -> float:
+    """How often self-play looked through the network: once at each root and at each simulation."""
+    full, most = float(metrics.full), config.search.simulations
+    little = min(config.selfplay.cheap_simulations, most)
+    return full * (most + 1) + (float(metrics.positions) - full) * (little + 1)
+
+
+def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
+    """Compile evaluations of a network in a loop, each waiting for the one before."""
+    players, size = config.game.players, config.game.size
+    channels = observation.channels(config.network.planes, players)
+    network = registry.network_for(config.network, players)
+
+    def forward(variables: Any, planes: jax.Array, length: jax.Array):
+        def evaluate(_: jax.Array, carry: tuple[jax.Array, jax.Array]):
+            planes, checksum = carry
+            output = network.evaluate(variables, planes)
+            # Never true, but all logits and values are needed to know it.
+            top = jnp.maximum(output.policy.max(axis=(1, 2, 3)), output.value.max(axis=1))
+            planes = planes ^ (top > 1e30)[:, None, None, None]
+            return planes, checksum + count_set(top < 1e30)
+
+        planes, checksum = jax.lax.fori_loop(0, length, evaluate, (planes, jnp.uint32(0)))
+        return planes, jax.lax.psum(checksum, AXIS)
+
+    everywhere = devices.sharding(EVERYWHERE)
+    variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
+    planes = jax.device_put(
+        random_planes(jax.random.key(1), boards, size, len(channels)), devices.sharding(BY_BOARD)
+    )
+    program = devices.per_device(
+        forward, (EVERYWHERE, BY_BOARD, EVERYWHERE), (BY_BOARD, EVERYWHERE)
+    )
+    compiled = compile_program(program, (variables, planes, np.int32(1)), donate=(1,))
+    held, operations = [planes], forward_operations(config)
+
+    def run(length: int) -> dict[str, float]:
+        held[0], checksum = compiled.call(variables, held[0], np.int32(length))
+        looks = boards * length
+        return {
+            "evaluations": looks,
+            OPERATIONS: looks * operations,
+            CHECKSUM: int(fetch(checksum)),
+        }
+
+    return Bench(FORWARD, boards, run, compiled.stats)
+
+
+def _with_batch_for(config: RunConfig, devices: Devices) -> RunConfig:
+    """The learner is not asked here, but its batch must fit the devices."""
+    learner = dataclasses.replace(config.learner, batch=devices.count)
+    return dataclasses.replace(config, learner=learner)
+
+
+def _checksum(plies: Any) -> jax.Array:
+    """uint32[] that depends on every array of the plies."""
+    return sum((count_set(x) for x in jax.tree.leaves(plies)), jnp.uint32(0))

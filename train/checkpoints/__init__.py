@@ -1,0 +1,1 @@
+"""Weights and runs on disk; the only folder that imports orbax."""

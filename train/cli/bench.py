@@ -1,0 +1,194 @@
+"""The bench command: its options, and what it does."""
+
+import dataclasses
+import json as json_lib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from train.bench import report, scaling, suite
+from train.bench.scaling import Point
+from train.bench.suite import Figures, Request
+from train.config import EvaluationConfig, RunConfig, read_config
+from train.loop import run_directory
+from train.loop import training as training_lib
+from train.loop.metrics import METRICS_FILE
+from train.network import NetworkConfig
+from train.runtime.errors import UsageError
+
+REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
+TRAINING_ITERATIONS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """Measure the game, the search, self-play and the learner here. Any key of the config can be
+    changed: --some.key value."""
+
+    config: tyro.conf.Positional[Path | None] = None
+    """TOML file: rules, network, search and learner; without one, the config that the program
+    holds."""
+    what: str = ",".join(suite.PARTS)
+    """Which of env, search, selfplay, learn."""
+    batch: str = "256,1024"
+    """Boards at once, one number or several."""
+    against: str = ""
+    """Whom to measure in the same way: pgx, mctx-public."""
+    simulations: int = 32
+    """Of the searches measured apart from self-play."""
+    repeats: int = 5
+    """Runs of each, of which the median is taken."""
+    seconds: float = 0.3
+    """That a run lasts at least about."""
+    json: Path | None = None
+    """Write the figures to this file as well."""
+    plot: Path | None = None
+    """Measure the core at batches from 1 on, and draw it to this file."""
+    scaling: str = ",".join(map(str, scaling.BATCHES))
+    """The batches of the plot."""
+    fit: Annotated[str, tyro.conf.arg(metavar="BOARDS,SIMULATIONS")] = "4096,64"
+    """Search whose memory is analysed."""
+    report: Path | None = None
+    """Do everything, train for some iterations too, and write a report into this directory."""
+    wide: int = 256
+    """Channels of the network of one block that the report measures beside the config's."""
+
+    def run(self, overrides: Sequence[str]) -> int:
+        """Returns the exit code."""
+        config = read_config(self.config, overrides)
+        request = self._request(config)
+        batches = _numbers("scaling", self.scaling)
+        console = Console()
+        figures = _measured(request, console)
+        console.print(report.bench_report(figures))
+        points: list[Point] = []
+        plot = self.plot if self.report is None else self.report / PLOT_FILE
+        if plot is not None:
+            points = self._swept(request, batches, plot, console)
+        if self.json is not None:
+            _write_json(self.json, report.bench_record(request, figures, points))
+        if self.report is not None:
+            self._write_report(request, figures, points, overrides, console)
+        return 0
+
+    def _request(self, config: RunConfig) -> Request:
+        fit = _numbers("fit", self.fit)
+        if len(fit) != 2 or fit[1] < 2:
+            raise UsageError("bench: --fit must be boards, then simulations from 2 on")
+        return Request(
+            config=config,
+            parts=_names(self.what) if self.report is None else suite.PARTS,
+            batches=_numbers("batch", self.batch),
+            against=_names(self.against),
+            simulations=self.simulations,
+            repeats=self.repeats,
+            seconds=self.seconds,
+            fit=(fit[0], fit[1]),
+        )
+
+    def _swept(
+        self, request: Request, batches: tuple[int, ...], plot: Path, console: Console
+    ) -> list[Point]:
+        with console.status("scaling") as status:
+            points = scaling.sweep(
+                request.config.game,
+                batches=batches,
+                seconds=self.seconds,
+                repeats=self.repeats,
+                on_progress=status.update,
+            )
+        title = f"random play, {report.environment()['device']}"
+        scaling.draw(plot, points, title=title)
+        for line in report.scaling_lines(points):
+            console.print(line)
+        return points
+
+    def _write_report(
+        self,
+        request: Request,
+        figures: Figures,
+        points: Sequence[Point],
+        overrides: Sequence[str],
+        console: Console,
+    ) -> None:
+        assert self.report is not None
+        directory, config = self.report, request.config
+        network = NetworkConfig(
+            blocks="R", width=self.wide, value_width=self.wide, planes="BTRH", dtype="bfloat16"
+        )
+        wide_request = dataclasses.replace(
+            request,
+            config=dataclasses.replace(config, network=network),
+            parts=("selfplay", "learn"),
+            against=(),
+        )
+        wide = _measured(wide_request, console)
+        console.print(report.bench_report(wide))
+        training = _train_a_little(config, directory)
+        given = "" if self.config is None else f" {self.config}"
+        words = "".join(f" {word}" for word in overrides)
+        command = f"python -m train bench{given} --report {directory}{words}"
+        run_directory.make_directory(directory)
+        try:
+            (directory / REPORT_FILE).write_text(
+                report.markdown(command, figures, wide, points, training), encoding="utf-8"
+            )
+        except OSError as error:
+            raise UsageError(f"{directory}: cannot be written: {error.strerror}") from None
+        record = report.bench_record(request, figures, points)
+        record["wide"] = report.bench_record(wide_request, wide)
+        _write_json(directory / FIGURES_FILE, record)
+        console.print(f"written: {directory / REPORT_FILE}")
+
+
+def _measured(request: Request, console: Console) -> Figures:
+    with console.status("bench") as status:
+        return suite.run_suite(request, status.update)
+
+
+def _train_a_little(config: RunConfig, directory: Path) -> list[str]:
+    """Train a new run of the config for some iterations, without matches; what came of it."""
+    runs, number = directory / "runs", 1
+    while (runs / f"{config.name}-{number}").exists():
+        number += 1
+    short = dataclasses.replace(
+        config,
+        name=f"{config.name}-{number}",
+        iterations=TRAINING_ITERATIONS,
+        evaluation=EvaluationConfig(every=0, opponents=(), anchors=()),
+    )
+    began = time.perf_counter()
+    training_lib.train(short, runs, resume=False)
+    seconds = time.perf_counter() - began
+    rows = (runs / short.name / METRICS_FILE).read_text(encoding="utf-8").splitlines()
+    last = json_lib.loads(rows[-1])
+    return [
+        f"{TRAINING_ITERATIONS} iterations of `{config.name}`: {seconds:.0f} s, compilation "
+        "included",
+        f"the last: {last['selfplay_seconds']:.1f} s of self-play, {last['learn_seconds']:.1f} s "
+        f"of learning, {last['games_per_second']:.3g} games a second",
+        f"metrics in `runs/{short.name}`",
+    ]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    names = _names(text)
+    if not names or not all(name.isdecimal() and int(name) > 0 for name in names):
+        raise UsageError(f"bench: --{option} {text!r} must be numbers from 1 on, with commas")
+    return tuple(map(int, names))
+
+
+def _write_json(path: Path, data: object) -> None:
+    run_directory.make_directory(path.parent)
+    try:
+        run_directory.write_json(path, data)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

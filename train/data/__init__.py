@@ -1,0 +1,1 @@
+"""Samples: self-play makes them, replay keeps them, record files hold them."""

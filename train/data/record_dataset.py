@@ -1,0 +1,211 @@
+"""Finished games of record files as positions to learn from, on the device.
+
+G games, L plies of the longest, N positions, A slots.
+"""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.data.outcomes import Outcome
+from train.data.replay import Reply, Sample
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
+
+NO_ACTION = -1
+_GAMES_AT_ONCE = 256
+
+
+class Examples(NamedTuple):
+    """Positions of finished games, game after game."""
+
+    variant: Variant  # [G]
+    outcome: Outcome  # [G]
+    position: Position  # [N], before each ply
+    slot: jax.Array  # int16[N], what was played
+    game: jax.Array  # int32[N]
+
+
+class RecordedGames(NamedTuple):
+    """Records and where they stand, for complaints."""
+
+    records: tuple[Record, ...]
+    places: tuple[str, ...]  # `FILE, game N`
+
+
+def read_recorded_games(paths: Sequence[Path], rules: Rules) -> RecordedGames:
+    """The finished games of record files; unfinished ones are left out.
+
+    Raises:
+      UsageError: a file cannot be read, a game does not fit the size, the players or the stones of
+        the rules, or no game is finished.
+    """
+    found, places = [], []
+    for path in paths:
+        try:
+            for number, record in enumerate(records.read(path), start=1):
+                place = f"{path}, game {number}"
+                _check_shape(record, rules, place)
+                if record.result is not None:
+                    found.append(record)
+                    places.append(place)
+        except (OSError, EOFError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not a text or gzip file"
+            raise UsageError(f"{path}: cannot be read: {reason}") from None
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    if not found:
+        raise UsageError(f"no finished game in {', '.join(map(str, paths)) or 'no file'}")
+    return RecordedGames(tuple(found), tuple(places))
+
+
+def _check_shape(record: Record, rules: Rules, place: str) -> None:
+    for key in ("size", "players", "stones"):
+        given, wanted = getattr(record.rules, key), getattr(rules, key)
+        if given != wanted:
+            raise UsageError(f"{place}: its rules have {key} {given}, the config's {wanted}")
+    if record.grid not in (None, rules.size):
+        raise UsageError(f"{place}: its grid is {record.grid}, only the board's own is learned")
+
+
+def make_examples(recorded: RecordedGames) -> Examples:
+    """Play the games again and keep every position.
+
+    Raises:
+      UsageError: an action is not allowed, or a result is not the referee's: which game and ply.
+    """
+    variants = [make_variant(record.rules) for record in recorded.records]
+    variant = jax.tree.map(lambda *x: np.stack(x), *variants)
+    parts = []
+    for first in range(0, len(recorded.records), _GAMES_AT_ONCE):
+        chosen = np.arange(first, min(first + _GAMES_AT_ONCE, len(recorded.records)))
+        parts.append(_replayed(recorded, variant, chosen))
+    joined = jax.tree.map(lambda *x: np.concatenate(x), *parts)
+    return jax.tree.map(jnp.asarray, Examples(variant, *joined))
+
+
+class _Played(NamedTuple):
+    """Fields of `Examples`, of some games."""
+
+    outcome: Outcome
+    position: Position
+    slot: np.ndarray
+    game: np.ndarray
+
+
+def _replayed(recorded: RecordedGames, variant: Variant, chosen: np.ndarray) -> _Played:
+    """Replay some games, filled up to the number that is replayed at once."""
+    filled = chosen[np.arange(_GAMES_AT_ONCE) % len(chosen)]
+    rules = recorded.records[0].rules
+    table = np.full((_GAMES_AT_ONCE, rules.max_plies), NO_ACTION, np.int32)
+    for row, game in enumerate(filled):
+        played = recorded.records[game].actions[: table.shape[1]]
+        table[row, : len(played)] = played
+    some = jax.tree.map(lambda x: x[filled], variant)
+    outcome, over, position, slot = fetch(_replay(some, table.T, grid=rules.size))
+    for row, game in enumerate(chosen):
+        result = recorded.records[game].result
+        if not over[row] or not np.allclose(outcome.rewards[row], result, atol=1e-3):
+            _complain(recorded, int(game))
+    ply, row = np.nonzero(table.T[:, : len(chosen)] != NO_ACTION)
+    order = np.lexsort((ply, row))
+    ply, row = ply[order], row[order]
+    return _Played(
+        outcome=jax.tree.map(lambda x: x[: len(chosen)], outcome),
+        position=jax.tree.map(lambda x: x[ply, row], position),
+        slot=slot[ply, row].astype(np.int16),
+        game=chosen[row].astype(np.int32),
+    )
+
+
+def _complain(recorded: RecordedGames, game: int) -> None:
+    try:
+        records.replay(recorded.records[game])
+    except ValueError as error:
+        raise UsageError(f"{recorded.places[game]}: {error}") from None
+    raise UsageError(f"{recorded.places[game]}: goes on after its end")
+
+
+@functools.partial(jax.jit, static_argnames="grid")
+def _replay(
+    variant: Variant, table: jax.Array, *, grid: int
+) -> tuple[Outcome, jax.Array, Position, jax.Array]:
+    """Games [G] from public actions [L, G]: endings [G], whether they ended as they should, and
+    positions and slots [L, G]."""
+
+    def ply(carry: tuple[State, jax.Array, jax.Array], action: jax.Array):
+        state, rewards, is_sound = carry
+        acts = action != NO_ACTION
+        slot = actions.slot_of_action(state, action, grid=grid)
+        allowed = actions.is_legal(state, slot, grid=grid) & ~state.position.terminated
+        after, step_outcome = referee.step(state, slot, grid=grid)
+        position = jax.tree.map(
+            lambda new, old: jnp.where(acts, new, old), after.position, state.position
+        )
+        carry = (
+            State(state.variant, position),
+            rewards + jnp.where(acts, step_outcome, 0.0),
+            is_sound & (allowed | ~acts),
+        )
+        return carry, (state.position, slot)
+
+    def game(variant: Variant, played: jax.Array):
+        state = State(variant, initial_position(variant))
+        rewards = jnp.zeros(state.position.stones.shape[0], jnp.float32)
+        (state, rewards, is_sound), plies = jax.lax.scan(
+            ply, (state, rewards, jnp.bool_(True)), played
+        )
+        owned = referee.owned_cells(state, grid=grid)
+        return Outcome(rewards, owned), is_sound & state.position.terminated, *plies
+
+    return jax.vmap(game, in_axes=(0, 1), out_axes=(0, 0, 1, 1))(variant, table)
+
+
+def split(examples: Examples, *, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of positions to learn from and of those to check on: whole games, at random.
+
+    Raises:
+      UsageError: there are too few games for both.
+    """
+    game = np.asarray(fetch(examples.game))
+    games = int(game[-1]) + 1
+    held = max(round(share * games), 1)
+    if held >= games:
+        raise UsageError(f"{games} finished games are too few to hold back {held} of them")
+    is_held = np.zeros(games, bool)
+    is_held[np.random.default_rng(seed).permutation(games)[:held]] = True
+    return np.flatnonzero(~is_held[game]), np.flatnonzero(is_held[game])
+
+
+def take(examples: Examples, index: jax.Array, *, grid: int, has_reply: bool) -> Sample:
+    """Samples [n] of positions int[n]: the policy is the slot that was played."""
+    position = jax.tree.map(lambda x: x[index], examples.position)
+    game = examples.game[index]
+    slots = actions.num_slots(examples.position.stones.shape[2], grid=grid)
+    reply = None
+    if has_reply:
+        after = jnp.minimum(index + 1, examples.game.shape[0] - 1)
+        reply = Reply(
+            position=jax.tree.map(lambda x: x[after], examples.position),
+            policy=jax.nn.one_hot(examples.slot[after], slots),
+            policy_weight=jnp.ones(index.shape),
+            exists=(examples.game[after] == game) & (after != index),
+        )
+    return Sample(
+        variant=jax.tree.map(lambda x: x[game], examples.variant),
+        position=position,
+        policy=jax.nn.one_hot(examples.slot[index], slots),
+        policy_weight=jnp.ones(index.shape),
+        outcome=jax.tree.map(lambda x: x[game], examples.outcome),
+        reply=reply,
+    )

@@ -1,0 +1,1 @@
+"""Losses and the learner's step; the only folder that imports optax."""

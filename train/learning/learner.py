@@ -1,0 +1,242 @@
+"""A step of learning: turn, observe, loss, update; the only file that knows optax.
+
+N samples.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from train.data.replay import Sample
+from train.learning.losses import Losses, LossWeights, TrainingTargets, losses, make_targets
+from train.network import Network, Variables
+from wallgo_jax import observation
+from wallgo_jax.board.geometry import NUM_SYMMETRIES
+from wallgo_jax.game.state import State
+
+OPTIMIZERS = ("adamw", "sgd")
+SCHEDULES = ("cosine", "steps")
+NO_TENSOR = -1
+_Prepare = Callable[[Sample, jax.Array], tuple[TrainingTargets, jax.Array]]
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerConfig:
+    """How the network learns.
+
+    Attributes:
+      batch: samples a step.
+      steps: steps an iteration.
+      optimizer: `adamw`, or `sgd` with momentum.
+      momentum: of `sgd`.
+      learning_rate: peak of the schedule.
+      schedule: after a linear warm-up, `cosine` down to `final_rate` of the peak, or `steps`, which
+        halves the rate at each of `lr_drops` (ResTNet's 0.02, 0.01, 0.005).
+      final_rate: last learning rate of `cosine` over the peak.
+      lr_drops: shares of the run at which `steps` halves the rate.
+      warmup: steps of warm-up.
+      weight_decay: on kernels alone: norms, biases and tables of offsets are spared. AdamW's
+        decoupled one, or, for `sgd`, added to the gradient.
+      max_grad_norm: largest global norm of the gradient.
+      symmetry: turn each sample by a random symmetry of the square.
+      ema_decay: if above 0, the share of the past that a moving average of the weights keeps at each
+        step; the averaged weights then play, in games to learn from and in matches.
+      weights: of the losses.
+    """
+
+    batch: int = 512
+    steps: int = 32
+    optimizer: str = "adamw"
+    momentum: float = 0.9
+    learning_rate: float = 3e-3
+    schedule: str = "cosine"
+    final_rate: float = 0.1
+    lr_drops: tuple[float, ...] = (0.7, 0.9)
+    warmup: int = 50
+    weight_decay: float = 1e-4
+    max_grad_norm: float = 1.0
+    symmetry: bool = True
+    ema_decay: float = 0.0
+    weights: LossWeights = dataclasses.field(default_factory=LossWeights)
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.steps < 1 or self.warmup < 0:
+            raise ValueError("batch and steps must be at least 1, warmup at least 0")
+        if min(self.learning_rate, self.max_grad_norm) <= 0 or self.weight_decay < 0:
+            raise ValueError(
+                "learning_rate and max_grad_norm must be positive, weight_decay not negative"
+            )
+        for key, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+            if getattr(self, key) not in allowed:
+                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
+        if not all(0 <= share < 1 for share in (self.momentum, self.ema_decay)):
+            raise ValueError("momentum and ema_decay must be from 0 to below 1")
+        if not 0 <= self.final_rate <= 1:
+            raise ValueError("final_rate must be from 0 to 1")
+        if not all(0 < share < 1 for share in self.lr_drops) or list(self.lr_drops) != sorted(
+            self.lr_drops
+        ):
+            raise ValueError("lr_drops must be shares between 0 and 1 in rising order")
+
+
+class LearnerState(NamedTuple):
+    """What a step changes."""
+
+    variables: Variables
+    averaged: Variables | None  # None without averaging
+    optimizer: Any
+    step: jax.Array  # int32
+
+    @property
+    def player(self) -> Variables:
+        """The weights that play."""
+        return self.variables if self.averaged is None else self.averaged
+
+
+class StepMetrics(NamedTuple):
+    """What a step saw, float32[]."""
+
+    losses: Losses
+    gradient_norm: jax.Array  # before clipping
+    bad_tensor: jax.Array
+    """int32, place of the first parameter whose gradient is not finite (see `tensor_names`), or
+    NO_TENSOR."""
+
+
+class Learner(NamedTuple):
+    """Learning as functions."""
+
+    init: Callable[[Variables], LearnerState]
+    update: Callable[[LearnerState, Sample, jax.Array], tuple[LearnerState, StepMetrics]]
+    """Learn samples [N], each turned by a random symmetry."""
+    validation_losses: Callable[[Variables, Sample], Losses]
+    """Losses of samples [N] as they are, by running statistics; nothing is learned."""
+
+
+def make_learner(
+    network: Network,
+    config: LearnerConfig,
+    *,
+    total_steps: int,
+    grid: int,
+    planes: str,
+    has_playable: bool,
+    per_device: Callable[[_Prepare], _Prepare] = lambda prepare: prepare,
+) -> Learner:
+    """Build the learner's functions; `update` is to be jitted with its first argument donated.
+
+    Args:
+      network: what learns.
+      config: how.
+      total_steps: length of the schedule of the learning rate.
+      grid: side length of the boards.
+      planes: what the network sees.
+      has_playable: whether it sees the playable cells.
+      apart: makes a function of arrays [N, ...] run on each device for itself, so that none waits
+        for the others' floods.
+    """
+    optimizer = make_optimizer(config, total_steps=total_steps)
+
+    def init(variables: Variables) -> LearnerState:
+        averaged = jax.tree.map(jnp.copy, variables) if config.ema_decay else None
+        optimizer_state = optimizer.init(variables.params)
+        return LearnerState(variables, averaged, optimizer_state, jnp.zeros((), jnp.int32))
+
+    @jax.vmap
+    def look(state: State) -> jax.Array:
+        return observation.observe(state, grid=grid, planes=planes, has_playable=has_playable)
+
+    @per_device
+    def prepare(sample: Sample, turn: jax.Array) -> tuple[TrainingTargets, jax.Array]:
+        targets = make_targets(sample, turn, grid=grid)
+        return targets, look(targets.states)
+
+    def loss_of(
+        params: Any, stats: Any, targets: TrainingTargets, shown: jax.Array
+    ) -> tuple[jax.Array, tuple[Any, Losses]]:
+        output, stats = network.evaluate_batch(Variables(params, stats), shown)
+        found = losses(output, targets, config.weights)
+        return found.loss, (stats, found)
+
+    def update(
+        state: LearnerState, sample: Sample, key: jax.Array
+    ) -> tuple[LearnerState, StepMetrics]:
+        turns = NUM_SYMMETRIES if config.symmetry else 1
+        turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns)
+        targets, shown = prepare(sample, turn)
+        params, stats = state.variables
+        (_, (stats, found)), gradient = jax.value_and_grad(loss_of, has_aux=True)(
+            params, stats, targets, shown
+        )
+        updates, optimizer_state = optimizer.update(gradient, state.optimizer, params)
+        variables = Variables(optax.apply_updates(params, updates), stats)
+        averaged = state.averaged
+        if averaged is not None:
+            averaged = jax.tree.map(
+                lambda old, new: config.ema_decay * old + (1 - config.ema_decay) * new,
+                averaged,
+                variables,
+            )
+        metrics = StepMetrics(found, optax.tree.norm(gradient), _bad_tensor(gradient))
+        return LearnerState(variables, averaged, optimizer_state, state.step + 1), metrics
+
+    def validation_losses(variables: Variables, sample: Sample) -> Losses:
+        targets, shown = prepare(sample, jnp.zeros(sample.policy.shape[:1], jnp.int32))
+        return losses(network.evaluate(variables, shown), targets, config.weights)
+
+    return Learner(init, update, validation_losses)
+
+
+def make_optimizer(config: LearnerConfig, *, total_steps: int) -> optax.GradientTransformation:
+    """Clipped AdamW or SGD with momentum, on the config's schedule."""
+    schedule = make_schedule(config, total_steps=total_steps)
+    decay = config.weight_decay
+    if config.optimizer == "adamw":
+        rule = [optax.adamw(schedule, weight_decay=decay, mask=_decays)]
+    else:
+        rule = [
+            optax.add_decayed_weights(decay, mask=_decays),
+            optax.sgd(schedule, momentum=config.momentum),
+        ]
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), *rule)
+
+
+def make_schedule(config: LearnerConfig, *, total_steps: int) -> optax.Schedule:
+    """The learning rate by step."""
+    peak, warmup = config.learning_rate, min(config.warmup, max(total_steps - 1, 0))
+    if config.schedule == "cosine":
+        return optax.warmup_cosine_decay_schedule(
+            init_value=0.0 if warmup else peak,
+            peak_value=peak,
+            warmup_steps=warmup,
+            decay_steps=max(total_steps, warmup + 1),
+            end_value=config.final_rate * peak,
+        )
+    halved: dict[int, float] = {}
+    for share in config.lr_drops:
+        place = round(share * total_steps)
+        halved[place] = halved.get(place, 1.0) / 2
+    steps = optax.piecewise_constant_schedule(peak, halved)
+    return lambda step: steps(step) * jnp.minimum(1.0, (step + 1) / max(warmup, 1))
+
+
+def tensor_names(params: Any) -> list[str]:
+    """The names of a network's parameters, in the order that `StepMetrics.bad_tensor` counts."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(params)
+    return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+
+
+def _bad_tensor(gradient: Any) -> jax.Array:
+    bad = jnp.stack([~jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)])
+    return jnp.where(bad.any(), bad.argmax(), NO_TENSOR).astype(jnp.int32)
+
+
+def _decays(params: Any) -> Any:
+    """Which parameters decay: kernels, neither norms and biases nor tables of offsets."""
+    return jax.tree_util.tree_map_with_path(
+        lambda path, leaf: leaf.ndim > 1 and "offset_bias" not in jax.tree_util.keystr(path), params
+    )

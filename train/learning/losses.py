@@ -1,0 +1,182 @@
+"""What a network should have said of positions, and how far off it was.
+
+N samples, A slots, P players counted from the one to move, H W cells.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from train.data import outcomes
+from train.data.replay import Reply, Sample
+from train.network import Output, reply_logits, slot_logits
+from wallgo_jax.board import bitboard
+from wallgo_jax.game import actions, symmetry
+from wallgo_jax.game.state import State
+
+
+@dataclasses.dataclass(frozen=True)
+class LossWeights:
+    """What each head's loss counts in the sum; those of heads that the network lacks are idle.
+
+    Attributes:
+      policy: cross-entropy with the search's policy.
+      value: squared error of the outcome, or its cross-entropy where the value head says `wdl`.
+      ownership: cross-entropy with the owner at the end, mean over the cells.
+      margin: squared error of the final lead, in boards.
+      reply: cross-entropy with the policy of the next ply.
+    """
+
+    policy: float = 1.0
+    value: float = 1.0
+    ownership: float = 0.5
+    margin: float = 1.0
+    reply: float = 0.15
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if not 0 <= getattr(self, field.name) < float("inf"):
+                raise ValueError(f"{field.name} must be a number from 0 on")
+
+
+class TrainingTargets(NamedTuple):
+    """Samples [N] with what is to be learned of each."""
+
+    states: State
+    legal: jax.Array  # bool[N, A]
+    policy: jax.Array  # float32[N, A]
+    policy_weight: jax.Array  # float32[N]
+    outcome: jax.Array  # float32[N, P], final rewards
+    owner: jax.Array  # int32[N, H, W], of each cell in the end, P for nobody
+    on_board: jax.Array  # bool[N, H, W]
+    margin: jax.Array  # float32[N]
+    reply: Reply | None  # turned as the samples are
+
+
+class Losses(NamedTuple):
+    """Means over samples, float32[]; None where the network has no such head.
+
+    Those of policies are weighted means: a policy of weight 0 is not learned, and leaves the loss
+    of the others as it is.
+    """
+
+    loss: jax.Array  # the weighted sum
+    policy_loss: jax.Array  # nats
+    value_loss: jax.Array
+    accuracy: jax.Array  # share of policies learned whose likeliest slot is the search's
+    ownership_loss: jax.Array | None  # nats a cell
+    ownership_constant: jax.Array | None
+    """The loss of one distribution for every cell: the entropy of the owners' frequencies."""
+    ownership_error: jax.Array | None
+    """Squared error of the expected owner, 1 for the mover's cell, -1 another's, 0 nobody's."""
+    margin_loss: jax.Array | None
+    reply_loss: jax.Array | None  # nats, over the samples that have a next ply, by its weight
+
+
+def make_targets(sample: Sample, turn: jax.Array, *, grid: int) -> TrainingTargets:
+    """The lessons of samples [N], each under its own symmetry int[N]."""
+    return jax.vmap(lambda one, g: _lesson_of(one, g, grid=grid))(sample, turn)
+
+
+def _lesson_of(sample: Sample, turn: jax.Array, *, grid: int) -> TrainingTargets:
+    chex.assert_rank(sample.policy, 1)
+    size, player = sample.variant.size, sample.position.player
+    board = bitboard.to_mask(sample.variant.playable, grid)
+    owned = symmetry.turn_masks(bitboard.to_mask(sample.outcome.owned, grid), turn, size, grid=grid)
+    owned = outcomes.from_mover(owned, player)
+    reply = sample.reply
+    if reply is not None:
+        after, policy = _turn(State(sample.variant, reply.position), reply.policy, turn, grid)
+        reply = reply._replace(position=after.position, policy=policy)
+    state, policy = _turn(State(sample.variant, sample.position), sample.policy, turn, grid)
+    return TrainingTargets(
+        states=state,
+        legal=actions.legal_slots(state, grid=grid),
+        policy=policy,
+        policy_weight=sample.policy_weight,
+        outcome=outcomes.from_mover(sample.outcome.rewards, player),
+        owner=outcomes.owners_of(owned).reshape(grid, grid),
+        on_board=board.reshape(grid, grid),
+        margin=outcomes.margin_of(owned, board),
+        reply=reply,
+    )
+
+
+def _turn(state: State, policy: jax.Array, turn: jax.Array, grid: int) -> tuple[State, jax.Array]:
+    in_setup = actions.in_setup(*state)
+    policy = policy.astype(jnp.float32)
+    turned = symmetry.turn_policy(policy, turn, in_setup, state.variant.size, grid=grid)
+    return symmetry.turn_state(state, turn, grid=grid), turned
+
+
+def losses(output: Output, targets: TrainingTargets, weights: LossWeights) -> Losses:
+    """How far a network's output is from a lesson."""
+    logits = jax.vmap(slot_logits)(output.policy, targets.states, targets.legal)
+    weight = targets.policy_weight
+    policy_loss = weighted_mean(cross_entropy(logits, targets.policy), weight)
+    value_loss = _value_loss(output, targets.outcome)
+    agrees = logits.argmax(axis=-1) == targets.policy.argmax(axis=-1)
+    accuracy = weighted_mean(agrees, weight > 0)
+    total = weights.policy * policy_loss + weights.value * value_loss
+    ownership = constant = error = margin = reply = None
+    if output.ownership is not None:
+        ownership, constant, error = _ownership_losses(output.ownership, targets)
+        total += weights.ownership * ownership
+    if output.margin is not None:
+        margin = jnp.square(output.margin - targets.margin).mean()
+        total += weights.margin * margin
+    if output.reply is not None and targets.reply is not None:
+        reply = _reply_loss(output.reply, targets.states, targets.reply)
+        total += weights.reply * reply
+    return Losses(
+        total, policy_loss, value_loss, accuracy, ownership, constant, error, margin, reply
+    )
+
+
+def cross_entropy(logits: jax.Array, target: jax.Array) -> jax.Array:
+    """[...] nats of float[..., D] logits against distributions; a target of 0 costs nothing, even
+    where the logit is MASKED."""
+    return -(target * jax.nn.log_softmax(logits, axis=-1)).sum(axis=-1)
+
+
+def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
+    """float32[] of [N] numbers by weights [N] from 0 on; 0 where all weigh nothing."""
+    return (weight * x).sum() / jnp.maximum(weight.sum(), 1e-9)
+
+
+def _value_loss(output: Output, outcome: jax.Array) -> jax.Array:
+    if output.result is None:
+        return jnp.square(output.value - outcome).mean()
+    result = jax.vmap(outcomes.winner_of)(outcome)
+    return cross_entropy(output.result, jax.nn.one_hot(result, output.result.shape[-1])).mean()
+
+
+def _ownership_losses(
+    logits: jax.Array, targets: TrainingTargets
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Cross-entropy, that of a constant, and the squared error; means over the boards' cells."""
+    owners = jax.nn.one_hot(targets.owner, logits.shape[-1])  # [N, H, W, P + 1]
+    cells = targets.on_board.sum()
+
+    def mean(x: jax.Array) -> jax.Array:
+        on_board = targets.on_board.reshape(targets.on_board.shape + (1,) * (x.ndim - 3))
+        return (x * on_board).sum(axis=(0, 1, 2)) / cells
+
+    frequency = mean(owners)
+    constant = -(frequency * jnp.log(jnp.maximum(frequency, 1e-9))).sum()
+    expected = _signed(jax.nn.softmax(logits, axis=-1)) - _signed(owners)
+    return mean(cross_entropy(logits, owners)), constant, mean(jnp.square(expected))
+
+
+def _signed(owners: jax.Array) -> jax.Array:
+    """[...]: the mover's share of float[..., P + 1] less all other players'."""
+    return 2 * owners[..., 0] - owners[..., :-1].sum(axis=-1)
+
+
+def _reply_loss(planes: jax.Array, states: State, reply: Reply) -> jax.Array:
+    after = State(states.variant, reply.position)
+    nats = cross_entropy(jax.vmap(reply_logits)(planes, after), reply.policy)
+    return weighted_mean(jnp.where(reply.exists, nats, 0.0), reply.exists * reply.policy_weight)

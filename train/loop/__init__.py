@@ -1,0 +1,1 @@
+"""A run: self-play, replay, learning, evaluation, saving."""

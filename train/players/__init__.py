@@ -1,0 +1,1 @@
+"""Players without weights: random, greedy, heuristics."""

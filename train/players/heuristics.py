@@ -1,0 +1,333 @@
+"""The distance heuristics of the HKOI contest: a guess of who will own each cell, summed up.
+
+After Ka Hei Wai, "Wall Go Sharing" (Hong Kong Olympiad in Informatics, AI Competition, 2025-06-30).
+Each cell is judged by its distances, in steps round walls, from the nearest stone of two sides: a
+player's own, and all others together.
+
+    only one side gets there                     sure_own / sure_other
+    one side gets there, the other is far off    semi_sure_own / semi_sure_other
+    both get there                               guess_weight * formula, no further from 0 than
+                                                 a semi-sure cell
+    nobody gets there, or both are far off       0
+
+Far off is `boundary` or more steps away. A side that has no stone yet counts as one step less from
+every cell, so that the first placement looks for the middle.
+
+B boards, A slots, P players, N cells.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from train.network import MASKED
+from train.players.basic import Player
+from train.search.evaluator import Evaluation, Evaluator, side_of
+from wallgo_jax.board import bitboard
+from wallgo_jax.board.bitboard import Cells, Exits
+from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game import terrain as terrain_lib
+from wallgo_jax.game.state import State
+from wallgo_jax.game.terrain import BoardAnalysis
+
+UNREACHED = -1
+"""Distance of a cell that a side cannot reach."""
+DECIDED = 1000.0
+"""Score of a won game, more than any board can give; its negative for a lost one."""
+
+_FORMULAS: dict[str, Callable[[int, int], float]] = {
+    "ethen": lambda own, other: 0.9 * (other - own) / max(own, other),
+    "wjx": lambda own, other: 1 - 2 * own / (own + other),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class HeuristicConfig:
+    """Weights of a cell, from the point of view of the player that is judged, and how they are
+    used.
+
+    Attributes:
+      formula: `ethen` or `wjx`: a cell's weight by its distances where both sides get there.
+      sure_own: a cell that only the player reaches.
+      sure_other: a cell that only others reach.
+      semi_sure_own: a cell that the others are far from.
+      semi_sure_other: a cell that the player is far from.
+      boundary: steps from which on a side is far from a cell.
+      guess_weight: factor of the formula.
+      stones_block: whether distances lead round stones as well.
+      top_k: plies that the two-ply player looks into.
+      temperature: score that makes a slot e times as likely before search.
+      scale: score whose value to search is tanh 1.
+    """
+
+    formula: str = "wjx"
+    sure_own: float = 0.9
+    sure_other: float = -0.85
+    semi_sure_own: float = 0.8
+    semi_sure_other: float = -0.75
+    boundary: int = 6
+    guess_weight: float = 0.9
+    stones_block: bool = False
+    top_k: int = 5
+    temperature: float = 1.0
+    scale: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.formula not in _FORMULAS:
+            raise ValueError(f"formula {self.formula!r} is not one of {', '.join(_FORMULAS)}")
+        if not 0 <= self.semi_sure_own <= self.sure_own <= 1:
+            raise ValueError("semi_sure_own must be from 0 to sure_own, sure_own at most 1")
+        if not -1 <= self.sure_other <= self.semi_sure_other <= 0:
+            raise ValueError("semi_sure_other must be from sure_other to 0, sure_other at least -1")
+        if not 1 <= self.boundary <= 20:
+            raise ValueError("boundary must be from 1 to 20")
+        if not 0 <= self.guess_weight <= 1:
+            raise ValueError("guess_weight must be from 0 to 1")
+        if self.top_k < 1:
+            raise ValueError("top_k must be at least 1")
+        if not 0.001 <= self.temperature <= 1000 or not 0.001 <= self.scale <= 1000:
+            raise ValueError("temperature and scale must be from 0.001 to 1000")
+
+
+@dataclasses.dataclass(frozen=True)
+class HeuristicsConfig:
+    """The heuristics that a run knows by name.
+
+    Attributes:
+      ethen: by the larger of the two distances.
+      wjx: by the sum of the two distances.
+    """
+
+    ethen: HeuristicConfig = HeuristicConfig(formula="ethen")
+    wjx: HeuristicConfig = HeuristicConfig(formula="wjx")
+
+
+class _Sides(NamedTuple):
+    """What distances are measured from, and where steps can go."""
+
+    own: Cells
+    other: Cells
+    exits: Exits
+
+
+def _sides_of(state: State, player: jax.Array, *, stones_block: bool, grid: int) -> _Sides:
+    terrain = terrain_lib.read_terrain(*state, grid=grid)
+    nothing = bitboard.empty(grid)
+    own = bitboard.union(
+        *(bitboard.where(player == p, cells, nothing) for p, cells in enumerate(terrain.stones))
+    )
+    exits = terrain.free_exits if stones_block else terrain.exits
+    return _Sides(own, bitboard.difference(terrain.occupied, own), exits)
+
+
+def distances(state: State, player: jax.Array, *, stones_block: bool, grid: int) -> jax.Array:
+    """int32[2, N]: steps to each cell from the nearest stone of the player, and of any other.
+
+    UNREACHED where no way leads; 0 on a side's own stones. With `stones_block` a step cannot end
+    on a stone, so that those of the other side are UNREACHED.
+    """
+    own, other, exits = _sides_of(state, player, stones_block=stones_block, grid=grid)
+
+    def body(carry: Any) -> Any:
+        reached, count, _ = carry
+        grown = tuple(bitboard.union(cells, bitboard.step(cells, exits, grid)) for cells in reached)
+        missing = ~_masks(reached, grid)
+        changed = (_masks(grown, grid) & missing).any()
+        return grown, count + missing, changed
+
+    start = ((own, other), jnp.zeros((2, grid * grid), jnp.int32), jnp.bool_(True))
+    reached, count, _ = jax.lax.while_loop(lambda carry: carry[2], body, start)
+    return jnp.where(_masks(reached, grid), count, UNREACHED)
+
+
+def _masks(sets: tuple[Cells, ...], grid: int) -> jax.Array:
+    """bool[len(sets), N]."""
+    return bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in sets]), grid)
+
+
+def score(state: State, player: jax.Array, config: HeuristicConfig, *, grid: int) -> jax.Array:
+    """float32[]: the sum of all cells' weights for one player, in cells; a finished game is judged
+    like any other.
+
+    Cells are counted by weight as sets, not weighed one by one.
+    """
+    chex.assert_rank(state.position.ply, 0)
+    own, other, exits = _sides_of(state, player, stones_block=config.stones_block, grid=grid)
+    playable = bitboard.unpack(state.variant.playable)
+    near_own = _discs(own, exits, playable, config.boundary, grid=grid)
+    near_other = _discs(other, exits, playable, config.boundary, grid=grid)
+    all_own, all_other = bitboard.flood((near_own[-1], near_other[-1]), exits, grid)
+    total = config.sure_own * _count_in_out(all_own, all_other)
+    total += config.sure_other * _count_in_out(all_other, all_own)
+    beyond_other = bitboard.difference(all_other, near_other[-1])
+    beyond_own = bitboard.difference(all_own, near_own[-1])
+    total += config.semi_sure_own * _count_both(near_own[-1], beyond_other)
+    total += config.semi_sure_other * _count_both(near_other[-1], beyond_own)
+    rings_own, rings_other = _rings(near_own), _rings(near_other)
+    for weight, pairs in _make_guesses(config).items():
+        cells = bitboard.union(
+            *(bitboard.intersection(rings_own[i], rings_other[j]) for i, j in pairs)
+        )
+        total += weight * bitboard.count(cells).astype(jnp.float32)
+    return total
+
+
+def _discs(
+    stones: Cells, exits: Exits, playable: Cells, boundary: int, *, grid: int
+) -> list[Cells]:
+    """The cells within 0, 1, ... `boundary` - 1 steps; all of them within the last if a side has
+    no stone."""
+    discs = [stones]
+    for _ in range(boundary - 1):
+        discs.append(bitboard.union(discs[-1], bitboard.step(discs[-1], exits, grid)))
+    discs[-1] = bitboard.where(bitboard.any_cell(stones), discs[-1], playable)
+    return discs
+
+
+def _rings(discs: list[Cells]) -> list[Cells]:
+    """The cells exactly 0, 1, ... steps away."""
+    inner = zip(discs[1:], discs, strict=False)
+    return [discs[0], *(bitboard.difference(outer, smaller) for outer, smaller in inner)]
+
+
+def _count_in_out(inside: Cells, outside: Cells) -> jax.Array:
+    return bitboard.count(bitboard.difference(inside, outside)).astype(jnp.float32)
+
+
+def _count_both(a: Cells, b: Cells) -> jax.Array:
+    return bitboard.count(bitboard.intersection(a, b)).astype(jnp.float32)
+
+
+def _make_guesses(config: HeuristicConfig) -> dict[float, list[tuple[int, int]]]:
+    """The pairs of distances below the boundary, by the weight that they share, unless it is 0."""
+    guesses: dict[float, list[tuple[int, int]]] = {}
+    for own in range(config.boundary):
+        for other in range(config.boundary):
+            if own != other:
+                guess = config.guess_weight * _FORMULAS[config.formula](own, other)
+                weight = min(max(guess, config.semi_sure_other), config.semi_sure_own)
+                guesses.setdefault(round(weight, 9), []).append((own, other))
+    guesses.pop(0.0, None)
+    return guesses
+
+
+def slot_scores(state: State, config: HeuristicConfig, *, grid: int) -> jax.Array:
+    """float32[A]: the mover's score after each legal slot, -inf elsewhere.
+
+    Games that end are scored by their result alone: DECIDED times the mover's reward.
+    """
+    mover = state.position.player
+    slots = actions.num_slots(state.position.stones.shape[1], grid=grid)
+
+    def after(slot: jax.Array) -> jax.Array:
+        return outcome(*referee.play(state, slot, grid=grid), mover, config, grid=grid)
+
+    legal = actions.legal_slots(state, grid=grid)
+    return jnp.where(legal, jax.vmap(after)(jnp.arange(slots)), -jnp.inf)
+
+
+def outcome(
+    state: State, rewards: jax.Array, player: jax.Array, config: HeuristicConfig, *, grid: int
+) -> jax.Array:
+    """float32[]: a player's score after a ply that paid float32[P] rewards."""
+    return jnp.where(
+        state.position.terminated,
+        DECIDED * referee.reward_of(rewards, player),
+        score(state, player, config, grid=grid),
+    )
+
+
+def make_heuristic_player(name: str, config: HeuristicConfig, *, grid: int) -> Player:
+    """One ply: the highest score right after it, at random among equals."""
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        del variables
+        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+        scores = jax.vmap(lambda state: slot_scores(state, config, grid=grid))(states)
+        return jax.vmap(_choose_best)(bits, scores)
+
+    return Player(name, (), act)
+
+
+def _choose_best(bits: jax.Array, scores: jax.Array) -> jax.Array:
+    """int32[]: a place of the maximum, each as likely as the others."""
+    return chance.choose(bits, scores == scores.max())
+
+
+def make_two_ply_player(name: str, config: HeuristicConfig, *, grid: int) -> Player:
+    """Two plies: of the `top_k` best after one ply, the one that leaves the next player's best
+    reply worst; at random among equals.
+
+    Where the mover moves again its own best ply counts, for it; of more players, each is taken to
+    play against it.
+    """
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        del variables
+        first_bits, last_bits = jax.random.bits(key, (2, *states.position.ply.shape), jnp.uint32)
+        choose = functools.partial(_two_ply_slot, config=config, grid=grid)
+        return jax.vmap(choose)(states, first_bits, last_bits)
+
+    return Player(name, (), act)
+
+
+def _two_ply_slot(
+    state: State, first_bits: jax.Array, last_bits: jax.Array, *, config: HeuristicConfig, grid: int
+) -> jax.Array:
+    scores = slot_scores(state, config, grid=grid)
+    slots = _best_slots(first_bits, scores, config.top_k)  # [K]
+    values = jax.vmap(lambda slot: _value_of_reply(state, slot, config, grid=grid))(slots)
+    best = _choose_best(last_bits, jnp.where(scores[slots] > -jnp.inf, values, -jnp.inf))
+    return slots[best]
+
+
+def _best_slots(bits: jax.Array, scores: jax.Array, count: int) -> jax.Array:
+    """int32[K] places of the largest scores; which of the equals is left to chance."""
+    places = jnp.arange(scores.shape[0])
+    lot = jax.random.permutation(jax.random.key(bits), places)
+    return jnp.lexsort((lot, -scores))[:count].astype(jnp.int32)
+
+
+def _value_of_reply(
+    state: State, slot: jax.Array, config: HeuristicConfig, *, grid: int
+) -> jax.Array:
+    """float32[]: what a ply is worth to the mover once the next player has made its best one; the
+    end counts double when it comes at once."""
+    mover = state.position.player
+    after, rewards = referee.play(state, slot, grid=grid)
+    reply = slot_scores(after, config, grid=grid).max() * side_of(after.position.player, mover)
+    won = 2 * DECIDED * referee.reward_of(rewards, mover)
+    return jnp.where(after.position.terminated, won, reply)
+
+
+def make_heuristic_evaluator(config: HeuristicConfig, *, grid: int) -> Evaluator:
+    """The heuristic in place of a network, for search.
+
+    The logits are the scores after one ply over the temperature. The value of the mover is a
+    squashed score, that of every other player its share of the opposite.
+    """
+
+    def judge(state: State) -> Evaluation:
+        position = state.position
+        players = position.stones.shape[0]
+        scores = slot_scores(state, config, grid=grid)
+        still = score(state, position.player, config, grid=grid)
+        value = jnp.tanh((scores.max() + still) / 2 / config.scale)
+        share = jnp.full(players, -1.0 / (players - 1)).at[0].set(1.0)
+        logits = jnp.where(scores > -jnp.inf, scores / config.temperature, MASKED)
+        return Evaluation(logits, value * share)
+
+    def evaluate(
+        variables: Any, states: State, analysis: BoardAnalysis | None = None
+    ) -> Evaluation:
+        del variables, analysis
+        return jax.vmap(judge)(states)
+
+    return evaluate

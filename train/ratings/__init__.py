@@ -1,0 +1,1 @@
+"""Pools of players rated by the games that they play."""

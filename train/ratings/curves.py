@@ -1,0 +1,130 @@
+"""The Elo curve of runs as a picture."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from train.runtime.errors import UsageError
+
+_INK, _GREY, _PAPER = "#1f2328", "#6e7781", "#ffffff"
+# Okabe & Ito's colours, which the colour-blind can tell apart.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_MARKS = "osD^vP"
+_LABEL_GAP = 0.05  # of the height, between labels of anchors
+
+
+class Curve(NamedTuple):
+    """A run over its course."""
+
+    name: str
+    x: Sequence[float]  # [G], rising
+    elo: Sequence[float]  # [G]
+    low: Sequence[float]  # [G]
+    high: Sequence[float]  # [G]
+
+
+def draw_curves(
+    path: Path,
+    curves: Sequence[Curve],
+    anchors: Mapping[str, float],
+    *,
+    title: str,
+    caption: str,
+    x_label: str,
+    y_label: str,
+) -> None:
+    """Write a PNG: a line a run with the band of its intervals, a dashed line an anchor.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    # Here, for it takes a second that no other command should.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5.4), dpi=144, facecolor=_PAPER, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for index, curve in enumerate(curves):
+        _draw_curve(axes, curve, index)
+    _set_style(axes, title, x_label, y_label)
+    _draw_anchors(axes, anchors)
+    if curves:
+        axes.legend(
+            loc="upper left", fontsize=9, labelcolor=_INK, facecolor=_PAPER, edgecolor="none"
+        )
+    figure.supxlabel(caption, fontsize=8, color=_GREY)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, format="png")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _draw_curve(axes: Any, curve: Curve, index: int) -> None:
+    colour = _COLOURS[index % len(_COLOURS)]
+    axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(
+        curve.x,
+        curve.elo,
+        color=colour,
+        marker=_MARKS[index % len(_MARKS)],
+        markersize=5,
+        linewidth=1.8,
+        label=f"{curve.name} (band: 95 % interval)",
+    )
+
+
+def _set_style(axes: Any, title: str, x_label: str, y_label: str) -> None:
+    axes.set_title(title, loc="left", fontsize=12, color=_INK)
+    axes.set_xlabel(x_label, color=_INK)
+    axes.set_ylabel(y_label, color=_INK)
+    axes.set_facecolor(_PAPER)
+    axes.grid(axis="y", color="#d8dee4", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_INK)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
+    """Lines across, names at the right of them, moved apart where they would overlap."""
+    for elo in anchors.values():
+        axes.axhline(elo, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+    low, high = axes.get_ylim()
+    ordered = sorted(anchors.items(), key=lambda entry: entry[1])
+    heights = spread_labels([(elo - low) / (high - low) for _, elo in ordered], _LABEL_GAP)
+    for (name, elo), height in zip(ordered, heights, strict=True):
+        axes.annotate(
+            f"{name}  {elo:.0f}",
+            xy=(1, (elo - low) / (high - low)),
+            xytext=(1.02, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            fontsize=9,
+            color=_INK,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": _GREY, "linewidth": 0.6},
+        )
+
+
+def spread_labels(heights: Sequence[float], gap: float) -> list[float]:
+    """Rising heights moved as little as needed to be `gap` apart: neighbours that are too close
+    share the middle of what they wanted."""
+    groups: list[list[float]] = []  # [sum of wanted starts, number] of labels that touch
+    for place, height in enumerate(heights):
+        groups.append([height - place * gap, 1])
+        while len(groups) > 1 and _start(groups[-2]) > _start(groups[-1]):
+            total, count = groups.pop()
+            groups[-1][0] += total
+            groups[-1][1] += count
+    starts = np.concatenate([[], *([_start(group)] * int(group[1]) for group in groups)])
+    return [float(start + place * gap) for place, start in enumerate(starts)]
+
+
+def _start(group: list[float]) -> float:
+    return group[0] / group[1]

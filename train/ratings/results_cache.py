@@ -1,0 +1,142 @@
+"""Played games on disk: a JSON-lines file that a later measurement goes on from.
+
+    {"first": IDENTITY, "second": IDENTITY, "terms": {...}, "batch": 0, "pairs": [5 counts],
+     "wins": 0, "draws": 0, "losses": 0, "territory": [own, other]}
+
+A line is a batch of games of two players. What it is known by: both players' identities (learned
+weights by checksum, not by path), the terms (rules, opening plies, seed, version of the game),
+and the number of the batch. Lines of other players or other terms are left alone.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from train.arena.elo import PAIR_SCORES
+from train.runtime.errors import UsageError
+
+
+class Batch(NamedTuple):
+    """Games of two players, from the first one's side."""
+
+    first: str  # identity
+    second: str
+    number: int  # from 0, among the batches of these two on these terms
+    pairs: tuple[int, ...]  # [5], see `train.arena.elo.Result`
+    wins: int
+    draws: int
+    losses: int
+    territory: tuple[int, int]
+
+    @property
+    def games(self) -> int:
+        """How many."""
+        return self.wins + self.draws + self.losses
+
+
+class ResultsCache:
+    """The batches of a file that were played on given terms, and a way to add to them.
+
+    Args:
+      path: the file; it, and the directory that it is in, may not be there yet.
+      terms: JSON-ready; all that decides a batch besides its players and its number.
+
+    Raises:
+      UsageError: a line that is none of this format (file and number are named), or a file that
+        cannot be read.
+    """
+
+    def __init__(self, path: Path, terms: Mapping[str, Any]) -> None:
+        self._path = path
+        self._terms = json.loads(json.dumps(terms))
+        self._batches: dict[tuple[str, str], dict[int, Batch]] = {}
+        for batch, played_on in _read(path):
+            if played_on == self._terms:
+                self._keep(batch)
+
+    def _keep(self, batch: Batch) -> None:
+        self._batches.setdefault((batch.first, batch.second), {})[batch.number] = batch
+
+    def between(self, first: str, second: str) -> list[Batch]:
+        """The batches of two players, `first` as it was when they were noted."""
+        return list(self._batches.get((first, second), {}).values())
+
+    def add(self, batch: Batch) -> None:
+        """Append a batch to the file.
+
+        Raises:
+          UsageError: it cannot be written.
+        """
+        self._keep(batch)
+        line = {
+            "first": batch.first,
+            "second": batch.second,
+            "terms": self._terms,
+            "batch": batch.number,
+            "pairs": list(batch.pairs),
+            "wins": batch.wins,
+            "draws": batch.draws,
+            "losses": batch.losses,
+            "territory": list(batch.territory),
+        }
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            _mend_end(self._path)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        except OSError as error:
+            raise UsageError(f"{self._path}: cannot be written: {error.strerror}") from None
+
+
+def _mend_end(path: Path) -> None:
+    """End the last line of a file that an editor left without an end."""
+    if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n")
+
+
+def _read(path: Path) -> list[tuple[Batch, Any]]:
+    """Batches and the terms that they were played on."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            found.append(_batch_of(line))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise UsageError(
+                f"{path}: line {number}: not a batch of games: {' '.join(reason.split())[:200]}; "
+                "remove the line, or choose another file with --cache"
+            ) from None
+    return found
+
+
+def _batch_of(line: str) -> tuple[Batch, Any]:
+    fields = json.loads(line)
+    batch = Batch(
+        first=fields["first"],
+        second=fields["second"],
+        number=fields["batch"],
+        pairs=tuple(fields["pairs"]),
+        wins=fields["wins"],
+        draws=fields["draws"],
+        losses=fields["losses"],
+        territory=tuple(fields["territory"]),
+    )
+    counts = [batch.number, batch.wins, batch.draws, batch.losses, *batch.pairs, *batch.territory]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("a count is no whole number")
+    if not all(isinstance(name, str) for name in (batch.first, batch.second)):
+        raise ValueError("a player is no text")
+    if len(batch.pairs) != len(PAIR_SCORES) or len(batch.territory) != 2:
+        raise ValueError("pairs are 5 counts, territory is 2")
+    scored = sum(half * count for half, count in enumerate(batch.pairs))
+    if 2 * sum(batch.pairs) != batch.games or scored != 2 * batch.wins + batch.draws:
+        raise ValueError("pairs do not fit wins, draws and losses")
+    return batch, fields["terms"]

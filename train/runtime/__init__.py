@@ -1,0 +1,1 @@
+"""Process and machine: errors, devices, transfer to the host, interrupts."""

@@ -1,0 +1,172 @@
+"""One program on one device or on many: a mesh of one axis, along which boards lie.
+
+Boards, and the samples drawn from them, are spread over the devices; weights, optimizer and
+counters are the same everywhere. Self-play runs on each device for itself, so that none waits for
+another; the learner's sums, gradients and batch statistics are those of all samples.
+
+B boards, R rows, N samples.
+"""
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from train.runtime.errors import UsageError
+
+AXIS = "boards"
+_MOST_CPU_DEVICES = 16  # beyond which boards are too few on each
+_PATIENCE = 24 * 3600  # seconds that processes wait at the end for the first to play its matches
+EVERYWHERE = PartitionSpec()
+BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
+ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Devices:
+    """The mesh of all devices of all hosts."""
+
+    mesh: Mesh
+
+    @property
+    def count(self) -> int:
+        """How many devices there are."""
+        return self.mesh.size
+
+    def sharding(self, spec: PartitionSpec) -> NamedSharding:
+        """How an array lies on the devices."""
+        return NamedSharding(self.mesh, spec)
+
+    def shardings(self, specs: Any) -> Any:
+        """`sharding`, for a tree."""
+        is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
+        return jax.tree.map(self.sharding, specs, is_leaf=is_spec)
+
+    def per_device(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
+        """The function on each device for itself, on its own part of what lies by board."""
+        return jax.shard_map(
+            function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
+        )
+
+    def place(self, tree: Any, specs: Any) -> Any:
+        """NumPy arrays, the same in every process, as arrays on the devices."""
+
+        def put(leaf: np.ndarray, spec: PartitionSpec) -> jax.Array:
+            leaf = np.asarray(leaf)
+            return jax.make_array_from_callback(
+                leaf.shape, self.sharding(spec), lambda index: leaf[index]
+            )
+
+        return jax.tree.map(put, tree, specs)
+
+    def check_divides(self, **numbers: int) -> None:
+        """Refuse numbers that the devices cannot share evenly.
+
+        Raises:
+          UsageError: which key, and how many devices there are.
+        """
+        for name, number in numbers.items():
+            if number % self.count:
+                key = name.replace("_", ".", 1)
+                raise UsageError(f"{key} ({number}) must be a multiple of the {self.count} devices")
+
+
+def all_devices(count: int | None = None) -> Devices:
+    """The mesh of all devices, or of the first `count`."""
+    return Devices(Mesh(np.array(jax.devices()[:count]), (AXIS,)))
+
+
+def local_devices() -> Devices:
+    """The mesh of this process's devices."""
+    return Devices(Mesh(np.array(jax.local_devices()), (AXIS,)))
+
+
+def devices_for(**numbers: int) -> Devices:
+    """All devices; of a CPU's, which are as many as one likes, those that can share numbers of
+    boards or samples evenly.
+
+    Raises:
+      UsageError: as `check_divides`, for accelerators and several processes.
+    """
+    if jax.devices()[0].platform == "cpu" and jax.process_count() == 1:
+        return all_devices(math.gcd(jax.device_count(), *numbers.values()))
+    devices = all_devices()
+    devices.check_divides(**numbers)
+    return devices
+
+
+def use_all_cores() -> None:
+    """Make each core of the CPU a device, up to a power of two: a program on one device leaves
+    others idle in most of its operations. To be called before anything is computed; JAX's own
+    settings (JAX_NUM_CPU_DEVICES, or XLA_FLAGS) stand."""
+    is_set = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if is_set or "JAX_NUM_CPU_DEVICES" in os.environ:
+        return
+    own = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(own(0)) if own else os.cpu_count() or 1
+    count = min(cores, _MOST_CPU_DEVICES)
+    jax.config.update("jax_num_cpu_devices", 1 << (count.bit_length() - 1))
+
+
+def keep_compiled() -> None:
+    """Keep compiled programs for the next start, in the user's cache directory, unless
+    JAX_COMPILATION_CACHE_DIR names another."""
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(caches) / "wallgo-jax"))
+
+
+def join_hosts() -> None:
+    """Join the processes of a cluster, by its launch variables (Slurm, Open MPI, Kubernetes, TPU
+    pods; see `jax.distributed.initialize`), or by JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and
+    JAX_PROCESS_ID.
+
+    Raises:
+      UsageError: no cluster is found, or the processes do not meet.
+    """
+    given = [os.environ.get(name) for name in ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID")]
+    try:
+        count, own = (None if text is None else int(text) for text in given)
+        jax.distributed.initialize(
+            num_processes=count, process_id=own, shutdown_timeout_seconds=_PATIENCE
+        )
+    except (ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"distributed: {reason}") from None
+
+
+def is_first_process() -> bool:
+    """Whether this process writes and speaks."""
+    return jax.process_index() == 0
+
+
+class Mute:
+    """In place of what the first process alone does: every method does nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *args, **kwargs: None
+
+
+def meet(where: str) -> None:
+    """Wait until every process has come here."""
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices(where)
+
+
+def any_process(flag: bool) -> bool:
+    """Whether the flag is set in some process; each must ask at the same point."""
+    if jax.process_count() == 1:
+        return flag
+    return bool(multihost_utils.process_allgather(np.array(flag)).any())
+
+
+def own_copy(tree: Any) -> Any:
+    """Arrays that are the same everywhere, as arrays of this process alone."""
+    return jax.tree.map(lambda x: x.addressable_data(0), tree)

@@ -1,0 +1,46 @@
+"""The one door from device to host: every read of device data goes through `fetch`."""
+
+import re
+from typing import Any
+
+import jax
+from jax.experimental import multihost_utils
+
+from train.runtime.errors import UsageError
+
+_COMPLAINT = re.compile(rf"\b{UsageError.__name__}: (.*)")
+
+
+class ReadCount:
+    """How many times data was read from the device, and how many arrays that were."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.arrays = 0
+
+
+READS = ReadCount()
+
+
+def fetch(tree: Any) -> Any:
+    """The tree with NumPy arrays for device arrays; waits until they are ready.
+
+    What lies on devices of several processes is gathered, so each of them must ask for it.
+    """
+    READS.reads += 1
+    READS.arrays += len(jax.tree.leaves(tree))
+    return jax.device_get(jax.tree.map(_within_reach, tree))
+
+
+def complaint_in(error: Exception) -> str | None:
+    """What a callback of the host complained of within a program, where it was a UsageError."""
+    found = _COMPLAINT.search(str(error))
+    return None if found is None else found[1]
+
+
+def _within_reach(leaf: Any) -> Any:
+    if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
+        return leaf
+    if leaf.is_fully_replicated:
+        return leaf.addressable_data(0)
+    return multihost_utils.process_allgather(leaf, tiled=True)

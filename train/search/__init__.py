@@ -1,0 +1,1 @@
+"""Tree search over the exact game; the only folder that imports mctx."""

@@ -1,0 +1,118 @@
+"""What a search asks of the game: a step by the exact rules, and a judgement of what follows.
+
+The tree has two sides: the player to move at the root, and all others, who are taken to play
+against it (the paranoid tree of games of more than two players, Sturtevant and Korf, "On Pruning
+Techniques for Multi-Player Games", 2000; with two players, the game itself). A value belongs to the
+side to move where it is read, and is read off the root player's share. So a child's value counts
+positive for its parent when the same side moves again (two placements running, Red's first move
+after setup, a skipped opponent) and negative when the turn passes between the sides.
+
+B boards, A slots, P players.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from train.network import Network, slot_logits
+from train.search.tree import Step
+from wallgo_jax import observation
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game.state import Position, State, Variant
+from wallgo_jax.game.terrain import BoardAnalysis
+
+SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
+"""Discounts of a step, by who moves after it."""
+
+
+class Evaluation(NamedTuple):
+    """What an evaluator says of a batch of states."""
+
+    logits: jax.Array  # float32[B, A], MASKED at illegal slots
+    value: jax.Array  # float32[B, P], expected reward of each player, the one to move first
+
+
+class Evaluator(Protocol):
+    """Judges states [B]; what was seen of their boards need not be worked out again."""
+
+    def __call__(
+        self, variables: Any, states: State, analysis: BoardAnalysis | None = None
+    ) -> Evaluation: ...
+
+
+def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bool) -> Evaluator:
+    """Look at states through a network."""
+
+    def observe(state: State, analysis: BoardAnalysis | None) -> jax.Array:
+        precomputed = (
+            None if analysis is None else observation.Precomputed(before=None, analysis=analysis)
+        )
+        return observation.observe(
+            state, grid=grid, planes=planes, has_playable=has_playable, precomputed=precomputed
+        )
+
+    def evaluate(
+        variables: Any, states: State, analysis: BoardAnalysis | None = None
+    ) -> Evaluation:
+        view = jax.vmap(observe)(states, analysis)
+        output = network.evaluate(variables, view)
+        legal = legal_slots(states, analysis, grid=grid)
+        return Evaluation(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
+
+    return evaluate
+
+
+def legal_slots(states: State, analysis: BoardAnalysis | None, *, grid: int) -> jax.Array:
+    """bool[B, A]: what is legal in states [B], of whose boards something may have been seen."""
+
+    def allow(state: State, analysis: BoardAnalysis | None) -> jax.Array:
+        return actions.legal_slots(
+            state, grid=grid, terrain=None if analysis is None else analysis.terrain
+        )
+
+    return jax.vmap(allow)(states, analysis)
+
+
+def make_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
+    """A step by the exact rules, judged by the evaluator.
+
+    Returns:
+      ((variables, variant [B], root player int8[B]), slot int32[B], position [B]) -> Step.
+    """
+
+    def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
+        variables, variant, root = game
+        states, rewards, analysis = jax.vmap(
+            lambda s, slot: referee.play_with_analysis(s, slot, grid=grid)
+        )(State(variant, position), slot)
+        after = states.position
+        evaluation = evaluate(variables, states, analysis)
+        share = value_of(evaluation.value, after.player, root) * side_of(after.player, root)
+        return Step(
+            reward=referee.reward_of(rewards, root) * side_of(position.player, root),
+            discount=discount_of(position.player, after, root),
+            logits=evaluation.logits,
+            value=jnp.where(after.terminated, 0.0, share),
+            position=after,
+        )
+
+    return play
+
+
+def value_of(value: jax.Array, mover: jax.Array, player: jax.Array) -> jax.Array:
+    """float32[B]: one player's share of float32[B, P] values, which begin with the mover's."""
+    players = value.shape[1]
+    return referee.reward_of(value, (player - mover) % players)
+
+
+def side_of(player: jax.Array, root: jax.Array) -> jax.Array:
+    """float32[B]: 1 where a player is the root's, -1 where it is one of the others."""
+    return jnp.where(player == root, 1.0, -1.0)
+
+
+def discount_of(mover: jax.Array, after: Position, root: jax.Array) -> jax.Array:
+    """float32[B]: how a value after the step counts for the side that made it."""
+    same = (after.player == root) == (mover == root)
+    return jnp.where(after.terminated, GAME_OVER, jnp.where(same, SAME_SIDE, OTHER_SIDE))

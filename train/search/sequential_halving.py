@@ -1,0 +1,119 @@
+"""Which slot a Gumbel search visits next: sequential halving at the root, matched visits below.
+
+After Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with Gumbel" (ICLR
+2022), sections 3 and 5, and Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed
+Bandits" (ICML 2013). The choices are those of mctx's `gumbel_muzero_root_action_selection` and
+`gumbel_muzero_interior_action_selection`, found with two plain reductions in place of an argmax,
+which XLA runs one number at a time on CPU.
+
+B boards, A slots.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.search.tree import Node
+
+_VALUE_SCALE, _MAX_VISIT_INIT, _LEAST_SPREAD = 0.1, 50.0, 1e-8
+"""mctx's defaults: a value weighs against a logit as 0.1 times 50 and the most visits of a slot."""
+
+NO_CHANCE = -1e9
+"""Least score of a slot that is due, above that of all that are not."""
+
+
+def halving_schedule(considered: int, simulations: int) -> np.ndarray:
+    """int32[considered + 1, simulations]: the visits that a slot has had when it is due.
+
+    The row is how many slots are considered, the column the simulation.
+    """
+    return np.array([_dues(slots, simulations) for slots in range(considered + 1)], np.int32)
+
+
+def _dues(considered: int, simulations: int) -> list[int]:
+    """Equal shares of the simulations for each halving of the slots, down to two."""
+    if considered <= 1:
+        return list(range(simulations))
+    halvings, left, had, dues = math.ceil(math.log2(considered)), considered, 0, []
+    while len(dues) < simulations:
+        for _ in range(max(1, simulations // (halvings * left))):
+            dues.extend([had] * left)
+            had += 1
+        left = max(2, left // 2)
+    return dues[:simulations]
+
+
+def visits_due(visits: jax.Array, legal: jax.Array, schedule: np.ndarray) -> jax.Array:
+    """int32[B]: the visits that a slot of the root has had when it is due.
+
+    Args:
+      visits: int32[B], of the root so far, one of them before any of its slots.
+      legal: bool[B, A].
+      schedule: `halving_schedule`.
+    """
+    considered = jnp.minimum(legal.sum(axis=1), len(schedule) - 1)
+    return jnp.asarray(schedule)[considered, visits - 1]
+
+
+def completed_values(node: Node) -> jax.Array:
+    """float32[B, A]: scaled values of all slots, visited or not.
+
+    `mctx.qtransform_completed_by_mix_value` (section 5 and appendix D of the paper): a slot without
+    visits takes the mean of the node's own judgement and the worths of its visited slots. Written
+    out here because sums and maxima of integers are slow on a CPU: a node has one visit more than
+    its slots together, and the rest is done in floats.
+    """
+    is_seen = node.slot_visits > 0
+    prior = jnp.maximum(jax.nn.softmax(node.logits, axis=1), jnp.finfo(node.logits.dtype).tiny)
+    seen = jnp.where(is_seen, prior, 0.0)
+    share = jnp.maximum(seen.sum(axis=1), jnp.finfo(seen.dtype).tiny)
+    mean = (seen * node.slot_qvalues).sum(axis=1) / share
+    mixed = (node.raw_value + (node.visits - 1) * mean) / node.visits
+    values = jnp.where(is_seen, node.slot_qvalues, mixed[:, None])
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    most = node.slot_visits.astype(jnp.float32).max(axis=1, keepdims=True)
+    scale = _VALUE_SCALE * (_MAX_VISIT_INIT + most)
+    return scale * (values - low) / jnp.maximum(high - low, _LEAST_SPREAD)
+
+
+def best_due(
+    logits: jax.Array,
+    visits: jax.Array,
+    completed: jax.Array,
+    due: jax.Array,
+    *,
+    gumbel: jax.Array,
+    legal: jax.Array,
+) -> jax.Array:
+    """int32[B]: of the legal slots of the root that are due, that of the highest score.
+
+    Args:
+      logits: float32[B, A], prior.
+      visits: int32[B, A], so far.
+      completed: float32[B, A], scaled values of the slots, visited or not.
+      due: int32[B], the visits of the slots that are due.
+      gumbel: float32[B, A], the draws of the search.
+      legal: bool[B, A].
+    """
+    score = gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
+    is_due = legal & (visits == due[:, None])
+    return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))
+
+
+def slot_below(node: Node, completed: jax.Array) -> jax.Array:
+    """int32[B]: the slot whose share of the visits lags furthest behind the improved policy.
+
+    Args:
+      completed: float32[B, A], scaled values of the node's slots, visited or not.
+    """
+    share = node.slot_visits / node.visits[:, None]
+    return first_largest(jax.nn.softmax(node.logits + completed, axis=1) - share)
+
+
+def first_largest(scores: jax.Array) -> jax.Array:
+    """int32[B]: the first of the largest of scores [B, A], none of them NaN."""
+    slots = jax.lax.broadcasted_iota(jnp.float32, scores.shape, 1)  # Exact, and faster than int32.
+    is_largest = scores == scores.max(axis=1, keepdims=True)
+    return jnp.where(is_largest, slots, scores.shape[1]).min(axis=1).astype(jnp.int32)

@@ -1,0 +1,300 @@
+"""A search tree for each board of a batch, grown by one visit a simulation.
+
+Search as mctx does it ("mctx: MCTS-in-JAX", Google DeepMind, Apache License 2.0; Babuschkin et al.,
+"The DeepMind JAX Ecosystem", 2020), visit for visit and key for key, laid out for boards:
+
+- What mctx keeps of each edge, for all slots of a node, is kept once, at the node below it: its
+  visits, the value of the step, the reward, the discount. Two arrays by slot are left, the prior
+  and the children; the way back up touches none of them.
+- The ways down and up loop over the batch as a whole: `vmap` of a loop would choose between all of
+  the old and the new tree at each level.
+- A step that ends the game (discount 0) is played again in place when it is visited again. mctx
+  goes on below it, one node deeper each time; nothing of that comes back through a discount of 0,
+  but the whole batch would wait for the deepest such chain.
+- At the root a slot is chosen by another rule than below it, once, outside the loop. What that rule
+  reads of the root's slots at every simulation is kept by slot as well, to be read as it lies.
+- On a CPU the last few boards on their way down go on alone: the others would only be kept as they
+  are.
+
+B boards, N nodes, A slots.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+ROOT = 0
+NO_CHILD = ROOT
+"""Stands for a child that is not there: the root is nobody's."""
+_FEW = (8, 32)
+"""Shares of the boards, one in so many, that are few on the way down, and very few."""
+
+
+class Tree(NamedTuple):
+    """What is known of each node; of a node that is not there yet, zeros.
+
+    A value is that of the side to move at the node; a worth, a reward and a discount are of the
+    step that leads to the node, for the side that makes it.
+    """
+
+    logits: jax.Array  # float32[B, N, A], prior
+    children: jax.Array  # uint8, uint16 or uint32[B, N, A], a node or NO_CHILD
+    positions: Any  # a tree of arrays [B, N, ...]
+    parents: jax.Array  # int32[B, N]
+    visits: jax.Array  # int32[B, N]
+    raw_values: jax.Array  # float32[B, N], as first judged
+    values: jax.Array  # float32[B, N], mean of all visits
+    rewards: jax.Array  # float32[B, N]
+    discounts: jax.Array  # float32[B, N]; 0 where the step ends the game
+    qvalues: jax.Array  # float32[B, N], reward + discount * value
+    root_visits: jax.Array  # int32[B, A], of the root's children by slot
+    root_qvalues: jax.Array  # float32[B, A], likewise; 0 where not visited
+
+
+class Node(NamedTuple):
+    """One node of each board and, by slot, what is known of the steps from it."""
+
+    logits: jax.Array  # float32[B, A], prior
+    raw_value: jax.Array  # float32[B]
+    value: jax.Array  # float32[B]
+    visits: jax.Array  # int32[B]
+    slot_visits: jax.Array  # int32[B, A]
+    slot_qvalues: jax.Array  # float32[B, A], 0 where not visited
+
+
+class Step(NamedTuple):
+    """One step of each board and the judgement of the position after it."""
+
+    reward: jax.Array  # float32[B]
+    discount: jax.Array  # float32[B]
+    logits: jax.Array  # float32[B, A]
+    value: jax.Array  # float32[B]
+    position: Any  # a tree of arrays [B, ...]
+
+
+Select = Callable[[jax.Array | None, Node], jax.Array]
+"""(keys [B] or None, node) -> the slot to visit next, int32[B]."""
+
+Play = Callable[[jax.Array, Any], Step]
+"""(slot int32[B], position [B]) -> Step."""
+
+
+def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int) -> Tree:
+    """A tree of the root alone, with room for so many nodes.
+
+    Args:
+      logits: float32[B, A], the root's prior.
+      value: float32[B], as judged.
+      position: of the root, a tree of arrays [B, ...]; whatever `play` takes.
+      nodes: the root and one a simulation.
+    """
+    chex.assert_equal_shape_prefix([logits, value], 1)
+    boards, slots = logits.shape
+
+    def room(root: jax.Array) -> jax.Array:
+        empty = jnp.zeros((boards, nodes, *root.shape[1:]), root.dtype)
+        return empty.at[:, ROOT].set(root)
+
+    nothing = jnp.zeros((boards, nodes))
+    return Tree(
+        logits=room(logits),
+        children=jnp.full((boards, nodes, slots), NO_CHILD, np.min_scalar_type(nodes - 1)),
+        positions=jax.tree.map(room, position),
+        parents=jnp.full((boards, nodes), ROOT),
+        visits=room(jnp.ones(boards, jnp.int32)),
+        raw_values=room(value),
+        values=room(value),
+        rewards=nothing,
+        discounts=nothing,
+        qvalues=nothing,
+        root_visits=jnp.zeros((boards, slots), jnp.int32),
+        root_qvalues=jnp.zeros((boards, slots)),
+    )
+
+
+def simulate(
+    tree: Tree, key: jax.Array | None, *, at_root: Select, below: Select, play: Play
+) -> Tree:
+    """Visit a tree of the root alone until there is no room for another node.
+
+    Args:
+      key: consumed, in mctx's order; None where the choices draw nothing.
+      at_root: chooses a slot of the root.
+      below: chooses a slot of any other node.
+      play: makes a step and judges what follows.
+    """
+    boards, nodes = tree.visits.shape
+    # Taken out of the tree before it grows, so that what follows from them is worked out once.
+    logits, raw_value = tree.logits[:, ROOT], tree.raw_values[:, ROOT]
+
+    def one_simulation(carry: tuple[jax.Array | None, Tree], fresh: jax.Array):
+        key, tree = carry
+        keys = None
+        if key is not None:
+            key, walk_key, _ = jax.random.split(key, 3)
+            keys = jax.random.split(walk_key, boards)
+        root = root_view(tree)._replace(logits=logits, raw_value=raw_value)
+        first, (parent, slot, child) = _select_leaf(tree, keys, root, at_root=at_root, below=below)
+        node = jnp.where(child == NO_CHILD, fresh, child)
+        step = play(slot, jax.tree.map(lambda x: _of(x, parent), tree.positions))
+        tree = _backup(_expand(tree, parent, slot, node, step), node)
+        return (key, _copy_to_root(tree, first)), None
+
+    return jax.lax.scan(one_simulation, (key, tree), jnp.arange(1, nodes))[0][1]
+
+
+def root_view(tree: Tree) -> Node:
+    """The root of each board."""
+    return Node(
+        logits=tree.logits[:, ROOT],
+        raw_value=tree.raw_values[:, ROOT],
+        value=tree.values[:, ROOT],
+        visits=tree.visits[:, ROOT],
+        slot_visits=tree.root_visits,
+        slot_qvalues=tree.root_qvalues,
+    )
+
+
+def node_view(tree: Tree, node: jax.Array, boards: jax.Array | None = None) -> Node:
+    """One node int32[K] of each board, or of the boards int32[K]."""
+    children = _of(tree.children, node, boards).astype(jnp.int32)
+    is_seen = children != NO_CHILD
+    rows = jnp.arange(len(node)) if boards is None else boards
+    visits, qvalues = (
+        x.at[rows[:, None], children].get(mode="promise_in_bounds")
+        for x in (tree.visits, tree.qvalues)
+    )
+    return Node(
+        logits=_of(tree.logits, node, boards),
+        raw_value=_of(tree.raw_values, node, boards),
+        value=_of(tree.values, node, boards),
+        visits=_of(tree.visits, node, boards),
+        slot_visits=jnp.where(is_seen, visits, 0),
+        slot_qvalues=jnp.where(is_seen, qvalues, 0.0),
+    )
+
+
+class _Walk(NamedTuple):
+    """How far the boards have come on the way down."""
+
+    keys: jax.Array | None  # [B]
+    node: jax.Array  # int32[B]
+    slot: jax.Array  # int32[B], chosen at the node
+    child: jax.Array  # int32[B], where it leads
+    goes_on: jax.Array  # bool[B]: to a child that is there, in a game that is not over
+
+
+def _select_leaf(
+    tree: Tree, keys: jax.Array | None, root: Node, *, at_root: Select, below: Select
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
+    """The slot int32[B] that each board chooses at the root, and (node, slot, child) int32[B] each:
+    its last choice on its way down."""
+    boards = len(root.value)
+    few = [boards // share for share in _FEW if jax.default_backend() == "cpu" and boards >= share]
+
+    def choose(keys: Any, at: jax.Array, node: Node, select: Select, rows: jax.Array) -> _Walk:
+        own_keys = None
+        if keys is not None:
+            keys, own_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
+        slot = select(own_keys, node)
+        child = tree.children.at[rows, at, slot].get(mode="promise_in_bounds").astype(jnp.int32)
+        goes_on = (child != NO_CHILD) & (_of(tree.discounts, child, rows) != 0)
+        return _Walk(keys, at, slot, child, goes_on)
+
+    def descend(walk: _Walk) -> _Walk:
+        rows = jnp.arange(boards)
+        further = choose(walk.keys, walk.child, node_view(tree, walk.child), below, rows)
+        return jax.tree.map(lambda new, old: jnp.where(walk.goes_on, new, old), further, walk)
+
+    def descend_alone(walk: _Walk, most: int) -> _Walk:
+        rows = jnp.sort(jnp.where(walk.goes_on, jnp.arange(boards), boards))[:most]
+        own = jnp.minimum(rows, boards - 1)
+        keys, at = jax.tree.map(lambda x: x[own], (walk.keys, walk.child))
+        further = choose(keys, at, node_view(tree, at, own), below, own)
+        return jax.tree.map(lambda old, new: old.at[rows].set(new, mode="drop"), walk, further)
+
+    def go_on(walk: _Walk) -> _Walk:
+        left = walk.goes_on.sum()
+        ways = [descend, *(functools.partial(descend_alone, most=most) for most in few)]
+        return jax.lax.switch(sum((left <= most for most in few), jnp.int32(0)), ways, walk)
+
+    start = choose(keys, jnp.full(boards, ROOT), root, at_root, jnp.arange(boards))
+    walk = jax.lax.while_loop(lambda walk: walk.goes_on.any(), go_on, start)
+    return start.slot, (walk.node, walk.slot, walk.child)
+
+
+def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, step: Step) -> Tree:
+    """Write a step from a parent's slot as a node, int32[B] each; a node is visited once more."""
+    boards = jnp.arange(len(node))
+
+    def put(array: jax.Array, new: jax.Array) -> jax.Array:
+        return array.at[boards, node].set(new, mode="promise_in_bounds", unique_indices=True)
+
+    return tree._replace(
+        logits=put(tree.logits, step.logits),
+        children=tree.children.at[boards, parent, slot].set(
+            node.astype(tree.children.dtype), mode="promise_in_bounds", unique_indices=True
+        ),
+        positions=jax.tree.map(put, tree.positions, step.position),
+        parents=put(tree.parents, parent),
+        visits=put(tree.visits, _of(tree.visits, node) + 1),
+        raw_values=put(tree.raw_values, step.value),
+        values=put(tree.values, step.value),
+        rewards=put(tree.rewards, step.reward),
+        discounts=put(tree.discounts, step.discount),
+        qvalues=put(tree.qvalues, step.reward + step.discount * step.value),
+    )
+
+
+def _backup(tree: Tree, node: jax.Array) -> Tree:
+    """Count the value of a node int32[B] in at all nodes above it."""
+    boards, nothing = jnp.arange(len(node)), tree.visits.shape[1]
+
+    def rise(carry: tuple[Tree, jax.Array, jax.Array]) -> tuple[Tree, jax.Array, jax.Array]:
+        tree, node, value = carry
+        parent = _of(tree.parents, node)
+        value = _of(tree.rewards, node) + _of(tree.discounts, node) * value
+        visits = _of(tree.visits, parent)
+        mean = (_of(tree.values, parent) * visits + value) / (visits + 1.0)
+        qvalue = _of(tree.rewards, parent) + _of(tree.discounts, parent) * mean
+        above = jnp.where(node == ROOT, nothing, parent)
+
+        def put(array: jax.Array, new: jax.Array) -> jax.Array:
+            return array.at[boards, above].set(new, mode="drop", unique_indices=True)
+
+        risen = tree._replace(
+            visits=put(tree.visits, visits + 1),
+            values=put(tree.values, mean),
+            qvalues=put(tree.qvalues, qvalue),
+        )
+        return risen, parent, value
+
+    def is_below(carry: tuple[Tree, jax.Array, jax.Array]) -> jax.Array:
+        return (carry[1] != ROOT).any()
+
+    return jax.lax.while_loop(is_below, rise, (tree, node, _of(tree.values, node)))[0]
+
+
+def _copy_to_root(tree: Tree, slot: jax.Array) -> Tree:
+    """Write what is known of the root's child at a slot int32[B] beside the root."""
+    rows = jnp.arange(len(slot))
+    child = tree.children[rows, ROOT, slot].astype(jnp.int32)
+
+    def put(array: jax.Array, new: jax.Array) -> jax.Array:
+        return array.at[rows, slot].set(new, mode="promise_in_bounds", unique_indices=True)
+
+    return tree._replace(
+        root_visits=put(tree.root_visits, _of(tree.visits, child)),
+        root_qvalues=put(tree.root_qvalues, _of(tree.qvalues, child)),
+    )
+
+
+def _of(array: jax.Array, node: jax.Array, boards: jax.Array | None = None) -> jax.Array:
+    """[K, ...]: the entries of one node int32[K] of each board, or of the boards int32[K]."""
+    rows = jnp.arange(len(node)) if boards is None else boards
+    return array.at[rows, node].get(mode="promise_in_bounds")

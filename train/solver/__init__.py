@@ -1,0 +1,1 @@
+"""Small boards solved exactly."""

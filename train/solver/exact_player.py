@@ -1,0 +1,134 @@
+"""The exact player: any play that keeps the value of the game, each as likely as the others."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.players.basic import Player
+from train.runtime.errors import UsageError
+from train.solver.alphabeta import MAX_SIZE, AlphaBeta, Board
+from train.solver.tablebase import MAX_TABLE_STONES, SIZE, Tables, make_tables, optimal_slots
+from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
+from wallgo_jax.game import actions, chance
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Position, State
+
+NAME = "exact"
+
+
+def check_solvable(rules: Rules) -> None:
+    """Refuse what cannot be solved with a UsageError."""
+    edges = 2 * rules.size * (rules.size - 1)
+    stones = MAX_TABLE_STONES if rules.size == SIZE else 1
+    has_limit = rules.walls is not None and rules.walls < edges
+    if rules.players != 2 or rules.size > MAX_SIZE or rules.stones > stones or has_limit:
+        raise UsageError(
+            f"player {NAME!r}: solves games of two players without a limit of walls, "
+            f"{SIZE}x{SIZE} with 1 or {MAX_TABLE_STONES} stones each, or "
+            f"{MAX_SIZE}x{MAX_SIZE} with one"
+        )
+
+
+def make_exact_player(rules: Rules) -> Player:
+    """The player of a small board: tables on 3x3, alpha-beta search on the host on 4x4.
+
+    A question too large for the search ends the program that asked, with the search's message.
+
+    Raises:
+      UsageError: the rules cannot be solved.
+    """
+    check_solvable(rules)
+    return _table_player(rules) if rules.size == SIZE else _search_player(rules)
+
+
+@functools.lru_cache(maxsize=8)
+def tables_of(rules: Rules) -> Tables:
+    """`make_tables`, kept for the last few rules."""
+    return make_tables(rules)
+
+
+def _table_player(rules: Rules) -> Player:
+    return Player(NAME, tables_of(rules), _act_by_table)
+
+
+@jax.jit
+def _act_by_table(tables: Tables, states: State, key: jax.Array) -> jax.Array:
+    best = jax.vmap(lambda state: optimal_slots(tables, state))(states)
+    return _draw(key, best)
+
+
+@functools.lru_cache(maxsize=4)
+def _search_player(rules: Rules) -> Player:
+    search = AlphaBeta(rules)
+
+    @jax.jit
+    def act(variables: None, states: State, key: jax.Array) -> jax.Array:
+        del variables
+        slots = actions.num_slots(1, grid=rules.size)
+        boards = states.position.ply.shape[0]
+        best = jax.pure_callback(
+            functools.partial(_search_all, search),
+            jax.ShapeDtypeStruct((boards, slots), jnp.bool_),
+            states.position,
+            vmap_method="sequential",
+        )
+        return _draw(key, best)
+
+    return Player(NAME, None, act)
+
+
+def _draw(key: jax.Array, best: jax.Array) -> jax.Array:
+    bits = jax.random.bits(key, best.shape[:1], jnp.uint32)
+    return jax.vmap(chance.choose)(bits, best).astype(jnp.int32)
+
+
+def _search_all(search: AlphaBeta, positions: Position) -> np.ndarray:
+    """bool[B, A]: the best slots of every board; slot 0 of a finished one."""
+    host = jax.tree.map(np.asarray, positions)
+    best = np.zeros((len(host.ply), actions.num_slots(1, grid=search.size)), np.bool_)
+    for board in range(len(best)):
+        best[board, best_slots(search, jax.tree.map(lambda x, i=board: x[i], host))] = True
+    return best
+
+
+def best_slots(search: AlphaBeta, position: Position) -> list[int]:
+    """The slots of one position, on the host, that keep the value of the game; slot 0 after the
+    end.
+
+    Raises:
+      UsageError: the search grew too large.
+    """
+    if position.terminated:
+        return [0]
+    cells = tuple(int(cell) for cell in position.stones[:, 0])
+    if position.ply < len(search.rules.order):
+        return _best_placements(search, cells, int(position.ply))
+    built = np.bitwise_or.reduce(np.asarray(position.walls))[:, 0]
+    mover = int(position.player)
+    board = Board(int(built[HORIZONTAL]), int(built[VERTICAL]), cells[mover], cells[1 - mover])
+    return search.optimal_slots(board)
+
+
+def _best_placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> list[int]:
+    qvalue = _placements(search, cells, ply)
+    return [cell for cell, value in qvalue.items() if value == max(qvalue.values())]
+
+
+def _placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> dict[int, int]:
+    """What a placement on each free cell is worth to the player who makes it."""
+    mover, qvalue = search.rules.order[ply], {}
+    for cell in set(range(search.size**2)) - set(cells):
+        placed = (cell, cells[1]) if mover == 0 else (cells[0], cell)
+        qvalue[cell] = _placed_value(search, placed, ply + 1, mover)
+    return qvalue
+
+
+def _placed_value(search: AlphaBeta, cells: tuple[int, ...], ply: int, player: int) -> int:
+    """What the stones so far are worth to a player; after setup player 0 moves first."""
+    if ply == len(search.rules.order):
+        value = search.value(Board(0, 0, *cells))
+        return value if player == 0 else -value
+    value = max(_placements(search, cells, ply).values())
+    return value if player == search.rules.order[ply] else -value

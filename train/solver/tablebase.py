@@ -1,0 +1,324 @@
+"""Every position of a tiny board solved, backwards over the number of walls, as dense arrays.
+
+A position is known up to the colours of its walls, the order of a player's stones and history. Its
+walls are bits, six below a cell (left), then six right of a cell (right):
+
+     .   .   .            . 6 . 7 .
+     0   1   2
+     .   .   .            . 8 . 9 .
+     3   4   5
+     .   .   .            . 10 . 11 .
+
+What a ply is worth stands where it leads to, for the player who made it: who moves next, and
+whether the game is over, is part of the answer. Wins are 1, draws 0, losses -1.
+
+W = 4096 sets of walls, C pairs of disjoint sets of stones (one player's, the other's), A slots.
+"""
+
+import functools
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.runtime.errors import UsageError
+from wallgo_jax.board import bitboard
+from wallgo_jax.board.bitboard import Cells
+from wallgo_jax.board.geometry import (
+    DOWN,
+    HORIZONTAL,
+    LEFT,
+    MOVE_OFFSETS,
+    PLAYS_PER_STONE,
+    RIGHT,
+    SIDE_OFFSETS,
+    SIDES,
+    VERTICAL,
+)
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game import terrain as terrain_lib
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State, Variant, initial_position, make_variant
+from wallgo_jax.game.terrain import Terrain
+
+SIZE, CELLS, EDGES = 3, 9, 12
+MAX_TABLE_STONES = 2
+WIN, DRAW, LOSS = 1, 0, -1
+WALL_SETS = 1 << EDGES
+STONE_SETS = 1 << CELLS
+_UNKNOWN = -2
+_NO_NUMBER = -1
+_NO_EDGE = 0
+_BOARDS_AT_ONCE = 1 << 14
+
+
+class Tables(NamedTuple):
+    """A solved board."""
+
+    after: jax.Array  # int8[W, C, 2], of the position that a play of player 0 or 1 led to
+    setup: jax.Array  # int8[512, 512], before the first wall, for player 0; by stones as bits
+
+
+def check_tables(rules: Rules) -> None:
+    """Refuse rules that have no tables with a UsageError."""
+    has_limit = rules.walls is not None and rules.walls < EDGES
+    if rules.size != SIZE or rules.players != 2 or rules.stones > MAX_TABLE_STONES or has_limit:
+        raise UsageError(
+            f"solver: tables are for two players with 1 or {MAX_TABLE_STONES} stones each on "
+            f"{SIZE}x{SIZE} cells and no limit of walls"
+        )
+
+
+def make_tables(rules: Rules) -> Tables:
+    """Solve a board: about six seconds for two stones each on a CPU core, under one for one stone.
+
+    Raises:
+      UsageError: the rules have no tables (see `check_tables`).
+    """
+    check_tables(rules)
+    variant = jax.tree.map(jnp.asarray, make_variant(rules))
+    pairs = stone_pairs(rules.stones)
+    count = max(1, _BOARDS_AT_ONCE // len(pairs))
+    after = jnp.full((WALL_SETS, len(pairs), 2), _UNKNOWN, jnp.int8)
+    for level in _wall_sets_by_number()[::-1]:
+        for first in range(0, len(level), count):
+            chunk = level[first : first + count]
+            # The last chunk is filled up with its first entry, which is written again.
+            chunk = np.r_[chunk, np.full(count - len(chunk), chunk[0], np.int32)]
+            after = _fill(after, variant, jnp.asarray(chunk), stones=rules.stones)
+    judged = _judge(after, variant, jnp.zeros(1, jnp.int32), stones=rules.stones)
+    setup = _solve_setup(rules, jax.device_get(jax.tree.map(lambda x: x[0], judged)))
+    return Tables(after, jnp.asarray(setup))
+
+
+def slot_values(tables: Tables, state: State) -> jax.Array:
+    """int8[A]: what each slot is worth to the player to move; means nothing at illegal slots."""
+    mover = state.position.player.astype(jnp.int32)
+    setup = jnp.where(mover == 0, jnp.int8(1), jnp.int8(-1)) * tables.setup[*placements(state)]
+    play = tables.after[*children(state), mover]
+    return jnp.where(actions.in_setup(*state), setup, play)
+
+
+def optimal_slots(tables: Tables, state: State) -> jax.Array:
+    """bool[A]: the legal slots that keep the value of the game; slot 0 alone after the end."""
+    legal = actions.legal_slots(state, grid=SIZE)
+    qvalue = jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN))
+    return legal & (qvalue == qvalue.max())
+
+
+def value_of(tables: Tables, state: State) -> jax.Array:
+    """int8: the value of the game to the player to move; means nothing after the end."""
+    legal = actions.legal_slots(state, grid=SIZE)
+    return jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN)).max()
+
+
+def placements(state: State) -> tuple[jax.Array, jax.Array]:
+    """int32[A], int32[A]: the sets of stones as bits after a placement in each slot; junk from slot
+    9 on and in play."""
+    mover = state.position.player
+    slots = actions.num_slots(state.position.stones.shape[1], grid=SIZE)
+    placed = jnp.asarray(1 << np.minimum(np.arange(slots), CELLS - 1))
+    red, blue = _stone_masks(state.position.stones)
+    return red | jnp.where(mover == 0, placed, 0), blue | jnp.where(mover == 1, placed, 0)
+
+
+def children(state: State) -> tuple[jax.Array, jax.Array]:
+    """int32[A], int32[A]: walls and pair of stones after each slot; junk at illegal ones and in
+    setup."""
+    position = state.position
+    stones = position.stones.shape[1]
+    walls, pair = place_of(state)
+    own = actions.own_cells(position)
+    rank = (own[:, None] > own[None, :]).sum(axis=1)
+    slot = np.arange(stones * PLAYS_PER_STONE)
+    ordered = rank[slot // PLAYS_PER_STONE] * PLAYS_PER_STONE + slot % PLAYS_PER_STONE
+    to_pair, edge = (jnp.asarray(table) for table in _make_children(stones))
+    mover = position.player.astype(jnp.int32)
+    return walls | edge[pair, mover, ordered], to_pair[pair, mover, ordered]
+
+
+def place_of(state: State) -> tuple[jax.Array, jax.Array]:
+    """int32, int32: the walls as bits, and the number of the pair of sets of stones; the second is
+    junk in setup."""
+    position = state.position
+    built = (position.walls[0] | position.walls[1])[:, 0].astype(jnp.int32)
+    walls = jnp.int32(0)
+    for edge, (cell, side) in enumerate(_make_edges()):
+        word = built[HORIZONTAL if side == DOWN else VERTICAL]
+        walls |= ((word >> cell) & 1) << edge
+    masks = _stone_masks(position.stones)
+    return walls, jnp.asarray(_make_pair_numbers(position.stones.shape[1]))[masks[0], masks[1]]
+
+
+def _stone_masks(stones: jax.Array) -> jax.Array:
+    """int32[2]: the cells of each player's int8[2, S] stones as bits."""
+    sets = [terrain_lib.stone_cells(own, grid=SIZE)[0] for own in stones]
+    return jnp.stack(sets).astype(jnp.int32)
+
+
+@functools.cache
+def stone_pairs(stones: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+    """The C pairs of disjoint sets of cells, rising within a set."""
+    sets = tuple(itertools.combinations(range(CELLS), stones))
+    return tuple((own, other) for own in sets for other in sets if not set(own) & set(other))
+
+
+@functools.cache
+def _make_pair_numbers(stones: int) -> np.ndarray:
+    """int32[512, 512]: the number of a pair by the two sets as bits, or _NO_NUMBER."""
+    numbers = np.full((STONE_SETS, STONE_SETS), _NO_NUMBER, np.int32)
+    for number, pair in enumerate(stone_pairs(stones)):
+        numbers[_mask(pair[0]), _mask(pair[1])] = number
+    return numbers
+
+
+@functools.cache
+def _make_edges() -> tuple[tuple[int, int], ...]:
+    """Cell and side of each inner edge: those below a cell, then those right of one."""
+    below = [(cell, DOWN) for cell in range(CELLS - SIZE)]
+    return (*below, *((cell, RIGHT) for cell in range(CELLS) if cell % SIZE < SIZE - 1))
+
+
+@functools.cache
+def _make_children(stones: int) -> tuple[np.ndarray, np.ndarray]:
+    """int32[C, 2, A] twice: pair of stones and bit of the wall after each slot of a player whose
+    stones are numbered by rising cell; 0 and _NO_EDGE where a slot leaves the board or lands on a
+    stone."""
+    pairs, numbers = stone_pairs(stones), _make_pair_numbers(stones)
+    shape = len(pairs), 2, actions.num_slots(stones, grid=SIZE)
+    to_pair, edge = np.zeros(shape, np.int32), np.full(shape, _NO_EDGE, np.int32)
+    for (number, pair), mover, stone in itertools.product(enumerate(pairs), (0, 1), range(stones)):
+        for move, offset in enumerate(MOVE_OFFSETS):
+            end = _over(pair[mover][stone], offset)
+            rest = set(pair[mover]) - {pair[mover][stone]}
+            if end is None or end in rest or end in pair[1 - mover]:
+                continue
+            moved = [pair[0], pair[1]]
+            moved[mover] = (*rest, end)
+            for side in SIDES:
+                slot = stone * PLAYS_PER_STONE + move * len(SIDES) + side
+                to_pair[number, mover, slot] = numbers[_mask(moved[0]), _mask(moved[1])]
+                edge[number, mover, slot] = _edge_bit(end, side)
+    return to_pair, edge
+
+
+def _over(cell: int, offset: tuple[int, int]) -> int | None:
+    row, column = cell // SIZE + offset[0], cell % SIZE + offset[1]
+    inside = 0 <= row < SIZE and 0 <= column < SIZE
+    return row * SIZE + column if inside else None
+
+
+def _edge_bit(cell: int, side: int) -> int:
+    beyond = _over(cell, SIDE_OFFSETS[side])
+    if beyond is None:
+        return _NO_EDGE
+    first = min(cell, beyond)
+    return 1 << _make_edges().index((first, RIGHT if side in (LEFT, RIGHT) else DOWN))
+
+
+def _mask(cells: tuple[int, ...]) -> int:
+    return sum(1 << cell for cell in cells)
+
+
+def _wall_sets_by_number() -> list[np.ndarray]:
+    """int32[.]: the wall sets of 0, 1, ... 12 walls."""
+    every = np.arange(WALL_SETS, dtype=np.int32)
+    number = np.bitwise_count(every)
+    return [every[number == count] for count in range(EDGES + 1)]
+
+
+class _Judged(NamedTuple):
+    """Boards [N, C], looked at from both players' seats."""
+
+    value: jax.Array  # int8[N, C, 2], for a player if it is to move; _UNKNOWN if it has no turn
+    can_move: jax.Array  # bool[N, C, 2]
+    is_separated: jax.Array  # bool[N, C]
+    paid: jax.Array  # int8[N, C, 2], if the game ends here: for the player who moved last
+
+
+@functools.partial(jax.jit, static_argnames="stones", donate_argnums=0)
+def _fill(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int) -> jax.Array:
+    """`after` with the rows int32[N] of equally many walls, given those with one more."""
+    judged = _judge(after, variant, walls, stones=stones)
+    over = judged.is_separated | ~judged.can_move.any(axis=-1)
+    turned, other = judged.can_move[..., ::-1], -judged.value[..., ::-1]
+    going_on = jnp.where(turned, other, judged.value)
+    return after.at[walls].set(jnp.where(over[..., None], judged.paid, going_on))
+
+
+@functools.partial(jax.jit, static_argnames="stones")
+def _judge(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int) -> _Judged:
+    pairs = jnp.asarray(np.array(stone_pairs(stones), np.int8))  # [C, 2, S]
+    first = initial_position(variant)._replace(ply=variant.num_placements)
+
+    def seen_by(player: jax.Array, state: State) -> tuple[jax.Array, jax.Array]:
+        state = state._replace(position=state.position._replace(player=player))
+        legal = actions.legal_slots(state, grid=SIZE)
+        places = (*children(state), player.astype(jnp.int32))
+        return jnp.where(legal, after[places], jnp.int8(_UNKNOWN)).max(), legal.any()
+
+    def board(wall_set: jax.Array, cells: jax.Array) -> _Judged:
+        built = jnp.stack([wall_words(wall_set), jnp.zeros((2, 1), jnp.uint32)])
+        state = State(variant, first._replace(stones=cells, walls=built))
+        value, can_move = jax.vmap(seen_by, in_axes=(0, None))(jnp.arange(2, dtype=jnp.int8), state)
+        terrain = terrain_lib.read_terrain(*state, grid=SIZE)
+        reached = terrain_lib.regions(terrain, grid=SIZE)
+        paid = _payoffs(variant, terrain, terrain_lib.owned(reached))
+        return _Judged(value, can_move, terrain_lib.is_separated(terrain, reached), paid)
+
+    return jax.vmap(jax.vmap(board, in_axes=(None, 0)), in_axes=(0, None))(walls, pairs)
+
+
+def _payoffs(variant: Variant, terrain: Terrain, owned: tuple[Cells, ...]) -> jax.Array:
+    """int8[2]: what each player gets if it was the last to move and the game ends here."""
+    territory = terrain_lib.areas(owned)
+    largest = terrain_lib.largest_regions(owned, terrain.exits, grid=SIZE)
+    paid = [
+        referee.payoff(variant, territory, largest, jnp.int8(mover))[mover] for mover in range(2)
+    ]
+    return jnp.stack(paid).astype(jnp.int8)
+
+
+def wall_words(wall_set: jax.Array) -> jax.Array:
+    """uint32[2, 1]: walls as bits -> as a position stores one player's."""
+    words = [jnp.uint32(0), jnp.uint32(0)]
+    for edge, (cell, side) in enumerate(_make_edges()):
+        orientation = HORIZONTAL if side == DOWN else VERTICAL
+        bit = (wall_set >> edge) & 1
+        words[orientation] |= bit.astype(jnp.uint32) << np.uint32(cell)
+    return bitboard.pack(tuple(words))[:, None]
+
+
+def _solve_setup(rules: Rules, judged: _Judged) -> np.ndarray:
+    """int8[512, 512]: the boards without walls (judged: [C]), then the placements from the last to
+    the first; _UNKNOWN where the stones are too many or one on another."""
+    setup = np.full((STONE_SETS, STONE_SETS), _UNKNOWN, np.int8)
+    last = rules.order[-1] if rules.order else 0
+    for number, pair in enumerate(stone_pairs(rules.stones)):
+        can, value = judged.can_move[number], judged.value[number]
+        paid = judged.paid[number, last] * (WIN if last == 0 else LOSS)
+        setup[_mask(pair[0]), _mask(pair[1])] = (
+            value[0] if can[0] else -value[1] if can[1] else paid
+        )
+    for ply in reversed(range(len(rules.order))):
+        mover, held = rules.order[ply], [rules.stones, rules.stones]
+        for player in rules.order[ply:]:
+            held[player] -= 1
+        _solve_placement(setup, mover, held)
+    return setup
+
+
+def _solve_placement(setup: np.ndarray, mover: int, held: list[int]) -> None:
+    """Write the values of all boards on which the players hold so many stones, mover to place."""
+    sign = 1 if mover == 0 else -1
+    every = [itertools.combinations(range(CELLS), count) for count in held]
+    for own, other in itertools.product(*every):
+        if set(own) & set(other):
+            continue
+        masks, found = (_mask(own), _mask(other)), []
+        for cell in set(range(CELLS)) - set(own) - set(other):
+            bit = 1 << cell
+            found.append(setup[masks[0] | bit * (mover == 0), masks[1] | bit * (mover == 1)])
+        setup[masks] = sign * max(sign * int(value) for value in found)

@@ -1,0 +1,167 @@
+"""What a command names - a preset, a file, a game written out - read as games or a position.
+
+A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
+file, an HKOI code, a position diagram or moves in human notation; how it begins tells.
+"""
+
+import contextlib
+import gzip
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from wallgo_jax.formats import diagram, hkoi_code, records
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import PRESETS, Rules, named
+from wallgo_jax.game.state import State
+from wallgo_jax.notation import parse_moves
+from wallgo_jax.view.game_replay import Game, play, replay_moves
+
+_CODE = re.compile(r"[0-9a-v\s]*_[0-9a-v\s]*", re.IGNORECASE)
+_DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
+_MOVES = re.compile(r"(\s|#.*\n|\d+\.|[RBGY]\s)*[A-Z]\d", re.IGNORECASE)
+
+
+class LoadedGame(NamedTuple):
+    """A game, and the record that it came from if there was one."""
+
+    game: Game
+    record: Record | None = None
+
+
+class SourceRequest(NamedTuple):
+    """What a command says of its source.
+
+    Attributes:
+      source: as the module says.
+      rules: a preset's name or a file of custom rules, for moves and codes; empty if not said.
+      grid: the side length of the grid that numbers the cells; 0 for the board's own.
+      game: which game of a record file, counted from 1; 0 for all of them.
+    """
+
+    source: str
+    rules: str = ""
+    grid: int = 0
+    game: int = 0
+
+
+def read_position(asked: SourceRequest, *, ply: int) -> State:
+    """The position of a diagram, or of a game after `ply` plies; -1 is a game's end.
+
+    Raises:
+      ValueError: what is wrong, where, and what is allowed.
+    """
+    text, name = _text_of(asked.source)
+    if text is not None and _DIAGRAM.match(text):
+        with _naming(name):
+            return diagram.parse(text)
+    game = next(_games(asked._replace(game=max(asked.game, 1)), text, name)).game
+    if not -1 <= ply < len(game.states):
+        raise ValueError(f"--ply {ply}: the game has plies 0 to {len(game.states) - 1}")
+    return game.states[ply]
+
+
+def read_games(asked: SourceRequest) -> Iterator[LoadedGame]:
+    """The games of a source, one by one.
+
+    Raises:
+      ValueError: what is wrong, where, and what is allowed.
+    """
+    yield from _games(asked, *_text_of(asked.source))
+
+
+def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[LoadedGame]:
+    rules = read_rules(asked.rules) if asked.rules else None
+    if text is None:
+        yield LoadedGame(play(named(asked.source), [], grid=asked.grid or None))
+    elif _DIAGRAM.match(text):
+        raise ValueError(f"{name}: a position diagram holds no game")
+    elif text.lstrip().startswith("{"):
+        yield from _recorded(text, name, asked.game)
+    elif _CODE.fullmatch(text):
+        with _naming(name):
+            game = hkoi_code.decode(text, rules or PRESETS["hkoi"])
+        yield LoadedGame(game)
+    elif rules is None:
+        raise ValueError(f"{name}: moves need --rules; presets: {', '.join(PRESETS)}")
+    else:
+        with _naming(name):
+            moves = parse_moves(text, grid=asked.grid or rules.size)
+            game = replay_moves(rules, moves, grid=asked.grid or None)
+        yield LoadedGame(game)
+
+
+def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
+    lines = [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    if chosen > len(lines):
+        raise ValueError(f"--game {chosen}: {name} has {len(lines)} games")
+    for number, line in lines[chosen - 1 : chosen] if chosen else lines:
+        with _naming(f"{name}, line {number}"):
+            record = records.from_json(line)
+            game = records.replay(record)
+        yield LoadedGame(game, record)
+
+
+def read_rules(name: str) -> Rules:
+    """The rules of a preset's name, or of a file that holds their JSON object.
+
+    Raises:
+      ValueError: if it is neither, with the presets there are.
+    """
+    if name in PRESETS or not Path(name).is_file():
+        return named(name)
+    with _naming(name):
+        try:
+            return Rules.from_dict(json.loads(Path(name).read_text(encoding="utf-8")))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"not JSON: {error}") from None
+
+
+def _text_of(source: str) -> tuple[str | None, str]:
+    """The source's text, None for a preset, and the name that errors shall call it by."""
+    if source == "-":
+        return sys.stdin.read(), "standard input"
+    if source in PRESETS:
+        return None, source
+    if _is_file(source):
+        with _naming(source):
+            return _read_file(Path(source)), source
+    if _CODE.fullmatch(source):
+        return source, "code"
+    if _MOVES.match(source) and not Path(source).suffix:
+        return source, "moves"
+    raise ValueError(
+        f"{source!r} is no file, preset, HKOI code or move; presets: {', '.join(PRESETS)}"
+    )
+
+
+def _is_file(source: str) -> bool:
+    try:
+        return Path(source).is_file()
+    except OSError:  # Moves written down are soon longer than a file's name may be.
+        return False
+
+
+def _read_file(path: Path) -> str:
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError):
+            raise ValueError("not a gzip file") from None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("not a text file") from None
+
+
+@contextlib.contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Lead the message of a ValueError with what it is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

@@ -1,0 +1,225 @@
+"""Record files: one game a line, each a JSON object that any tool can read.
+
+| key | value |
+|---|---|
+| `variant` | a preset's name, or `custom` |
+| `rules` | the fields of `wallgo_jax.Rules`; only where the variant is no preset |
+| `grid` | side length of the grid that numbers the actions; only where larger than the board |
+| `actions` | public action ids, from the first ply on |
+| `players` | names of the players in the order of play, or null |
+| `result` | what the end paid each player (1 to a sole winner), or null for an unfinished game |
+| `values` | for each ply, the search's value for its mover, or null; only where there are any |
+| `env_version` | the version of the environment that the game was played in |
+
+Other keys are left alone. A path that ends in `.gz` is read and written compressed.
+"""
+
+import dataclasses
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+from wallgo_jax import env
+from wallgo_jax.board.geometry import MAX_GRID
+from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.view.game_replay import Game, play
+
+_CUSTOM = "custom"
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One game. Lists are accepted and kept as tuples; the fields are the keys of a line.
+
+    Raises:
+      ValueError: in one line, which key is wrong and what is allowed.
+    """
+
+    rules: Rules
+    actions: tuple[int, ...]
+    grid: int | None = None
+    players: tuple[str, ...] | None = None
+    result: tuple[float, ...] | None = None
+    values: tuple[float | None, ...] | None = None
+    env_version: str | None = env.VERSION
+
+    def __post_init__(self) -> None:
+        for key, kinds in _KINDS.items():
+            value = getattr(self, key)
+            if value is None and key != "actions":
+                continue
+            if isinstance(value, str) or not isinstance(value, Sequence):
+                raise ValueError(f"{key}: {value!r} is not a list")
+            for place, entry in enumerate(value, start=1):
+                if isinstance(entry, bool) or not isinstance(entry, kinds):
+                    raise ValueError(f"{key}: entry {place} is {entry!r}, not {_WORDS[key]}")
+            object.__setattr__(self, key, tuple(value))
+        self._check_lengths()
+        version = self.env_version
+        if version is not None and not (isinstance(version, str) and version.isprintable()):
+            raise ValueError(f"env_version: {version!r} is not a version")
+        if self.grid is not None and (
+            not isinstance(self.grid, int) or not self.rules.size <= self.grid <= MAX_GRID
+        ):
+            raise ValueError(
+                f"grid: {self.grid!r} is not a number from {self.rules.size} to {MAX_GRID}"
+            )
+
+    def _check_lengths(self) -> None:
+        wanted = {
+            "players": self.rules.players,
+            "result": self.rules.players,
+            "values": len(self.actions),
+        }
+        for key, length in wanted.items():
+            value = getattr(self, key)
+            if value is not None and len(value) != length:
+                raise ValueError(f"{key}: {len(value)} entries, not {length}")
+
+
+_NUMBER = (int, float)
+_KINDS: dict[str, Any] = {
+    "actions": int,
+    "players": str,
+    "result": _NUMBER,
+    "values": (*_NUMBER, type(None)),
+}
+_WORDS = {
+    "actions": "a whole number",
+    "players": "a name",
+    "result": "a number",
+    "values": "a number or null",
+}
+
+
+def of_game(
+    game: Game,
+    *,
+    players: Sequence[str] | None = None,
+    values: Sequence[float | None] | None = None,
+) -> Record:
+    """The record of a game that was played; its result is the referee's."""
+    return Record(
+        rules=game.rules,
+        actions=game.actions,
+        grid=game.grid if game.grid > game.rules.size else None,
+        players=None if players is None else tuple(players),
+        result=game.rewards if game.is_over else None,
+        values=None if values is None else tuple(values),
+    )
+
+
+def replay(record: Record) -> Game:
+    """The recorded game, played again.
+
+    Raises:
+      ValueError: at the first action that is not allowed, naming the ply and the reason; or where
+        the result differs from the record's.
+    """
+    try:
+        game = play(record.rules, record.actions, grid=record.grid)
+    except ValueError as error:
+        raise ValueError(f"{error}{_version_hint(record)}") from None
+    if record.result is not None and not _is_close(game, record.result):
+        raise ValueError(
+            f"result: the record says {list(record.result)}, the referee "
+            f"{list(game.rewards) if game.is_over else 'that the game goes on'}"
+            f"{_version_hint(record)}"
+        )
+    return game
+
+
+def _is_close(game: Game, result: Sequence[float]) -> bool:
+    pairs = zip(game.rewards, result, strict=True)
+    return game.is_over and all(abs(a - b) < 1e-3 for a, b in pairs)
+
+
+def _version_hint(record: Record) -> str:
+    if record.env_version in (None, env.VERSION):
+        return ""
+    return f" (recorded by environment version {record.env_version}; this is {env.VERSION})"
+
+
+def to_json(record: Record) -> str:
+    """The record's line, without its line end."""
+    name = rules_lib.name_of(record.rules)
+    fields: dict[str, Any] = {"variant": name}
+    if name not in PRESETS:
+        fields["rules"] = record.rules.to_dict()
+    if record.grid is not None and record.grid > record.rules.size:
+        fields["grid"] = record.grid
+    fields["actions"] = list(record.actions)
+    fields["players"] = None if record.players is None else list(record.players)
+    fields["result"] = None if record.result is None else list(record.result)
+    if record.values is not None:
+        fields["values"] = list(record.values)
+    fields["env_version"] = record.env_version
+    return json.dumps(fields, allow_nan=False)
+
+
+def from_json(line: str) -> Record:
+    """The record of a line.
+
+    Raises:
+      ValueError: in one line, which key is wrong and what is allowed.
+    """
+    try:
+        fields = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    for key in ("variant", "actions"):
+        if key not in fields:
+            raise ValueError(f"key {key!r} is missing")
+    known = [field.name for field in dataclasses.fields(Record) if field.name != "rules"]
+    given: dict[str, Any] = {key: fields.get(key) for key in known}
+    return Record(rules=_rules(fields), **given)
+
+
+def _rules(fields: dict[str, Any]) -> Rules:
+    name, rules = fields["variant"], fields.get("rules")
+    if not isinstance(name, str):
+        raise ValueError(f"variant: {name!r} is not a name")
+    if rules is None:
+        if name == _CUSTOM:
+            raise ValueError(f"variant: {name!r} needs the key 'rules'")
+        return rules_lib.named(name)
+    if not isinstance(rules, dict):
+        raise ValueError(f"rules: {rules!r} is not an object")
+    made = Rules.from_dict(rules)
+    if PRESETS.get(name, made) != made:
+        raise ValueError(f"rules: they differ from those of the variant {name!r}")
+    return made
+
+
+def read(path: str | Path) -> Iterator[Record]:
+    """The games of a file, one by one; blank lines are skipped.
+
+    Raises:
+      ValueError: `FILE, line N: reason`.
+    """
+    with _open(path, "rt") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                yield from_json(line)
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+
+
+def write(path: str | Path, records: Iterable[Record], *, append: bool = False) -> None:
+    """Write games to a file, in place of what it held or behind it."""
+    with _open(path, "at" if append else "wt") as file:
+        for record in records:
+            file.write(to_json(record) + "\n")
+
+
+def _open(path: str | Path, mode: str) -> IO[str]:
+    if str(path).endswith(".gz"):
+        return cast(IO[str], gzip.open(path, mode, encoding="utf-8"))
+    return open(path, mode, encoding="utf-8")

@@ -1,0 +1,47 @@
+"""What is said under a board: who moves or who won, territory, walls left, the last ply."""
+
+from collections.abc import Sequence
+
+from wallgo_jax.notation import COLOURS, LETTERS, cell_name, join_words
+from wallgo_jax.view.snapshot import LastPly, Snapshot
+
+
+def status_lines(snapshot: Snapshot) -> list[str]:
+    """Everything, a line each."""
+    grid = f" The board lies in a grid of {snapshot.grid}." if snapshot.grid > snapshot.size else ""
+    lines = [
+        f"Ply {snapshot.ply}: {status(snapshot)}.{grid}",
+        f"Territory: {_tally(snapshot.territory)}.",
+    ]
+    if snapshot.walls_left is not None:
+        lines.append(f"Walls left: {_tally(snapshot.walls_left)}.")
+    if snapshot.last is not None:
+        lines.append(f"Last: {ply_text(snapshot.last, grid=snapshot.grid)}")
+    return lines
+
+
+def status(snapshot: Snapshot) -> str:
+    """Who moves or who won."""
+    if snapshot.by_illegal_action:
+        return f"over by an illegal action of {COLOURS[snapshot.player]}"
+    if snapshot.is_over:
+        return "over" if snapshot.payoff is None else f"over, {result_text(snapshot.payoff)}"
+    return f"{COLOURS[snapshot.player]} to {'place a stone' if snapshot.in_setup else 'move'}"
+
+
+def result_text(payoff: Sequence[float]) -> str:
+    """Who won, from what the end paid."""
+    winners = [COLOURS[player] for player, share in enumerate(payoff) if share > 0]
+    return f"{join_words(winners)} won" if winners else "a draw"
+
+
+def ply_text(last: LastPly, *, grid: int) -> str:
+    """The last ply in human notation."""
+    target = cell_name(last.target, grid=grid)
+    if last.origin is None:
+        return f"{LETTERS[last.player]} {target}"
+    return f"{LETTERS[last.player]} {cell_name(last.origin, grid=grid)}->{target}:W{last.side}"
+
+
+def _tally(values: Sequence[int]) -> str:
+    return ", ".join(f"{COLOURS[player]} {value}" for player, value in enumerate(values))

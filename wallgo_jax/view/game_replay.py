@@ -1,0 +1,86 @@
+"""A written-down game played again on the host, ply by ply, by the referee."""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from wallgo_jax.board.geometry import MAX_GRID
+from wallgo_jax.game import actions as actions_lib
+from wallgo_jax.game import referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State, initial_state
+from wallgo_jax.notation import COLOURS, NotatedMove
+from wallgo_jax.view.illegality import illegality
+from wallgo_jax.view.snapshot import read
+
+_NO_ACTION = -1
+
+
+class Game(NamedTuple):
+    """A game or its beginning: T actions and the T + 1 positions around them.
+
+    `rewards` are what the last ply paid each player: zeros while the game goes on.
+    """
+
+    rules: Rules
+    grid: int
+    actions: tuple[int, ...]
+    movers: tuple[int, ...]
+    states: tuple[State, ...]
+    rewards: tuple[float, ...]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last position ends the game."""
+        return bool(self.states[-1].position.terminated)
+
+
+def play(rules: Rules, actions: Sequence[int], *, grid: int | None = None) -> Game:
+    """Play public actions (ids of the grid) from the start.
+
+    Raises:
+      ValueError: `ply N: reason` at the first action that is not allowed, plies counted from 1; or
+        a board larger than the grid.
+    """
+    return replay_moves(rules, [NotatedMove(int(action), None) for action in actions], grid=grid)
+
+
+def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None = None) -> Game:
+    """Like `play`, also refusing a move led by the letter of a player who is not to move."""
+    grid = rules.size if grid is None else grid
+    if not rules.size <= grid <= MAX_GRID:
+        raise ValueError(
+            f"grid: {grid} is not between the board's size {rules.size} and {MAX_GRID}"
+        )
+    states, movers = [jax.device_get(initial_state(rules, grid=grid))], []
+    rewards = np.zeros(rules.players, np.float32)
+    for ply, (action, player) in enumerate(moves, start=1):
+        before = states[-1]
+        mover = int(before.position.player)
+        if player is not None and player != mover and not before.position.terminated:
+            raise ValueError(f"ply {ply}: {COLOURS[mover]} is to move, not {COLOURS[player]}")
+        # An id may be any number; those beyond int32 are as little allowed as `_NO_ACTION`.
+        played = np.int32(action if 0 <= action < actions_lib.num_actions(grid) else _NO_ACTION)
+        after, rewards, legal = jax.device_get(_step(before, played, grid=grid))
+        if not legal:
+            raise ValueError(f"ply {ply}: {illegality(read(before), action)}")
+        states.append(after)
+        movers.append(mover)
+    return Game(
+        rules=rules,
+        grid=grid,
+        actions=tuple(move.action for move in moves),
+        movers=tuple(movers),
+        states=tuple(states),
+        rewards=tuple(float(share) for share in rewards),
+    )
+
+
+@functools.partial(jax.jit, static_argnames="grid")
+def _step(state: State, action: jax.Array, *, grid: int) -> tuple[State, jax.Array, jax.Array]:
+    slot = actions_lib.slot_of_action(state, action, grid=grid)
+    legal = actions_lib.is_legal(state, slot, grid=grid)
+    return *referee.play(state, slot, grid=grid), legal

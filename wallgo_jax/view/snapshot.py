@@ -1,0 +1,241 @@
+"""A position as plain Python data: what text and pictures show of a state.
+
+The rules are asked once, in one jitted call per board shape; nothing here knows them again.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wallgo_jax.board import bitboard
+from wallgo_jax.board.bitboard import Cells
+from wallgo_jax.board.geometry import HORIZONTAL, NUM_SIDES, VERTICAL
+from wallgo_jax.env import State as EnvState
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game import terrain as terrain_lib
+from wallgo_jax.game.state import NO_LIMIT, NO_PLAYER, NO_STONE, NOT_PLACED, TIE_MOVER_LOSES, State
+
+NOBODY = -1
+"""Owner of a cell that counts for no player."""
+
+
+class Wall(NamedTuple):
+    """One wall: it lies below its cell if horizontal, right of it if vertical."""
+
+    orientation: int
+    cell: int
+    builder: int
+
+
+class LastPly(NamedTuple):
+    """What the ply before this position did; `origin` and `wall` are None for a placement."""
+
+    player: int
+    origin: int | None
+    target: int
+    side: int | None
+
+
+class Snapshot(NamedTuple):
+    """One position. N cells of the grid, P players; cells are flat indices in the grid.
+
+    Attributes:
+      grid: side length of the grid that numbers the cells.
+      size: side length of the board in its top-left corner.
+      stones: for each player, the cells of its stones by index, NOT_PLACED for those to come.
+      walls: every wall, in the order of orientation and cell.
+      owner: for each cell, the player whose territory it is, or NOBODY.
+      territory: cells per player.
+      reach: for each player, the cells where a move of its can end.
+      walls_left: per player, or None where there is no limit.
+      stay_needs_room: whether staying needs a free neighbouring cell.
+      player: who moves next.
+      ply: plies played.
+      in_setup: whether stones are still being placed.
+      is_over: whether the game has ended.
+      by_illegal_action: whether an illegal action of `player` ended it.
+      payoff: after the end, what the last step paid each player; None before, and where it hangs
+        on who made the last ply and the state does not hold it.
+      last: the last ply, None where the state does not hold it.
+    """
+
+    grid: int
+    size: int
+    stones: tuple[tuple[int, ...], ...]
+    walls: tuple[Wall, ...]
+    owner: tuple[int, ...]
+    territory: tuple[int, ...]
+    reach: tuple[frozenset[int], ...]
+    walls_left: tuple[int, ...] | None
+    stay_needs_room: bool
+    player: int
+    ply: int
+    in_setup: bool
+    is_over: bool
+    by_illegal_action: bool
+    payoff: tuple[float, ...] | None
+    last: LastPly | None
+
+    @property
+    def players(self) -> int:
+        """P."""
+        return len(self.stones)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The playable cells, row by row."""
+        return tuple(r * self.grid + c for r in range(self.size) for c in range(self.size))
+
+    @property
+    def stone_at(self) -> dict[int, tuple[int, int]]:
+        """Cell -> (player, index among its stones)."""
+        return {
+            cell: (player, index)
+            for player, cells in enumerate(self.stones)
+            for index, cell in enumerate(cells)
+            if cell != NOT_PLACED
+        }
+
+    @property
+    def builder_at(self) -> dict[tuple[int, int], int]:
+        """(orientation, cell) -> the builder of the wall there."""
+        return {(wall.orientation, wall.cell): wall.builder for wall in self.walls}
+
+
+def game_of(state: EnvState | State) -> State:
+    """The rules' state of an env's state; a rules' state passes through."""
+    return state.game if isinstance(state, EnvState) else state
+
+
+def grid_of(game: State) -> int:
+    """The side length of the grid of one board: where its second row begins."""
+    words = np.asarray(game.variant.playable)
+    if words.ndim != 1:
+        raise ValueError(f"state: a batch of shape {words.shape[:-1]}, not one board")
+    playable = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+    return int(playable[int(game.variant.size)])
+
+
+def read(state: EnvState | State) -> Snapshot:
+    """Read one board off a state, on the host.
+
+    Raises:
+      ValueError: if the state is a batch.
+    """
+    game = game_of(state)
+    grid = grid_of(game)
+    game, facts = jax.device_get((game, _survey(game, grid=grid)))
+    variant, position = game
+    is_over = bool(position.terminated)
+    by_rules = bool(facts.is_separated) or (is_over and bool(_nobody_moves(game, grid=grid)))
+    last = _last_ply(position)
+    payoff = facts.payoff if by_rules else facts.penalty
+    hangs_on_mover = by_rules and last is None and TIE_MOVER_LOSES in variant.tie
+    is_known = is_over and (bool(payoff.any()) or not hangs_on_mover)
+    owner = np.where(facts.owned.any(axis=0), facts.owned.argmax(axis=0), NOBODY)
+    return Snapshot(
+        grid=grid,
+        size=int(variant.size),
+        stones=tuple(tuple(int(cell) for cell in row) for row in position.stones),
+        walls=_walls(facts.walls),
+        owner=tuple(int(player) for player in owner),
+        territory=tuple(int(cells) for cells in facts.owned.sum(axis=1)),
+        reach=tuple(frozenset(np.flatnonzero(mask).tolist()) for mask in facts.reach),
+        walls_left=None
+        if int(variant.walls) == NO_LIMIT
+        else tuple(int(walls) for walls in position.walls_left),
+        stay_needs_room=bool(variant.stay_needs_room),
+        player=int(position.player),
+        ply=int(position.ply),
+        in_setup=bool(position.ply < variant.num_placements),
+        is_over=is_over,
+        by_illegal_action=is_over and not by_rules,
+        payoff=tuple(float(share) for share in payoff) if is_known else None,
+        last=last,
+    )
+
+
+class _Facts(NamedTuple):
+    """What the rules say of a position."""
+
+    walls: jax.Array  # bool[P, 2, N] by builder and orientation
+    owned: jax.Array  # bool[P, N] territory
+    reach: jax.Array  # bool[P, N]
+    is_separated: jax.Array  # bool, in a game that may end
+    payoff: jax.Array  # float32[P] of an end by the rules
+    penalty: jax.Array  # float32[P] of an end by an illegal action
+
+
+@functools.partial(jax.jit, static_argnames="grid")
+def _survey(game: State, *, grid: int) -> _Facts:
+    variant, position = game
+    players, stones = position.stones.shape
+    terrain = terrain_lib.read_terrain(variant, position, grid=grid)
+    reached = terrain_lib.regions(terrain, grid=grid)
+    sets = terrain_lib.owned(reached)
+    largest = terrain_lib.largest_regions(sets, terrain.exits, grid=grid)
+    stone = position.trail[0, 0]
+    last_mover = jnp.where(stone == NO_STONE, NO_PLAYER, stone // stones)
+    offends = jnp.arange(players) == position.player
+    reach = [terrain_lib.movement(own, variant, terrain, grid=grid) for own in terrain.stones]
+    return _Facts(
+        walls=bitboard.to_mask(position.walls, grid),
+        owned=_masks(sets, grid=grid),
+        reach=_masks(reach, grid=grid),
+        is_separated=_may_end(game) & terrain_lib.is_separated(terrain, reached),
+        payoff=referee.payoff(variant, terrain_lib.areas(sets), largest, last_mover),
+        penalty=jnp.where(offends, -1.0, 1.0 / (players - 1)),
+    )
+
+
+def _may_end(game: State) -> jax.Array:
+    """bool: whether the rules can have ended the game: after a ply, with every stone placed."""
+    return ~actions.in_setup(*game) & (game.position.ply > 0)
+
+
+def _masks(sets: Sequence[Cells], *, grid: int) -> jax.Array:
+    return bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in sets]), grid)
+
+
+@functools.partial(jax.jit, static_argnames="grid")
+def _nobody_moves(game: State, *, grid: int) -> jax.Array:
+    """bool: whether no player has a legal turn in a game that may end."""
+    variant, position = game
+    running = position._replace(terminated=jnp.bool_(False))
+    turns = [
+        actions.legal_words(State(variant, running._replace(player=jnp.int8(p))), grid=grid).any()
+        for p in range(position.stones.shape[0])
+    ]
+    return _may_end(game) & ~jnp.stack(turns).any()
+
+
+def _walls(built: np.ndarray) -> tuple[Wall, ...]:
+    """bool[P, 2, N] by builder and orientation -> the list of walls."""
+    found = [
+        Wall(int(orientation), int(cell), int(builder))
+        for builder, orientation, cell in np.argwhere(built)
+    ]
+    return tuple(sorted(found))
+
+
+def _last_ply(position: Any) -> LastPly | None:
+    stone, origin, side = (int(value) for value in position.trail[0])
+    if stone == NO_STONE:
+        return None
+    player, index = divmod(stone, position.stones.shape[1])
+    target = int(position.stones[player, index])
+    if not 0 <= side < NUM_SIDES:
+        return LastPly(player, None, target, None)
+    return LastPly(player, origin, target, side)
+
+
+def wall_on_side(cell: int, side: int, *, grid: int) -> tuple[int, int]:
+    """(orientation, cell) under which the wall on a side of a cell is kept."""
+    up, right, down, _ = range(NUM_SIDES)
+    if side in (up, down):
+        return HORIZONTAL, cell - grid if side == up else cell
+    return VERTICAL, cell if side == right else cell - 1
