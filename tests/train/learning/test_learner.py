@@ -24,7 +24,7 @@ from wallgo_jax import observation
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, initial_state
 
-from .test_selfplay import CONFIG, RULES
+from tests.train.data.test_selfplay import CONFIG, RULES
 
 VIEW = {"grid": 4, "planes": "BTR", "has_playable": False}
 

@@ -18,7 +18,7 @@ from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
 
-from .test_examples import played
+from tests.train.data.test_record_dataset import played
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
 OPTIONS = (

@@ -17,7 +17,7 @@ from tests.train.loop.test_resume import assert_same_run, kept
 from train.checkpoints import store
 from train.loop import run_directory, training
 
-WORDS = ["--iterations=24", "--store.every=3", "--store.keep=3", "--evaluation.every=6"]
+WORDS = ["--iterations=24", "--checkpoint.every=3", "--checkpoint.keep=3", "--evaluation.every=6"]
 CONFIG = tiny.config(*WORDS)
 SEED = 20
 KILLS = 3  # at moments drawn, beside those inside a save

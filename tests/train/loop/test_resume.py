@@ -260,8 +260,8 @@ def test_resuming_computes_no_first_state(straight, tmp_path, monkeypatch):
 def test_best_weights_are_kept(tmp_path, monkeypatch):
     # What is compiled does not depend on matches and checkpoints.
     monkeypatch.setattr(training, "make_programs", lambda config: tiny.shared_programs(CONFIG))
-    words = ["--store.every=1", "--store.keep=1", "--evaluation.every=1"]
-    config = tiny.config(*words, "--store.keep-every=4", "--evaluation.final_games=2")
+    words = ["--checkpoint.every=1", "--checkpoint.keep=1", "--evaluation.every=1"]
+    config = tiny.config(*words, "--checkpoint.keep-every=4", "--evaluation.final_games=2")
     assert training.train(config, tmp_path, resume=False)
     rates = [row["win_rate"] for row in rows(tmp_path / DIRECTORY)[:-1]]
     best = max(range(len(rates)), key=lambda i: (rates[i], i)) + 1

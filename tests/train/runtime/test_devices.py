@@ -16,7 +16,7 @@ from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
 
-from .test_commands import process_environment
+from tests.train.cli.test_commands import process_environment
 
 ROOT = Path(__file__).parents[3]
 RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learner.batch", "8"]

@@ -1,0 +1,129 @@
+"""The import graph of both packages, file by file and folder by folder.
+
+`python -m tests.support.import_graph` prints it: folders from the ground up, their files and lines,
+what each imports, circles, the longest file and function.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("wallgo_jax", "train")
+
+
+def read_modules() -> dict[str, str]:
+    """The text of every module of both packages, by path."""
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in sorted(paths)}
+
+
+def folder_of(name: str) -> str:
+    """The folder of a module; a module beside the folders is a hub of its own name."""
+    parts = name.removesuffix(".py").split("/")
+    return "/".join(parts[:2] if len(parts) == 2 else parts[:-1])
+
+
+def imports_of(name: str, text: str) -> Iterator[str]:
+    """Dotted names that a module imports, lazily or not; `from a import b` gives `a.b`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = Path(name).parent.parts
+            base = ".".join(package[: len(package) + 1 - node.level]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield str(node.args[0].value)
+
+
+def target_of(module: str, known: set[str]) -> str:
+    """The file that holds a module, or a name in it: the longest dotted path that is a file."""
+    parts = module.split(".")
+    while parts:
+        path = "/".join(parts)
+        for candidate in (f"{path}.py", f"{path}/__init__.py"):
+            if candidate in known:
+                return candidate
+        parts.pop()
+    raise LookupError(module)
+
+
+def file_edges(texts: dict[str, str]) -> set[tuple[str, str]]:
+    """(importing file, imported file)."""
+    known = set(texts)
+    return {
+        (name, target_of(module, known))
+        for name, text in texts.items()
+        for module in imports_of(name, text)
+        if module.split(".")[0] in PACKAGES
+    }
+
+
+def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
+    """(importing folder, imported folder), a folder and itself left out."""
+    pairs = {(folder_of(a), folder_of(b)) for a, b in file_edges(texts)}
+    return {(a, b) for a, b in pairs if a != b}
+
+
+def libraries_of(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """(file, library) for each import from outside."""
+    for name, text in texts.items():
+        for module in imports_of(name, text):
+            if (library := module.split(".")[0]) not in PACKAGES:
+                yield name, library
+
+
+def circles(pairs: set[tuple[str, str]]) -> list[list[str]]:
+    """Groups of nodes that reach one another, each of two or more."""
+    after: dict[str, set[str]] = {}
+    for a, b in pairs:
+        after.setdefault(a, set()).add(b)
+
+    def reach(start: str) -> set[str]:
+        seen, left = set(), [start]
+        while left:
+            for node in after.get(left.pop(), set()) - seen:
+                seen.add(node)
+                left.append(node)
+        return seen
+
+    reached = {node: reach(node) for node in after}
+    groups = {
+        frozenset({node} | {other for other in far if node in reached.get(other, set())})
+        for node, far in reached.items()
+    }
+    return sorted(sorted(group) for group in groups if len(group) > 1)
+
+
+def main() -> None:
+    """Print the graph."""
+    texts = read_modules()
+    pairs = edges(texts)
+    for package in PACKAGES:
+        folders = sorted({folder_of(name) for name in texts if name.startswith(package)})
+        inner = {(a, b) for a, b in pairs if a in folders and b in folders}
+        print(f"{package}: {len(folders)} folders and hubs, {len(inner)} edges")
+        for folder in folders:
+            own = {name: text for name, text in texts.items() if folder_of(name) == folder}
+            lines = sum(text.count("\n") for text in own.values())
+            below = ", ".join(sorted(b.removeprefix("train/") for a, b in pairs if a == folder))
+            print(f"  {folder:22s} {len(own):3d} files {lines:5d} lines   <- {below or 'nothing'}")
+    print(f"circles of folders: {circles(pairs) or 'none'}")
+    print(f"circles of files: {circles(file_edges(texts)) or 'none'}")
+    longest = max(texts, key=lambda name: texts[name].count("\n"))
+    print(f"longest file: {longest}, {texts[longest].count(chr(10))} lines")
+    functions = [
+        (node.end_lineno - node.lineno + 1, f"{name}:{node.lineno} {node.name}")
+        for name, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno
+    ]
+    size, where = max(functions)
+    print(f"longest function: {where}, {size} lines")
+
+
+if __name__ == "__main__":
+    main()
