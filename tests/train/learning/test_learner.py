@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests.train.data.test_selfplay import CONFIG, RULES
 from train.data.replay import Sample, draw
 from train.data.selfplay import first_boards
 from train.learning.learner import (
@@ -19,12 +20,10 @@ from train.learning.learner import (
 from train.learning.losses import LossWeights, make_targets
 from train.loop.training import make_programs
 from train.network import MASKED, NetworkConfig, make_network, slot_logits
-from train.registry import network_for
+from train.network.build import network_for
 from wallgo_jax import observation
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, initial_state
-
-from tests.train.data.test_selfplay import CONFIG, RULES
 
 VIEW = {"grid": 4, "planes": "BTR", "has_playable": False}
 
