@@ -4,10 +4,10 @@ import functools
 
 from train.network.config import NetworkConfig
 from train.network.restnet import Network, make_network
-from wallgo_jax import observation
+from wallgo_jax import planes
 
 
 @functools.cache
 def network_for(config: NetworkConfig, players: int) -> Network:
     """The network of a config for games of `players` players; the same object for equal ones."""
-    return make_network(config, observation.channels(config.planes, players))
+    return make_network(config, planes.channels(config.planes, players))
