@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic
 
@@ -111,6 +111,25 @@ class CheckpointConfig:
             raise ValueError("keep_best and keep_every must not be negative")
 
 
+def _read_rules(given: Any) -> Any:
+    """Rules for a preset's name; all else is left to the reader of tables."""
+    if isinstance(given, int | float | list):
+        raise ValueError("rules: must be the name of a preset or a table of rules")
+    return rules_lib.named(given) if isinstance(given, str) else given
+
+
+def _write_rules(rules: Rules) -> str | dict[str, Any]:
+    """The name of a preset, or a table of rules: what `_read_rules` takes."""
+    name = rules_lib.name_of(rules)
+    return name if name in rules_lib.PRESETS else rules.to_dict()
+
+
+RulesField = Annotated[
+    Rules, pydantic.BeforeValidator(_read_rules), pydantic.PlainSerializer(_write_rules)
+]
+"""Rules; a file, a saved config and the command line may name a preset."""
+
+
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
@@ -119,14 +138,14 @@ class RunConfig:
       name: directory of the run below the directory of all runs.
       seed: of everything random.
       iterations: the budget: self-play, then learning, this many times.
-      rules: name of a preset, or a table of rules.
+      rules: the rules; a preset's name stands for its rules wherever a config is read or built.
       heuristics: weights of the players `ethen` and `wjx`.
     """
 
     name: str = "quickstart"
     seed: int = 0
     iterations: int = 26
-    rules: str | Rules = "wallzero-4stone"
+    rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
     selfplay: SelfPlayConfig = dataclasses.field(
@@ -139,6 +158,7 @@ class RunConfig:
     heuristics: HeuristicsConfig = dataclasses.field(default_factory=HeuristicsConfig)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", rules_lib.named(self.rules))
         is_plain = self.name.isprintable() and Path(self.name).name == self.name
         if not self.name or not is_plain or self.name.startswith("."):
             raise ValueError(f"name {self.name!r} must be a plain directory name")
@@ -147,16 +167,11 @@ class RunConfig:
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
         check_planes(self.network.planes)
-        if rules_lib.named(self.rules).players != 2 and self.evaluation.opponents:
+        if self.rules.players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "
-                f"{rules_lib.named(self.rules).players} players it must be empty"
+                f"{self.rules.players} players it must be empty"
             )
-
-    @property
-    def game(self) -> Rules:
-        """The rules themselves."""
-        return rules_lib.named(self.rules)
 
 
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
@@ -196,17 +211,12 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     try:
         return _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
-        first = next(each for each in error.errors() if not _is_table_for_text(each))
-        place = ".".join(str(part) for part in first["loc"] if part not in ("str", "Rules"))
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
         given = f" (got {first['input']!r})" if not isinstance(first["input"], dict) else ""
         subject = f"{place}: " if place else ""
         message = first["msg"].removeprefix("Value error, ").removeprefix(subject)
         raise UsageError(_one_line(f"{where}: {subject}{message}{given}")) from None
-
-
-def _is_table_for_text(error: Any) -> bool:
-    """Whether a table was refused only because it is no text, where either is allowed."""
-    return error["loc"][-1:] == ("str",) and isinstance(error["input"], dict)
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:
