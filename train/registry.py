@@ -31,9 +31,8 @@ from train.players.basic import (
     make_random_player,
     make_search_player,
 )
+from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.players.heuristics import (
-    HeuristicConfig,
-    HeuristicsConfig,
     make_heuristic_evaluator,
     make_heuristic_player,
     make_two_ply_player,

@@ -6,9 +6,10 @@ from typing import Any
 import jax
 
 from train import registry
+from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
 from train.arena.match import MatchResult, play_match, play_rounds
-from train.arena.sprt import UNDECIDED, parse_sprt
+from train.arena.sprt import UNDECIDED, decide
 from train.checkpoints import store
 from train.config import BEST, RunConfig
 from train.loop.metrics import Display, match_record, match_table
@@ -83,7 +84,7 @@ def _short_match(
 
         def is_decided(result: MatchResult) -> bool:
             counts = pair_counts(result.outcome)
-            return test.decide(counts).decision != UNDECIDED
+            return decide(test, counts).decision != UNDECIDED
 
         return play_rounds(
             player,
