@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
-from wallgo_jax.game.state import Position, Variant
+from wallgo_jax.game.state import Grid, Position, Variant
 
 
 class Terrain(NamedTuple):
@@ -17,6 +17,7 @@ class Terrain(NamedTuple):
     occupied: Cells
     exits: Exits  # sides that are neither border nor wall
     free_exits: Exits  # exits into an empty cell
+    grid: Grid
 
 
 class BoardAnalysis(NamedTuple):
@@ -36,7 +37,7 @@ def read_terrain(variant: Variant, position: Position, *, grid: int) -> Terrain:
         for o in range(2)
     )
     exits = bitboard.open_exits(bitboard.unpack(variant.playable), horizontal, vertical, grid)
-    return Terrain(stones, occupied, exits, bitboard.free_exits(exits, occupied, grid))
+    return Terrain(stones, occupied, exits, bitboard.free_exits(exits, occupied, grid), variant.grid)
 
 
 def stone_cells(cells: jax.Array, *, grid: int) -> Cells:

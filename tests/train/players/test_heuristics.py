@@ -18,7 +18,7 @@ from train.players.heuristics import UNREACHED, HeuristicConfig, HeuristicsConfi
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.view.game_replay import play
+from wallgo_jax.view.game_replay import replay_actions
 
 WJX, ETHEN = HeuristicConfig(), HeuristicConfig(formula="ethen")
 TINY = Rules(size=3, stones=1, order=(0, 1))
@@ -202,7 +202,7 @@ CONFIGS = {
 def test_scores_of_random_games_are_the_plain_ones(conformance, config):
     record = conformance["wallzero-4stone"][0]
     rules = Rules.from_dict(record["rules"])
-    states = stack(play(rules, record["actions"]).states[::3])
+    states = stack(replay_actions(rules, record["actions"]).states[::3])
     found = jax.jit(
         jax.vmap(
             lambda s: jax.vmap(lambda p: heuristics.score(s, p, config, grid=7))(jnp.arange(2))
@@ -219,7 +219,7 @@ def test_distances_of_random_games_are_the_plain_ones(conformance, stones_block)
     record = conformance["playwallgo-3p"][0]
     rules = Rules.from_dict(record["rules"])
     config = HeuristicConfig(stones_block=stones_block)
-    for plies, state in list(enumerate(play(rules, record["actions"]).states))[::4]:
+    for plies, state in list(enumerate(replay_actions(rules, record["actions"]).states))[::4]:
         board = referee_at(rules, record["actions"][:plies]).board
         wanted = [
             [steps.get(cell, UNREACHED) for cell in board.cells()]
@@ -236,7 +236,7 @@ def test_slots_are_scored_by_what_comes_after(rules):
     slot_of = jax.jit(actions.slot_of_action, static_argnames="grid")
     decided = 0
     for plies in (0, 1, len(rules.order), len(played) - 4, len(played) - 1):
-        game, state = referee_at(rules, played[:plies]), play(rules, played[:plies]).states[-1]
+        game, state = referee_at(rules, played[:plies]), replay_actions(rules, played[:plies]).states[-1]
         wanted = np.full(actions.num_slots(rules.stones, grid=4), -np.inf, np.float32)
         for action in game.legal():
             after = copy.deepcopy(game)
@@ -250,7 +250,7 @@ def test_slots_are_scored_by_what_comes_after(rules):
 
 def test_scores_do_not_know_north(conformance):
     record = conformance["wallzero-4stone"][1]
-    states = play(Rules.from_dict(record["rules"]), record["actions"]).states[4::9]
+    states = replay_actions(Rules.from_dict(record["rules"]), record["actions"]).states[4::9]
 
     @jax.jit
     @jax.vmap
@@ -280,7 +280,7 @@ def act(player, states, seed=0) -> list[int]:
 @pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
 @pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_players_are_legal_and_rest_on_finished_boards(player, rules):
-    states = [s for played in random_games(rules, 4, games=8) for s in play(rules, played).states]
+    states = [s for played in random_games(rules, 4, games=8) for s in replay_actions(rules, played).states]
     states = stack([*states[: BATCH - 1], states[-1]])
     legal = legal_slots(states)
     slots = act(player, states)
@@ -292,7 +292,7 @@ def test_players_are_legal_and_rest_on_finished_boards(player, rules):
 
 @pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
 def test_first_stone_goes_to_the_middle_and_any_of_it(player):
-    slots = act(player, stack([play(TWO, []).states[-1]] * BATCH))
+    slots = act(player, stack([replay_actions(TWO, []).states[-1]] * BATCH))
     assert set(slots) == {5, 6, 9, 10}
 
 
@@ -341,7 +341,7 @@ def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
         wanted = safe(game)
         if len(played) < 6 or wins(game) or not 0 < len(wanted) < len(game.legal()):
             continue
-        states = stack([play(TINY, played[:-3]).states[-1]] * BATCH)
+        states = stack([replay_actions(TINY, played[:-3]).states[-1]] * BATCH)
         shallow, deep = (
             set(np.asarray(to_public(states, jnp.asarray(act(p, states)))).tolist())
             for p in (SHALLOW, DEEP)
@@ -356,7 +356,7 @@ def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
 def test_two_plies_look_into_any_of_equal_plies():
     # Sixteen first placements, of which four are best: with one look it is one of these four.
     player = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=1), grid=4)
-    assert set(act(player, stack([play(TWO, []).states[-1]] * BATCH))) == {5, 6, 9, 10}
+    assert set(act(player, stack([replay_actions(TWO, []).states[-1]] * BATCH))) == {5, 6, 9, 10}
 
 
 # In place of a network.
@@ -365,7 +365,7 @@ def test_two_plies_look_into_any_of_equal_plies():
 @pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_evaluator_judges_like_a_network(rules):
     (played, *_) = random_games(rules, 6, games=1)
-    states = stack(play(rules, played).states)
+    states = stack(replay_actions(rules, played).states)
     found = jax.jit(heuristics.make_heuristic_evaluator(WJX, grid=4))((), states)
     legal = legal_slots(states)
     np.testing.assert_array_equal(np.asarray(found.logits) == MASKED, ~np.asarray(legal))
