@@ -153,8 +153,8 @@ def _make_heuristic_search(order: PlayerSpec) -> Player:
 
 @functools.cache
 def _heuristic_act(weights: HeuristicConfig, grid: int, simulations: int) -> Callable[..., Any]:
-    evaluate = make_heuristic_evaluator(weights, grid=grid)
-    search = make_search(evaluate, SearchConfig(simulations=simulations), grid=grid, explores=False)
+    evaluate = make_heuristic_evaluator(weights)
+    search = make_search(evaluate, SearchConfig(simulations=simulations), explores=False)
     return make_search_player("heuristic-search", (), search).act
 
 
@@ -236,7 +236,6 @@ def _search_act(
     search = make_search(
         _evaluator(config, grid, players),
         options,
-        grid=grid,
         explores=False,
     )
     return make_search_player("search", (), search).act
@@ -249,9 +248,7 @@ def evaluator_for(config: NetworkConfig, rules: Rules) -> Evaluator:
 
 @functools.cache
 def _evaluator(config: NetworkConfig, grid: int, players: int) -> Evaluator:
-    return make_evaluator(
-        network_for(config, players), grid=grid, planes=config.planes, has_playable=False
-    )
+    return make_evaluator(network_for(config, players), planes=config.planes, has_playable=False)
 
 
 @functools.cache

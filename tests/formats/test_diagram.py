@@ -74,11 +74,7 @@ def test_a_state_that_came_back_plays_on(conformance):
     record = conformance["3x3-1stone"][2]
     game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     state = diagram.parse(diagram.draw(game.states[4]))
-    step = jax.jit(
-        lambda state, action: referee.step(
-            state, actions.slot_of_action(state, action, grid=3), grid=3
-        )
-    )
+    step = jax.jit(lambda state, action: referee.step(state, actions.slot_of_action(state, action)))
     for action in record["actions"][4:]:
         state, rewards = step(state, np.int32(action))
     assert bool(state.position.terminated)

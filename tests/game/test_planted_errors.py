@@ -90,8 +90,8 @@ def tie_rules_in_reverse(original):
 def separation_before_the_last_placement(original):
     def settle(variant, position, mover, *, grid):
         position, *rest = original(variant, position, mover, grid=grid)
-        terrain = terrain_lib.read_terrain(variant, position, grid=grid)
-        per_device = terrain_lib.is_separated(terrain, terrain_lib.regions(terrain, grid=grid))
+        terrain = terrain_lib.read_terrain(variant, position)
+        per_device = terrain_lib.is_separated(terrain, terrain_lib.regions(terrain))
         return position._replace(terminated=position.terminated | per_device), *rest
 
     return settle

@@ -77,7 +77,6 @@ def first_boards(variant: Variant) -> Position:
 def make_selfplay(
     search: Search,
     *,
-    grid: int,
     plies: int,
     cheap: Search | None = None,
     full_search_prob: float = 1.0,
@@ -110,7 +109,7 @@ def make_selfplay(
             ply_key, is_full = drawn
             found = look(variables, State(variant, position), ply_key, is_full)
             after, rewards, analysis = jax.vmap(
-                lambda state, slot: referee.play_with_analysis(state, slot, grid=grid)
+                lambda state, slot: referee.play_with_analysis(state, slot)
             )(State(variant, position), found.slot)
             over = after.position.terminated
             made = Trajectory(

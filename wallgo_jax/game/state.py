@@ -81,6 +81,11 @@ class State(NamedTuple):
         """Side length of the grid that numbers the cells."""
         return self.variant.grid.side
 
+    @property
+    def num_slots(self) -> int:
+        """A: size of the compact action space (see `game.actions`); of a batch as of a board."""
+        return sizes_of_state(self).num_slots
+
 
 def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
     """The rules as NumPy arrays for a board in the top-left corner of a `grid` x `grid` grid.
@@ -157,6 +162,12 @@ class Sizes(NamedTuple):
     def num_actions(self) -> int:
         """Public actions: 52 plays from each cell, then a placement on each cell."""
         return self.grid**2 * 53
+
+
+def sizes_of_state(state: State) -> Sizes:
+    """The static sizes of one board or of a batch."""
+    players, stones = state.position.stones.shape[-2:]
+    return Sizes(state.grid, players, stones)
 
 
 def sizes_of(rules: Rules, *, grid: int | None = None) -> Sizes:

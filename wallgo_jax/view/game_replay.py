@@ -1,6 +1,5 @@
 """A written-down game played again on the host, ply by ply, by the referee."""
 
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -79,8 +78,8 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
     )
 
 
-@functools.partial(jax.jit, static_argnames="grid")
+@jax.jit
 def _step(state: State, action: jax.Array, *, grid: int) -> tuple[State, jax.Array, jax.Array]:
-    slot = actions_lib.slot_of_action(state, action, grid=grid)
-    legal = actions_lib.is_legal(state, slot, grid=grid)
-    return *referee.play(state, slot, grid=grid), legal
+    slot = actions_lib.slot_of_action(state, action)
+    legal = actions_lib.is_legal(state, slot)
+    return *referee.play(state, slot), legal

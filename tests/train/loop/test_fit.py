@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support import tiny
+from tests.train.data.test_record_dataset import played
 from train import registry
 from train.__main__ import main
 from train.checkpoints import store
@@ -17,8 +18,6 @@ from train.loop import fit
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
-
-from tests.train.data.test_record_dataset import played
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
 OPTIONS = (

@@ -25,12 +25,12 @@ SETUPS = {"two players": TWO, "three players": THREE}
 
 @pytest.fixture(scope="module")
 def random_player() -> Player:
-    return make_random_player(grid=GRID)
+    return make_random_player()
 
 
 @pytest.fixture(scope="module")
 def greedy() -> Player:
-    return make_greedy_player(grid=GRID)
+    return make_greedy_player()
 
 
 def positions(rules: Rules, seed: int, *, games: int) -> list[list[int]]:
@@ -81,7 +81,7 @@ def choices(player: Player, rules: Rules, played: list[int], *, seed: int = 0) -
 
 @jax.jit
 def _public(states: State, slots: jax.Array) -> jax.Array:
-    return jax.vmap(lambda s, slot: actions.action_of_slot(s, slot, grid=GRID))(states, slots)
+    return jax.vmap(actions.action_of_slot)(states, slots)
 
 
 @pytest.mark.parametrize("rules", SETUPS.values(), ids=SETUPS)

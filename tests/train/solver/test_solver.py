@@ -229,7 +229,10 @@ def test_exact_player_works_inside_loops_and_on_devices(rules):
     player = make_exact_player(rules)
     walls = 10 if rules.size == 4 else 0
     states = stack(
-        [replay_actions(rules, each).states[-1] for each in late_positions(rules, 6, games=4, walls=walls)]
+        [
+            replay_actions(rules, each).states[-1]
+            for each in late_positions(rules, 6, games=4, walls=walls)
+        ]
     )
 
     def finish(variables: Any, states: State, key: jax.Array) -> State:
@@ -237,7 +240,7 @@ def test_exact_player_works_inside_loops_and_on_devices(rules):
             now, key = carry
             key, act_key = jax.random.split(key)
             slots = player.act(variables, now, act_key)
-            after, _ = jax.vmap(lambda s, x: referee.step(s, x, grid=rules.size))(now, slots)
+            after, _ = jax.vmap(referee.step)(now, slots)
             return after, key
 
         going = lambda carry: ~carry[0].position.terminated.all()  # noqa: E731
