@@ -72,7 +72,7 @@ def sample(request) -> Sample:
 
     def look(state):
         def over(function, numbers):
-            return jax.vmap(lambda number: function(state, number, grid=grid))(numbers)
+            return jax.vmap(lambda number: function(state, number))(numbers)
 
         return Seen(
             words=actions.legal_words(state),
