@@ -150,7 +150,7 @@ def steps_stop_at_the_word_border(original):
 
 ERRORS = {
     wall_on_the_wrong_side: Site(referee, "wall_bits", "walls"),
-    walls_of_the_last_player_do_not_block: Site(terrain_lib, "survey", "actions"),
+    walls_of_the_last_player_do_not_block: Site(terrain_lib, "read_terrain", "actions"),
     diagonal_passes_one_corner_only: Site(actions, "MOVE_PATHS", "actions"),
     stay_allowed_without_room: Site(actions, "_legal_moves", "actions"),
     move_passes_own_stones: Site(actions, "_legal_moves", "actions"),

@@ -91,7 +91,6 @@ def make_selfplay(
 
     Args:
       search: decides what is played.
-      grid: side length of the boards.
       plies: T.
       cheap: the search in little; None for none.
       full_search_prob, policy_surprise_weight: as in `SelfPlayConfig`; `full_search_prob` is idle without `cheap`.

@@ -128,7 +128,6 @@ def make_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) ->
     Args:
       evaluate: judges leaves and roots.
       config: options of the search.
-      grid: side length of the grid.
       explores: with the noise of self-play; else the strongest move.
     """
     choose = _MAKERS[config.kind](config, explores=explores)
