@@ -3,18 +3,15 @@
 `train.config` says what a run is, `train.loop` trains it, `train.registry` makes players from names
 and `train.arena` lets them meet. `docs/architecture.md` has the map of all folders.
 
-The learner's libraries are an extra of the package. Where they are missing, importing this raises an
-ImportError that says what to install; a command says so and leaves with exit code 2.
+The learner's libraries are an extra of the package. Where they are missing, importing this raises
+an ImportError that says what to install; a command says so and leaves with exit code 2.
 """
 
 import importlib.util
 import sys
 from pathlib import Path
 
-_LIBRARIES = (
-    *("flax", "matplotlib", "mctx", "optax", "orbax", "pydantic", "scipy", "tensorboardX"),
-    "tensorstore",
-)
+_LIBRARIES = "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore".split()
 _USAGE_ERROR = 2
 
 
