@@ -17,7 +17,7 @@ from train.learning.learner import LearnerConfig
 from train.network import NetworkConfig
 from train.players.heuristics import HeuristicsConfig
 from train.runtime.errors import UsageError
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.observation import check_planes

@@ -38,8 +38,9 @@ from train.players.heuristics import (
     make_two_ply_player,
 )
 from train.runtime.errors import UsageError
+from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator, make_evaluator
-from train.search.search import SearchConfig, make_search
+from train.search.search import make_search
 from train.solver.exact_player import make_exact_player
 from wallgo_jax import observation
 from wallgo_jax.game.rules import Rules, name_of
