@@ -1,4 +1,4 @@
-"""Options of the search, as a run's config holds them; without jax, so that reading one is quick."""
+"""Options of the search, as a config holds them; without jax, so that reading one is quick."""
 
 import dataclasses
 
