@@ -61,9 +61,9 @@ def completed_values(node: Node) -> jax.Array:
     """float32[B, A]: scaled values of all slots, visited or not.
 
     `mctx.qtransform_completed_by_mix_value` (section 5 and appendix D of the paper): a slot without
-    visits takes the mean of the node's own judgement and the worths of its visited slots. Written
-    out here because sums and maxima of integers are slow on a CPU: a node has one visit more than
-    its slots together, and the rest is done in floats.
+    visits takes the mean of the node's raw value and the Q-values of its visited slots. Written out
+    here because sums and maxima of integers are slow on a CPU: a node has one visit more than its
+    slots together, and the rest is done in floats.
     """
     is_seen = node.slot_visits > 0
     prior = jnp.maximum(jax.nn.softmax(node.logits, axis=1), jnp.finfo(node.logits.dtype).tiny)
