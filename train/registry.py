@@ -113,7 +113,7 @@ def _read_simulations(name: str, text: str) -> int:
 
 def _make_simple(make: Callable[..., Player]) -> Callable[[PlayerSpec], Player]:
     shared = functools.cache(make)
-    return lambda order: shared(grid=order.rules.size)
+    return lambda order: shared()
 
 
 def _make_exact(order: PlayerSpec) -> Player:
@@ -132,14 +132,14 @@ def _weights_of(order: PlayerSpec, name: str) -> HeuristicConfig:
 
 
 def _make_one_ply(order: PlayerSpec) -> Player:
-    return _one_ply(order.name, _weights_of(order, order.name), grid=order.rules.size)
+    return _one_ply(order.name, _weights_of(order, order.name))
 
 
 _one_ply = functools.cache(make_heuristic_player)
 
 
 def _make_two_ply(order: PlayerSpec) -> Player:
-    return _two_ply(order.name, _weights_of(order, order.target), grid=order.rules.size)
+    return _two_ply(order.name, _weights_of(order, order.target))
 
 
 _two_ply = functools.cache(make_two_ply_player)
@@ -147,14 +147,14 @@ _two_ply = functools.cache(make_two_ply_player)
 
 def _make_heuristic_search(order: PlayerSpec) -> Player:
     weights = _weights_of(order, order.target)
-    act = _heuristic_act(weights, order.rules.size, order.simulations)
+    act = _heuristic_act(weights, order.simulations)
     return Player(f"heuristic-search:{order.target}@{order.simulations}", (), act)
 
 
 @functools.cache
-def _heuristic_act(weights: HeuristicConfig, grid: int, simulations: int) -> Callable[..., Any]:
-    evaluate = make_heuristic_evaluator(weights, grid=grid)
-    search = make_search(evaluate, SearchConfig(simulations=simulations), grid=grid, explores=False)
+def _heuristic_act(weights: HeuristicConfig, simulations: int) -> Callable[..., Any]:
+    evaluate = make_heuristic_evaluator(weights)
+    search = make_search(evaluate, SearchConfig(simulations=simulations), explores=False)
     return make_search_player("heuristic-search", (), search).act
 
 
@@ -222,7 +222,7 @@ def search_player(
     """A run's search without exploration noise; players of one shape share one program."""
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
     evaluate = evaluator_for(config.network, rules)
-    return Player(name, variables, _search_act(evaluate, rules.size, options))
+    return Player(name, variables, _search_act(evaluate, options))
 
 
 @functools.cache
@@ -231,8 +231,8 @@ def _network_act(evaluate: Evaluator) -> Callable[..., Any]:
 
 
 @functools.cache
-def _search_act(evaluate: Evaluator, grid: int, options: SearchConfig) -> Callable[..., Any]:
-    search = make_search(evaluate, options, grid=grid, explores=False)
+def _search_act(evaluate: Evaluator, options: SearchConfig) -> Callable[..., Any]:
+    search = make_search(evaluate, options, explores=False)
     return make_search_player("search", (), search).act
 
 

@@ -40,24 +40,23 @@ Search = Callable[[Any, State, jax.Array], SearchResult]
 """(variables, states [B], key) -> SearchResult; the key is consumed."""
 
 
-def make_search(evaluate: Evaluator, config: SearchConfig, *, grid: int, explores: bool) -> Search:
+def make_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) -> Search:
     """A search as a function of (variables, states [B], key).
 
     Args:
       evaluate: judges leaves and roots.
       config: options of the search.
-      grid: side length of the grid.
       explores: with the noise of self-play; else the strongest move.
     """
     choose = make_engine(config, explores=explores)
-    play = make_play(evaluate, grid=grid)
+    play = make_play(evaluate)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         chex.assert_rank(states.position.player, 1)
         chex.assert_equal_shape_prefix(jax.tree.leaves(states), 1)
         variant, position = states
         evaluation = evaluate(variables, states)
-        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        legal = jax.vmap(actions.legal_slots)(states)
         chex.assert_equal_shape([evaluation.logits, legal])
         root = Root(evaluation.logits, evaluation.value[:, 0], position, legal)
         found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
