@@ -3,11 +3,11 @@
 Nodes are numbered as they are made: the root is 0, the i-th simulation makes node i. Three
 simulations after slots a, b, and b then a:
 
-          0              node         0   1   2   3
-       a / \ b           parents      0   0   0   2
-        1   2            children a   1   .   3   .     . is NO_CHILD
-            | a          children b   2   .   .   .
-            3            visits       4   1   2   1     the root begins with one
+    0 --a-- 1              node         0   1   2   3
+    |                      parents      0   0   0   2
+    +---b-- 2 --a-- 3      children a   1   .   3   .     . is NO_CHILD
+                           children b   2   .   .   .
+                           visits       4   1   2   1     the root begins with one
 
 A simulation goes down, one step further, and up again:
 
