@@ -63,7 +63,7 @@ def observe(
 
 
 def show(sets: jax.Array, *, grid: int, token: jax.Array) -> jax.Array:
-    """uint32[W, C] sets of cells -> bool[grid, grid, C] planes; `never` is for `materialize`."""
+    """uint32[W, C] sets of cells -> bool[grid, grid, C] planes; `token` is for `fusion_barrier`."""
     rows = bitboard.to_rows(fusion_barrier(sets, token=token), grid)
     return bitboard.rows_to_planes(fusion_barrier(rows, token=token))
 
@@ -135,7 +135,7 @@ def _frame(state: State, stones: tuple[Cells, ...], owned: tuple[Cells, ...] | N
     return _rows(sets)
 
 
-def _history(state: State, *, grid: int) -> jax.Array:
+def _history(state: State) -> jax.Array:
     """uint32[W, HISTORY_LENGTH * (4 P + 1)]: the frames before this one, newest first."""
     variant, position = state
 
@@ -146,7 +146,7 @@ def _history(state: State, *, grid: int) -> jax.Array:
     taken = []
     before = position
     for _ in range(HISTORY_LENGTH):
-        existed, before = referee.take_back(before, grid=grid)
+        existed, before = referee.take_back(before, grid=state.grid)
         taken.append((existed, before))
     taken = jax.tree.map(lambda *leaves: jnp.stack(leaves), *taken)
     existed, past = fusion_barrier(taken, token=position.ply < 0)

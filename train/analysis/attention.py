@@ -19,10 +19,10 @@ import numpy as np
 
 from train.analysis import pictures
 from train.analysis.pictures import Picture
+from train.checkpoints.weights import load_weights
 from train.network import NetworkConfig, Variables
 from train.network.blocks import TRANSFORMER, parse_blocks
 from train.network.build import network_for
-from train.registry import load_weights
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import observation, render
@@ -240,9 +240,9 @@ def _players(game: State) -> int:
 
 def _load(run: Path, state: State) -> tuple[NetworkConfig, Variables]:
     config, variables = load_weights(run)
-    if config.game.players != _players(state):
+    if config.rules.players != _players(state):
         raise UsageError(
-            f"{run}: its network knows {config.game.players} players, the game has "
+            f"{run}: its network knows {config.rules.players} players, the game has "
             f"{_players(state)}"
         )
     return config.network, variables

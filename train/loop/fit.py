@@ -183,7 +183,7 @@ def _place(state: FitState) -> FitState:
 
 def _make_programs(config: RunConfig) -> _Programs:
     has_reply = config.network.reply
-    network = network_for(config.network, config.game.players)
+    network = network_for(config.network, config.rules.players)
     learner: Learner = make_learner(
         network,
         config.learner,
@@ -211,7 +211,7 @@ def _make_programs(config: RunConfig) -> _Programs:
 def _read(
     config: RunConfig, records: Sequence[Path], validation: float
 ) -> tuple[_Data, dict[str, Any]]:
-    recorded = read_recorded_games(records, config.game)
+    recorded = read_recorded_games(records, config.rules)
     examples = make_examples(recorded)
     learned, held = split(examples, share=validation, seed=config.seed)
     batch = min(_CHECKED_AT_ONCE, len(held))

@@ -73,7 +73,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     shared = {"selfplay_boards": boards, "learner_batch": config.learner.batch}
     devices = devices_for(**shared) if devices is None else devices
     devices.check_divides(**shared)
-    rules = config.game
+    rules = config.rules
     same = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(rules)
     )
@@ -291,7 +291,7 @@ def own_key(key: jax.Array) -> jax.Array:
 def selfplay_of(config: RunConfig, simulations: int) -> Callable[..., Any]:
     """An iteration of self-play with so many simulations a move, or by the greedy player for
     GREEDY, to be jitted with its boards donated."""
-    evaluate = evaluator_for(config.network, config.game)
+    evaluate = evaluator_for(config.network, config.rules)
     options = config.selfplay
     if simulations == GREEDY:
         return make_selfplay(make_greedy_search(), plies=options.plies)

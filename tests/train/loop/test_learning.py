@@ -8,7 +8,8 @@ from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
-from train.players.basic import make_network_player, make_random_player
+from train.players.basic import make_random_player
+from train.players.learned import make_network_player
 from train.search.config import SearchConfig
 from train.search.evaluator import evaluator_for
 from wallgo_jax import Rules
@@ -33,7 +34,7 @@ def test_training_beats_random_by_a_margin():
     takes the first legal slot every time."""
     programs = make_programs(CONFIG)
     state = programs.init()
-    rules = CONFIG.game
+    rules = CONFIG.rules
     player = make_network_player("raw", None, evaluator_for(CONFIG.network, rules))
     opponent = make_random_player()
 
