@@ -494,6 +494,13 @@ def test_command_writes_json_and_plot(counted, tmp_path, capsys):
     assert "counting" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("engine", ["native", "mctx"])
+def test_command_says_which_engine_searched(counted, engine, capsys):
+    bench = dataclasses.replace(Bench(tiny.PATH, what="selfplay"), **QUICK)
+    assert bench.run(["--search.engine", engine]) == 0
+    assert f"search engine: {engine}\n" in capsys.readouterr().out
+
+
 def test_report_is_written(counted, monkeypatch, tmp_path):
     trained = []
 
@@ -517,6 +524,16 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
     assert trained == [("tiny-1", 3, False)]
     assert (tmp_path / "out" / "scaling.png").exists()
     assert "wide" in json.loads((tmp_path / "out" / "bench.json").read_text())
+
+
+@pytest.mark.slow
+def test_selfplay_over_network_with_mctx(capsys):
+    """One command gives the figure for an engine."""
+    bench = Bench(tiny.PATH, what="selfplay", batch="4", repeats=2, seconds=0.02)
+    assert bench.run(["--search.engine", "mctx"]) == 0
+    said = capsys.readouterr().out
+    assert "search engine: mctx" in said
+    assert "time of self-play over network alone, batch 4: " in said
 
 
 @pytest.mark.slow
