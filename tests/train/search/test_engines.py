@@ -3,13 +3,20 @@
 import dataclasses
 import subprocess
 import sys
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
+from tests.support import tiny
 from tests.support.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown, random_states
+from train.bench.parts import search as bench_search
+from train.loop import training
+from train.players.learned import search_player
+from train.search import mctx_engine
 from train.search.config import ENGINES, KINDS, SearchConfig
+from train.search.engine import Choose
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -165,3 +172,29 @@ def test_mctx_is_not_loaded_for_the_native_engine():
         "    make_engine(SearchConfig(kind=kind), explores=True)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_self_play_matches_and_bench_take_the_engine_of_the_config(engine, monkeypatch):
+    explored = []
+
+    def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
+        explored.append(explores)
+        return original(config, explores=explores)
+
+    original = mctx_engine.make_gumbel
+    monkeypatch.setattr(mctx_engine, "make_gumbel", make_gumbel)
+    # Simulations that no other test asks for: players of one config are shared.
+    config = tiny.config("--search.engine", engine, "--search.simulations", "3")
+    no_weights: Any = ()
+    used = {
+        "self-play": lambda: training.make_programs(config),
+        "matches": lambda: search_player(
+            "", no_weights, config.network, config.search, config.rules, simulations=3
+        ),
+        "bench": lambda: bench_search.searcher(bench_search.UNIFORM, config, 3),
+    }
+    for name, build in used.items():
+        explored.clear()
+        build()
+        assert set(explored) == ({name != "matches"} if engine == "mctx" else set()), name
