@@ -1,4 +1,4 @@
-"""Options of the search, as a config holds them; without jax, so that reading one is quick."""
+"""Options of the search, in a file without jax, so that reading a config is quick."""
 
 import dataclasses
 
@@ -8,25 +8,25 @@ ENGINES = ("native", "mctx")
 
 @dataclasses.dataclass(frozen=True)
 class SearchConfig:
-    """Options of the search; those of the other kind are idle.
+    """Options of the search; a kind ignores the options of the other.
 
     Attributes:
       simulations: simulations a move.
-      max_considered_actions: gumbel: most actions that sequential halving starts from at the root.
+      max_considered_actions: gumbel: the most actions that sequential halving starts from.
       kind: `gumbel` or `puct`.
-      engine: `native`, a tree of this package that is laid out for boards, or `mctx`, mctx's own
-        policies; both find the same, `native` sooner.
+      engine: `native`, this package's own tree, or `mctx`, mctx's policies as they come. Both find
+        the same; `native` is faster.
       c_init: puct: weight of the prior against the value.
-      c_base: puct: visits at which that weight has grown by log 2.
+      c_base: puct: visits of a node at which that weight has grown by log 2.
       dirichlet_fraction: puct: share of noise in the root's prior in self-play.
-      dirichlet_alpha: puct: of each legal slot; 10 over the usual number of legal moves, which is
-        about 60.
-      temperature: puct: in self-play a move is drawn with chances as visits to the power of
-        1 / temperature; 0 for the most visited.
-      temperature_plies: puct: plies of a game that are drawn so, after which the most visited is
-        played; 0 for all.
-      first_simulations: simulations a move of the first iterations of self-play (see `stages`); 0
-        for `simulations` from the start.
+      dirichlet_alpha: puct: the noise's parameter for each legal slot; 10 divided by the usual
+        number of legal moves, which is about 60.
+      temperature: puct: self-play draws moves in proportion to visits to the power of
+        1 / temperature; 0 plays the most visited.
+      temperature_plies: puct: plies of a game that are drawn so; the most visited is played after
+        them. 0 draws all plies.
+      first_simulations: simulations a move in the first iterations of self-play (see `stages`); 0
+        means `simulations` from the start.
     """
 
     simulations: int = 16
@@ -63,10 +63,10 @@ class SearchConfig:
 
 
 def stages(config: SearchConfig) -> tuple[int, ...]:
-    """Simulations a move of the stages of a run: the first doubled until the last is reached.
+    """Simulations a move in each stage of a run, doubled from stage to stage up to the last.
 
-    A progressive simulation as in Wu et al., "MiniZero: Comparative Analysis of AlphaZero and
-    MuZero on Go, Othello, and Atari Games" (2023), of few values: each is a program of its own.
+    Progressive simulation as in Wu et al., "MiniZero: Comparative Analysis of AlphaZero and MuZero
+    on Go, Othello, and Atari Games" (2023), with few values, because each is compiled on its own.
     """
     count, grown = config.first_simulations or config.simulations, []
     while count < config.simulations:

@@ -64,6 +64,7 @@ def make_puct_choice(config: SearchConfig, grow: Grow, *, explores: bool) -> Cho
             noise = dirichlet(noise_key, root.legal, alpha=config.dirichlet_alpha)
             root = root._replace(logits=mix(prior, noise, root.legal, fraction=fraction))
         visits, value, tree = grow(key, root, play)
+        # Slots of equal visits are told apart by the prior as evaluated, without the noise.
         slot = most_visited(visits, prior)
         if temperature > 0:
             drawn = draw_visited(slot_key, visits, temperature=temperature)
@@ -102,8 +103,10 @@ def puct_slot(keys: jax.Array | None, node: Node, *, c_init: float, c_base: floa
     prior = weight * jax.nn.softmax(node.logits, axis=1) / (node.slot_visits + 1)
     score = scaled_qvalues(node) + prior
     if keys is not None:
+        # Anew at each node, slot by slot, as mctx draws it: the keys decide the ties.
         draw = jax.vmap(lambda key: jax.random.uniform(key, node.logits.shape[1:]))
         score += _TIE_BREAK * draw(keys)
+    # Where c_init is 0, an illegal slot could otherwise win by its noise.
     return first_largest(jnp.where(node.logits > MASKED, score, -jnp.inf))
 
 

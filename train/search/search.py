@@ -44,9 +44,9 @@ def make_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) ->
     """A search as a function of (variables, states [B], key).
 
     Args:
-      evaluate: judges leaves and roots.
+      evaluate: evaluates roots and leaves.
       config: options of the search.
-      explores: with the noise of self-play; else the strongest move.
+      explores: searches with the noise of self-play; else it plays the strongest move.
     """
     choose = make_engine(config, explores=explores)
     play = make_play(evaluate)

@@ -38,9 +38,11 @@ def _dues(considered: int, simulations: int) -> list[int]:
         return list(range(simulations))
     halvings, left, had, dues = math.ceil(math.log2(considered)), considered, 0, []
     while len(dues) < simulations:
+        # At least a round, even where the simulations end in the middle of it.
         for _ in range(max(1, simulations // (halvings * left))):
             dues.extend([had] * left)
             had += 1
+        # The last two share whatever simulations are left.
         left = max(2, left // 2)
     return dues[:simulations]
 
@@ -97,6 +99,7 @@ def best_due(
       gumbel: float32[B, A], the draws of the search.
       legal: bool[B, A].
     """
+    # A slot that is due beats all others, however low its score.
     score = gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
     is_due = legal & (visits == due[:, None])
     return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))
