@@ -20,7 +20,7 @@ from train.learning.config import LearnerConfig, LossWeights
 from train.network import NetworkConfig
 from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.runtime.errors import UsageError
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -89,6 +89,7 @@ class Figures(NamedTuple):
     memory: TreeMemory | None
     compiled: tuple[tuple[str, ProgramStats], ...] = ()  # by name, what is compiled but not run
     notes: tuple[str, ...] = ()  # what was left out
+    engine: str = "native"  # that searched and played
 
 
 def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text: None) -> Figures:
@@ -124,6 +125,7 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
         memory=tree,
         compiled=tuple(compiled),
         notes=tuple(notes),
+        engine=request.config.search.engine,
     )
 
 
