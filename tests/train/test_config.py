@@ -50,6 +50,7 @@ dtype = "bfloat16"
 simulations = 5
 max_considered_actions = 4
 kind = "puct"
+engine = "mctx"
 c_init = 2
 c_base = 1000
 dirichlet_fraction = 0.5
@@ -134,7 +135,7 @@ FULL_CONFIG = RunConfig(
     network=NetworkConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
     ),
-    search=SearchConfig(5, 4, "puct", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    search=SearchConfig(5, 4, "puct", "mctx", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
@@ -308,6 +309,7 @@ def test_override_changes_nothing_else():
             "search: simulations and max_considered_actions must be at least 1",
         ),
         (["--search.kind", "mcts"], "search: kind 'mcts' is not one of gumbel, puct"),
+        (["--search.engine", "fast"], "search: engine 'fast' is not one of native, mctx"),
         (["--search.c_base", "0"], "search: c_init must be a number from 0 on, c_base a positive"),
         (["--search.dirichlet_fraction", "2"], "search: dirichlet_fraction must be from 0 to 1"),
         (["--search.dirichlet_alpha", "0"], "search: dirichlet_alpha must be from 0.001 to 1000"),
