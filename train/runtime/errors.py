@@ -6,4 +6,4 @@ class UsageError(Exception):
 
 
 class NotFiniteError(UsageError):
-    """A loss or a gradient is no number."""
+    """A loss or a gradient is NaN or infinite."""
