@@ -418,7 +418,7 @@ def test_round_trip_through_json(config):
 
 
 def test_rules_are_one_thing_however_they_are_given():
-    """A name or a table, read or passed as a keyword: always rules, equal where they mean the same."""
+    """A name or a table, read or passed as a keyword, gives equal rules."""
     table = PRESETS["hkoi"].to_dict()
     for given in ("hkoi", table, PRESETS["hkoi"]):
         config = config_from_dict({"rules": given}, where="here")

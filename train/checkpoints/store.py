@@ -179,8 +179,9 @@ def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[
 
 
 def read_weights(directory: Path, like: Variables, iteration: int | None = None) -> Variables:
-    """The newest weights that are whole, or those of an iteration; `like` gives their shapes. Prints
-    a line for each newer checkpoint that is damaged.
+    """The newest weights that are whole, or those of an iteration; `like` gives their shapes.
+
+    Prints a line for each newer checkpoint that is damaged.
 
     Raises:
       UsageError: there are none.

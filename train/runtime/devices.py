@@ -1,7 +1,8 @@
 """Devices as a mesh of one axis, along which boards are sharded.
 
-Boards and samples are sharded over the devices; weights, optimizer and counters are replicated. Self-play runs on each device for itself, so that none waits for
-another; the learner's sums, gradients and batch statistics are those of all samples.
+Boards and samples are sharded over the devices; weights, optimizer and counters are replicated.
+Self-play runs on each device for itself, so that none waits for another; the learner's sums,
+gradients and batch statistics are those of all samples.
 
 B boards, R rows, N samples.
 """

@@ -2,7 +2,7 @@
 
 
 class UsageError(Exception):
-    """Something the user can mend: says in one line what is wrong, where and what is allowed."""
+    """An error that the user can fix: one line says what is wrong, where, and what is allowed."""
 
 
 class NotFiniteError(UsageError):

@@ -12,7 +12,7 @@ _STOPPING = "stopping: this iteration is finished and saved first (Ctrl-C again 
 
 @contextlib.contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Yields a function that tells whether Ctrl-C or SIGTERM came; a second Ctrl-C stops at once."""
+    """Yield whether Ctrl-C or SIGTERM came, as a function; a second Ctrl-C stops at once."""
     seen: list[int] = []
 
     def note(signum: int, frame: Any) -> None:
