@@ -40,7 +40,7 @@ _TOLERANCE = 1e-6  # norm of the gradient, in games
 
 
 class Result(NamedTuple):
-    """What two players scored against each other."""
+    """The games of two players, as pairs by score."""
 
     first: str
     second: str

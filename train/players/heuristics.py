@@ -238,8 +238,8 @@ def _best_slots(bits: jax.Array, scores: jax.Array, count: int) -> jax.Array:
 
 
 def _value_of_reply(state: State, slot: jax.Array, config: HeuristicConfig) -> jax.Array:
-    """float32[]: value of a ply for the mover after the next player's best reply; an end right after
-    the ply counts double."""
+    """float32[]: value of a ply for the mover after the next player's best reply; an end right
+    after the ply counts double."""
     mover = state.position.player
     after, rewards = referee.play(state, slot)
     reply = slot_scores(after, config).max() * side_of(after.position.player, mover)
