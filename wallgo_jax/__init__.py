@@ -27,8 +27,20 @@ and on the host, one game at a time:
 `RULES.md` beside this file holds every rule and every table.
 """
 
+from typing import Any
+
+from wallgo_jax import notebook
 from wallgo_jax._version import __version__
 from wallgo_jax.env import State, WallGo, make
 from wallgo_jax.game.rules import PRESETS, Rules
 
 __all__ = ["PRESETS", "Rules", "State", "WallGo", "__version__", "make"]
+
+
+def _render_html(state: Any) -> str:
+    from wallgo_jax import render
+
+    return render.html(state)
+
+
+notebook.set_html_renderer(_render_html)

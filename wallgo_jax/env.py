@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from wallgo_jax import notebook
 from wallgo_jax import observation as observation_lib
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game import actions, referee
@@ -74,10 +75,8 @@ class State:
         return dataclasses.replace(self, **changes)
 
     def _repr_html_(self) -> str:
-        """The board, or the first boards of a batch, as a notebook shows them."""
-        from wallgo_jax import render
-
-        return render.html(self)
+        """Draw the board, or the first boards of a batch, for a notebook."""
+        return notebook.to_html(self)
 
 
 class WallGo:
@@ -102,10 +101,8 @@ class WallGo:
         return f"WallGo({rules}{grid}, planes={self.planes!r})"
 
     def _repr_html_(self) -> str:
-        """The board at the start, as a notebook shows it."""
-        from wallgo_jax import render
-
-        return render.html(state_lib.initial_state(self.rules, grid=self.grid))
+        """Draw the first position for a notebook."""
+        return notebook.to_html(state_lib.initial_state(self.rules, grid=self.grid))
 
     @property
     def id(self) -> str:
