@@ -7,7 +7,7 @@ from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import NotatedMove
 from wallgo_jax.view.game_replay import play, replay_moves
 from wallgo_jax.view.illegality import has_turn, illegality
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 FIRST_PLACEMENT = 49 * 52
 B6 = 5 * 7 + 1
@@ -167,7 +167,7 @@ def test_objections_are_to_just_what_is_illegal(conformance, variant):
     record = conformance[variant][0]
     game = play(Rules.from_dict(record["rules"]), record["actions"])
     for ply in range(0, len(game.actions), 5):
-        snapshot = read(game.states[ply])
+        snapshot = take_snapshot(game.states[ply])
         allowed = [a for a in range(snapshot.grid**2 * 53) if illegality(snapshot, a) is None]
         assert allowed == record["legal"][ply]
         assert has_turn(snapshot)

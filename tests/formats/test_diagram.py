@@ -9,7 +9,7 @@ from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.state import empty_trail
 from wallgo_jax.view.game_replay import play
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 BY_HAND = """
 # A board that a person drew: stones without indices, no counts.
@@ -87,7 +87,7 @@ def test_a_state_that_came_back_plays_on(conformance):
 
 def test_a_board_drawn_by_hand():
     state = diagram.parse(BY_HAND)
-    snapshot = read(state)
+    snapshot = take_snapshot(state)
     assert snapshot.stones == ((0, 8), (2, 6))
     # A wall lies below its cell (0) or right of it (1).
     assert set(snapshot.walls) == {(0, 1, 0), (0, 3, 1), (1, 3, 1), (1, 7, 0)}
@@ -110,7 +110,7 @@ def test_the_result_is_not_claimed_where_it_hangs_on_the_last_ply():
      3 | . r . r . |
        +---+---+---+
     """
-    snapshot = read(diagram.parse(text))
+    snapshot = take_snapshot(diagram.parse(text))
     assert snapshot.territory == (3, 3) and snapshot.is_over and not snapshot.by_illegal_action
     assert snapshot.payoff is None
 

@@ -8,7 +8,7 @@ from wallgo_jax.formats import hkoi_code
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import format_action, parse_moves
 from wallgo_jax.view.game_replay import play, replay_moves
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 EXAMPLE = (Path(__file__).parents[1] / "data" / "hkoi-example.txt").read_text().strip()
 DIGITS = "0123456789abcdefghijklmnopqrstuv"
@@ -36,7 +36,7 @@ def example():
 def test_the_printed_example_ends_exactly_at_its_last_move(example):
     assert len(example.actions) == 8 + 44
     assert [bool(state.position.terminated) for state in example.states] == [False] * 52 + [True]
-    assert read(example.states[-1]).territory == (26, 11)
+    assert take_snapshot(example.states[-1]).territory == (26, 11)
     assert example.rewards == (1.0, -1.0)
 
 

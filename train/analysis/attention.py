@@ -100,7 +100,7 @@ def predicted_ownership(
 
 def true_ownership(state: EnvState | State) -> np.ndarray:
     """float32[P + 1, H, W] of 0 and 1: whose territory each cell is, nobody last."""
-    shown = snapshot.read(state)
+    shown = snapshot.take_snapshot(state)
     owners = np.array(shown.owner).reshape(shown.grid, shown.grid)
     kinds = np.array([*range(shown.players), snapshot.NOBODY])
     return (owners == kinds[:, None, None]).astype(np.float32)

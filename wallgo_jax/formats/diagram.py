@@ -38,7 +38,7 @@ from wallgo_jax.game.state import (
 )
 from wallgo_jax.notation import COLOURS, LETTERS
 from wallgo_jax.view.illegality import has_turn
-from wallgo_jax.view.snapshot import game_of, grid_of, read
+from wallgo_jax.view.snapshot import game_of, grid_of, take_snapshot
 
 KEYS = ("rules", "grid", "turn", "walls left", "over")
 
@@ -49,7 +49,7 @@ def draw(state: EnvState | State) -> str:
     Raises:
       ValueError: if the state is a batch.
     """
-    snapshot = read(state)
+    snapshot = take_snapshot(state)
     rules = rules_of(game_of(state))
     name = rules_lib.name_of(rules)
     lines = [f"rules: {name if name in PRESETS else json.dumps(rules.to_dict())}"]
@@ -252,7 +252,7 @@ def _build_walls(drawing: Drawing, rules: Rules, *, grid: int) -> tuple[np.ndarr
 
 def _check_phase(state: State, placements: int, rules: Rules, built: np.ndarray) -> None:
     """Refuse a position from which the referee could not go on."""
-    snapshot = read(state)
+    snapshot = take_snapshot(state)
     expected = [
         sum(owner == player for *_, owner in rules.start)
         + rules.order[: max(placements, 0)].count(player)

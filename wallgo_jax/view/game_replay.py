@@ -14,7 +14,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.notation import COLOURS, NotatedMove
 from wallgo_jax.view.illegality import illegality
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 _NO_ACTION = -1
 
@@ -66,7 +66,7 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
         played = np.int32(action if 0 <= action < actions_lib.num_actions(grid) else _NO_ACTION)
         after, rewards, legal = jax.device_get(_step(before, played, grid=grid))
         if not legal:
-            raise ValueError(f"ply {ply}: {illegality(read(before), action)}")
+            raise ValueError(f"ply {ply}: {illegality(take_snapshot(before), action)}")
         states.append(after)
         movers.append(mover)
     return Game(

@@ -120,7 +120,7 @@ def grid_of(game: State) -> int:
     return int(playable[int(game.variant.size)])
 
 
-def read(state: EnvState | State) -> Snapshot:
+def take_snapshot(state: EnvState | State) -> Snapshot:
     """Read one board off a state, on the host.
 
     Raises:
