@@ -41,7 +41,7 @@ from train.runtime.errors import UsageError
 from train.search.evaluator import Evaluator, make_evaluator
 from train.search.search import SearchConfig, make_search
 from train.solver.exact_player import make_exact_player
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import Rules, name_of
 
 DEFAULT_SIMULATIONS = 64
@@ -257,7 +257,7 @@ def _evaluator(config: NetworkConfig, grid: int, players: int) -> Evaluator:
 @functools.cache
 def network_for(config: NetworkConfig, players: int) -> Network:
     """The network of a config; one object for one shape."""
-    return make_network(config, observation.channels(config.planes, players))
+    return make_network(config, planes_lib.channels(config.planes, players))
 
 
 def load_weights(path: Path) -> tuple[RunConfig, Variables]:

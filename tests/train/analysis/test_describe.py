@@ -18,9 +18,9 @@ from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, census, compute_dtype, count_parameters, make_network
 from train.runtime.errors import UsageError
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
-CHANNELS = observation.channels("B", 2)
+CHANNELS = planes_lib.channels("B", 2)
 SIZE, PLANES, PLAYERS = 5, 8, 2
 WIDTH, HEADS, HIDDEN, VALUE_WIDTH = 12, 3, 18, 6
 CONFIG = NetworkConfig(

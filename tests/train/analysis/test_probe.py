@@ -18,7 +18,7 @@ from train.arena.match import wilson_interval
 from train.checkpoints.store import Store
 from train.config import config_to_dict, read_config
 from train.runtime.errors import UsageError
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import Rules
 
 RULES = Rules(size=5, stones=1, order=(0, 1))
@@ -134,7 +134,7 @@ def test_asked_features_keep_their_order(questions, monkeypatch):
     np.testing.assert_array_equal(features[:, 1], known.states.position.player)
 
 
-@pytest.mark.parametrize("planes", [p for p in observation.PLANE_SETS if "T" in p])
+@pytest.mark.parametrize("planes", [p for p in planes_lib.PLANE_SETS if "T" in p])
 def test_territory_planes_are_refused(planes):
     with pytest.raises(UsageError, match=f"planes {planes} show territory.* B or BV ") as caught:
         probe.trunk_features(None, None, grid=5, planes=planes, has_playable=False)  # type: ignore

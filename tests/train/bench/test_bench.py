@@ -33,7 +33,8 @@ from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 from train.search.search import make_recurrent_fn
 from train.search.tree import init_tree
-from wallgo_jax import PRESETS, observation
+from wallgo_jax import PRESETS
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, sizes_of
 
@@ -306,7 +307,7 @@ def test_operations_are_those_of_the_layers():
     pooled. The search reads neither ownership nor what is not there; a step has all thrice, but for
     the stem's, whose planes need no gradient."""
     config = tiny.config()
-    planes = len(observation.channels("B", 2))
+    planes = len(planes_lib.channels("B", 2))
     stem, block = 81 * planes * 8, 2 * 81 * 8 * 8
     policy, value, ownership = 9 * 8 * 53 + 16 * 53, 16 * 8 + 8, 9 * 8 * 3 + 16 * 3
     assert peak.forward_operations(config) == 2 * (stem + block + policy + value)

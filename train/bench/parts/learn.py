@@ -23,7 +23,7 @@ from train.loop.programs import Programs, RunState, make_programs, own_key
 from train.network import Variables
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices
 from train.runtime.host import fetch
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 LEARNER, BACKWARD = "learner", "network forward and backward"
 STEPS = 8
@@ -103,7 +103,7 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
 def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
     """Compile a forward and a backward pass, a call each as the learner's, or all in one."""
     players, size = config.game.players, config.game.size
-    channels = observation.channels(config.network.planes, players)
+    channels = planes_lib.channels(config.network.planes, players)
     network = registry.network_for(config.network, players)
     in_one = jax.default_backend() != "cpu"
 

@@ -25,7 +25,7 @@ from train.config import RunConfig
 from train.loop.programs import make_programs
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 SELFPLAY, FORWARD = "self-play", "network alone"
 
@@ -83,7 +83,7 @@ def evaluations(config: RunConfig, metrics: Any) -> float:
 def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
     """Compile evaluations of a network in a loop, each waiting for the one before."""
     players, size = config.game.players, config.game.size
-    channels = observation.channels(config.network.planes, players)
+    channels = planes_lib.channels(config.network.planes, players)
     network = registry.network_for(config.network, players)
 
     def forward(variables: Any, planes: jax.Array, length: jax.Array):
