@@ -6,7 +6,7 @@ from wallgo_jax import notation
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import NotatedMove
 from wallgo_jax.view.game_replay import play, replay_moves
-from wallgo_jax.view.illegality import has_turn, illegality
+from wallgo_jax.view.illegality import illegality
 from wallgo_jax.view.snapshot import take_snapshot
 
 FIRST_PLACEMENT = 49 * 52
@@ -170,7 +170,7 @@ def test_objections_are_to_just_what_is_illegal(conformance, variant):
         snapshot = take_snapshot(game.states[ply])
         allowed = [a for a in range(snapshot.grid**2 * 53) if illegality(snapshot, a) is None]
         assert allowed == record["legal"][ply]
-        assert has_turn(snapshot)
+        assert snapshot.has_turn
 
 
 def test_presets_start_with_a_placement():

@@ -43,6 +43,11 @@ def pack(cells: Cells) -> jax.Array:
     return jnp.stack(cells)
 
 
+def pack_sets(sets: Sequence[Cells]) -> jax.Array:
+    """P sets of cells -> uint32[P, W]."""
+    return jnp.stack([pack(cells) for cells in sets])
+
+
 def empty(grid: int) -> Cells:
     """The empty set."""
     return (jnp.uint32(0),) * num_words(grid)
@@ -116,6 +121,11 @@ def lowest(cells: Cells) -> Cells:
 def to_mask(words: jax.Array, grid: int) -> jax.Array:
     """uint32[..., W] set of cells -> bool[..., grid²]."""
     return bits_to_mask(words, grid * grid)
+
+
+def sets_to_mask(sets: Sequence[Cells], grid: int) -> jax.Array:
+    """P sets of cells -> bool[P, grid²]."""
+    return to_mask(pack_sets(sets), grid)
 
 
 def bits_to_mask(words: jax.Array, length: int) -> jax.Array:

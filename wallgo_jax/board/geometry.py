@@ -13,6 +13,12 @@ Moves, by where they end (`.` cannot be reached in two steps; 0 stays):
               7  3  0  4  8
               . 11  2 12  .
               .  .  6  .  .
+
+A wall belongs to one of the two cells that it parts, the upper or the left one:
+
+            [k]           the wall below `k`, on the upper side of `c`: (HORIZONTAL, k)
+            ===
+            [c]           [k] # [c]   the wall right of `k`, on the left side of `c`: (VERTICAL, k)
 """
 
 import numpy as np
@@ -44,6 +50,8 @@ PLAYS_PER_STONE = NUM_MOVES * NUM_SIDES
 
 HORIZONTAL, VERTICAL = 0, 1
 """Wall orientations: a horizontal wall lies below its cell, a vertical wall right of it."""
+WALL_SIDES = ((UP, DOWN), (LEFT, RIGHT))
+"""By orientation, the sides that such a wall lies on: first of the neighbour, then of its cell."""
 
 NUM_SYMMETRIES = 8
 IDENTITY = 0
@@ -153,3 +161,17 @@ def side_delta(side: int, grid: int) -> int:
     """What a step over `side` adds to a flat cell index."""
     row, column = SIDE_OFFSETS[side]
     return row * grid + column
+
+
+def wall_on_side(cell: int, side: int, *, grid: int) -> tuple[int, int]:
+    """The (orientation, cell) under which the wall on a side of a cell is kept.
+
+    Raises:
+      ValueError: if there is no such side.
+    """
+    for orientation, (of_neighbour, own) in enumerate(WALL_SIDES):
+        if side == own:
+            return orientation, cell
+        if side == of_neighbour:
+            return orientation, cell + side_delta(side, grid)
+    raise ValueError(f"side: {side!r} is not one of {SIDES}")

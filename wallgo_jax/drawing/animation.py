@@ -8,7 +8,7 @@ also stop the clock and set it. A viewer that plays no animations shows the end 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from wallgo_jax.board.geometry import MOVE_PATHS, SIDE_OFFSETS
+from wallgo_jax.board.geometry import side_delta
 from wallgo_jax.drawing import board
 from wallgo_jax.drawing.layout import FOOT, Layout, layout_of
 from wallgo_jax.drawing.svg import document, element, number
@@ -17,8 +17,8 @@ from wallgo_jax.game.state import NOT_PLACED
 from wallgo_jax.notation import take_apart
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game
-from wallgo_jax.view.illegality import can_walk
 from wallgo_jax.view.snapshot import NOBODY, Snapshot, take_snapshot
+from wallgo_jax.view.walks import open_paths
 
 GLIDE = 0.4
 """Share of a frame in which a stone glides."""
@@ -203,11 +203,9 @@ def _walk(
 def _way(snapshot: Snapshot, action: int) -> list[int]:
     """The cells that a play's stone passes, from where it stands to where it ends."""
     play = take_apart(action)
-    path = next(path for path in MOVE_PATHS[play.move] if can_walk(snapshot, play.cell, path))
     way = [play.cell]
-    for side in path:
-        row, column = SIDE_OFFSETS[side]
-        way.append(way[-1] + row * snapshot.grid + column)
+    for side in open_paths(snapshot, play)[0]:
+        way.append(way[-1] + side_delta(side, snapshot.grid))
     return way
 
 

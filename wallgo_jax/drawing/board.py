@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from wallgo_jax.board.geometry import wall_on_side
 from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import document, element
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import COLOURS, COLUMNS, LETTERS, cell_name
 from wallgo_jax.view import captions
-from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot, wall_on_side
+from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot
 
 
 def draw(

@@ -9,13 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from wallgo_jax.board.geometry import wall_on_side
 from wallgo_jax.drawing import board
 from wallgo_jax.drawing.layout import STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import cell_name, placement_of, take_apart, target_of
 from wallgo_jax.view.illegality import illegality
-from wallgo_jax.view.snapshot import Snapshot, wall_on_side
+from wallgo_jax.view.snapshot import Snapshot
 
 Key = TypeVar("Key")
 

@@ -37,7 +37,6 @@ from wallgo_jax.game.state import (
     make_variant,
 )
 from wallgo_jax.notation import COLOURS, LETTERS
-from wallgo_jax.view.illegality import has_turn
 from wallgo_jax.view.snapshot import game_of, grid_of, take_snapshot
 
 KEYS = ("rules", "grid", "turn", "walls left", "over")
@@ -268,5 +267,5 @@ def _check_phase(state: State, placements: int, rules: Rules, built: np.ndarray)
     in_setup = placements < len(rules.order)
     if in_setup and built.any():
         raise ValueError("the board has walls although not every stone is placed")
-    if not in_setup and not snapshot.is_over and not has_turn(snapshot):
+    if not in_setup and not snapshot.is_over and not snapshot.has_turn:
         raise ValueError(f"turn: {COLOURS[snapshot.player]} has no legal turn")

@@ -21,7 +21,6 @@ from wallgo_jax.board.geometry import (
     DOWN,
     LEFT,
     MOVE_OFFSETS,
-    MOVE_PATHS,
     NUM_SIDES,
     PLAYS_PER_STONE,
     RIGHT,
@@ -31,8 +30,8 @@ from wallgo_jax.board.geometry import (
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import COLOURS, SIDE_NAMES, NotatedMove, cell_name, take_apart
 from wallgo_jax.view.game_replay import Game, replay_moves
-from wallgo_jax.view.illegality import can_walk
 from wallgo_jax.view.snapshot import take_snapshot
+from wallgo_jax.view.walks import can_walk, open_paths
 
 _SIZE, _PLACEMENTS, _PIECES = 7, 8, 4
 _SIDES = (UP, DOWN, LEFT, RIGHT)
@@ -178,8 +177,7 @@ def _encode_placement(game: Game, ply: int) -> str:
 def _encode_move(game: Game, ply: int) -> str:
     snapshot = take_snapshot(game.states[ply])
     play = take_apart(game.actions[ply])
-    paths = sorted(MOVE_PATHS[play.move], key=lambda path: path[:1] not in ((UP,), (DOWN,)))
-    path = next(path for path in paths if can_walk(snapshot, play.cell, path))
+    path = min(open_paths(snapshot, play), key=lambda path: path[:1] not in ((UP,), (DOWN,)))
     first, second = ([_SIDES.index(side) + 1 for side in path] + [0, 0])[:2]
     piece = snapshot.stones[snapshot.player].index(play.cell)
     wall = _SIDES.index(play.side) + 1

@@ -29,10 +29,13 @@ from wallgo_jax.board.geometry import (
     make_move_deltas,
     side_delta,
 )
+from wallgo_jax.board.select import choose, pick
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import NOT_PLACED, Position, State, Variant
 from wallgo_jax.game.terrain import Terrain
 
+NO_ACTION = -1
+"""Public action of no ply: what follows a game's last action in a table of games."""
 NO_SLOT = -1
 """Slot of a public action that the mover has no stone for, or that belongs to the other phase."""
 
@@ -54,10 +57,7 @@ def in_setup(variant: Variant, position: Position) -> jax.Array:
 
 def own_cells(position: Position) -> jax.Array:
     """int32[S]: cells of the stones of the player to move."""
-    cells = position.stones[0]
-    for player in range(1, position.stones.shape[0]):
-        cells = jnp.where(position.player == player, position.stones[player], cells)
-    return cells.astype(jnp.int32)
+    return choose(position.stones, position.player).astype(jnp.int32)
 
 
 def legal_words(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
@@ -133,10 +133,7 @@ def play_bits(state: State, terrain: Terrain, *, grid: int) -> tuple[jax.Array, 
 
 
 def _walls_left(position: Position) -> jax.Array:
-    left = position.walls_left[0]
-    for player in range(1, position.walls_left.shape[0]):
-        left = jnp.where(position.player == player, position.walls_left[player], left)
-    return left
+    return choose(position.walls_left, position.player)
 
 
 def _legal_moves(
@@ -181,10 +178,10 @@ def _is_play(
     """bool: whether the stone of a slot can make its move and build its wall."""
     stone, play = split(slot, PLAYS_PER_STONE)
     move, side = split(play, NUM_SIDES)
-    cell = _pick(own, stone)
-    can_move = _choose_one(_legal_moves(cell, terrain, variant, grid=grid), move)
-    target = cell + _pick(jnp.asarray(make_move_deltas(grid)), move)
-    is_open = _choose_one([bitboard.contains(exits, target) for exits in terrain.exits], side)
+    cell = pick(own, stone)
+    can_move = choose(_legal_moves(cell, terrain, variant, grid=grid), move)
+    target = cell + pick(jnp.asarray(make_move_deltas(grid)), move)
+    is_open = choose([bitboard.contains(exits, target) for exits in terrain.exits], side)
     is_own = (stone < own.shape[0]) & (cell != NOT_PLACED)
     return is_own & (can_move & is_open != 0)
 
@@ -194,20 +191,6 @@ def split(number: jax.Array, by: int) -> tuple[jax.Array, jax.Array]:
     multiplication where a signed quotient is a dozen operations."""
     quotient, remainder = jnp.divmod(number.astype(jnp.uint32), np.uint32(by))
     return quotient.astype(jnp.int32), remainder.astype(jnp.int32)
-
-
-def _pick(values: jax.Array, index: jax.Array) -> jax.Array:
-    """values[index] by comparison, which fuses where a gather does not; 0 out of range."""
-    hit = jnp.arange(values.shape[0]) == index
-    return jnp.sum(jnp.where(hit, values, 0), dtype=values.dtype)
-
-
-def _choose_one(words: list[jax.Array], index: jax.Array) -> jax.Array:
-    """words[index] of scalars apart, by comparison; the last out of range."""
-    picked = words[-1]
-    for place in reversed(range(len(words) - 1)):
-        picked = jnp.where(index == place, words[place], picked)
-    return picked
 
 
 def legal_actions(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
@@ -272,6 +255,6 @@ def action_of_slot(state: State, slot: jax.Array, *, grid: int) -> jax.Array:
     variant, position = state
     slot = jnp.asarray(slot).astype(jnp.int32)
     own = own_cells(position)
-    cell = _pick(own, slot // PLAYS_PER_STONE)
+    cell = pick(own, slot // PLAYS_PER_STONE)
     play = cell * PLAYS_PER_STONE + slot % PLAYS_PER_STONE
     return jnp.where(in_setup(variant, position), grid * grid * PLAYS_PER_STONE + slot, play)

@@ -1,23 +1,22 @@
 """The referee's verbs: step, outcome, auto-reset. One board at a time."""
 
+import functools
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import (
-    DOWN,
-    HORIZONTAL,
-    LEFT,
     NUM_SIDES,
     PLAYS_PER_STONE,
-    RIGHT,
-    UP,
-    VERTICAL,
+    WALL_SIDES,
     make_move_deltas,
+    side_delta,
 )
+from wallgo_jax.board.select import choose, pick
 from wallgo_jax.game import actions
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import (
@@ -78,7 +77,7 @@ def step_with_analysis(
     after, rewards, analysis = play_with_analysis(state, slot, grid=grid)
     position = jax.tree.map(lambda new, old: jnp.where(illegal, old, new), after.position, before)
     position = position._replace(terminated=position.terminated | illegal)
-    penalty = _shares(jnp.arange(rewards.shape[0]) == before.player, winner=False)
+    penalty = illegal_penalty(before.player, rewards.shape[0])
     return State(state.variant, position), jnp.where(illegal, penalty, rewards), analysis
 
 
@@ -110,7 +109,7 @@ def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
     side = jnp.where(setup, NO_SIDE, wall)
     is_stone = jnp.arange(stones) == stone
     origin = jnp.sum(jnp.where(is_stone, own, 0))
-    delta = _lookup(make_move_deltas(grid), move)
+    delta = pick(jnp.asarray(make_move_deltas(grid)), move)
     target = jnp.where(setup, slot, origin + delta)
     is_mover = jnp.arange(players) == position.player
     moved = is_mover[:, None] & is_stone[None, :]
@@ -128,19 +127,13 @@ def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
 
 def wall_bits(cell: jax.Array, side: jax.Array, *, grid: int) -> jax.Array:
     """uint32[2, W]: the wall on a side of a cell, as it is stored; no wall for NO_SIDE."""
-    lower = bitboard.one_hot(jnp.where(side == UP, cell - grid, cell), grid)
-    right = bitboard.one_hot(jnp.where(side == LEFT, cell - 1, cell), grid)
-    nothing = bitboard.empty(grid)
-    planes = [nothing, nothing]
-    planes[HORIZONTAL] = bitboard.where((side == UP) | (side == DOWN), lower, nothing)
-    planes[VERTICAL] = bitboard.where((side == LEFT) | (side == RIGHT), right, nothing)
-    return jnp.stack([bitboard.pack(cells) for cells in planes])
-
-
-def _lookup(table: np.ndarray, index: jax.Array) -> jax.Array:
-    """table[index] of a short constant table, by comparison; 0 out of range."""
-    hit = index == np.arange(len(table))
-    return jnp.sum(jnp.where(hit, jnp.asarray(table), 0), dtype=jnp.int32)
+    planes = []
+    for of_neighbour, own in WALL_SIDES:
+        keeper = jnp.where(side == of_neighbour, cell + side_delta(of_neighbour, grid), cell)
+        has_wall = (side == of_neighbour) | (side == own)
+        wall = bitboard.where(has_wall, bitboard.one_hot(keeper, grid), bitboard.empty(grid))
+        planes.append(wall)
+    return bitboard.pack_sets(planes)
 
 
 def _settle(
@@ -150,9 +143,9 @@ def _settle(
     board."""
     terrain = terrain_lib.read_terrain(variant, position, grid=grid)
     reached = terrain_lib.regions(terrain, grid=grid)
-    setup = actions.in_setup(variant, position)
-    player, stuck = _next_player(variant, position, terrain, mover)
-    over = ~setup & (stuck | terrain_lib.is_separated(terrain, reached))
+    can_move = _can_move(variant, position, terrain)
+    player = _next_player(variant, position, can_move, mover)
+    over = _is_end(variant, position, can_move, terrain_lib.is_separated(terrain, reached))
     sets = terrain_lib.owned(reached)
     territory = terrain_lib.areas(sets)
     level = _is_most(territory, jnp.ones(territory.shape, jnp.bool_))
@@ -164,32 +157,59 @@ def _settle(
     return position._replace(player=player, terminated=over), rewards, BoardAnalysis(terrain, sets)
 
 
+def _is_end(
+    variant: Variant, position: Position, can_move: Sequence[jax.Array], separated: jax.Array
+) -> jax.Array:
+    """bool: whether the rules end the game in a position that a ply has led to.
+
+    Once every stone is placed, a game ends when no region holds stones of two players, or when
+    nobody has a legal turn.
+    """
+    is_stuck = ~functools.reduce(jnp.logical_or, can_move)
+    return ~actions.in_setup(variant, position) & (is_stuck | separated)
+
+
+def ended_by_rules(
+    variant: Variant, position: Position, terrain: Terrain, reached: tuple[Cells, ...]
+) -> jax.Array:
+    """bool: whether the rules, not an illegal action, have ended the game in this position.
+
+    The answer is False in the first position of a game, for only a ply ends one.
+    """
+    can_move = _can_move(variant, position, terrain)
+    separated = terrain_lib.is_separated(terrain, reached)
+    return (position.ply > 0) & _is_end(variant, position, can_move, separated)
+
+
+def _can_move(variant: Variant, position: Position, terrain: Terrain) -> list[jax.Array]:
+    """bool of each player: whether it has a legal turn once every stone is placed."""
+    players = range(position.stones.shape[0])
+    return [_has_turn(variant, position, terrain, player) for player in players]
+
+
 def _next_player(
-    variant: Variant, position: Position, terrain: Terrain, mover: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """The player of the next ply (int8), and whether nobody has a legal turn.
+    variant: Variant, position: Position, can_move: Sequence[jax.Array], mover: jax.Array
+) -> jax.Array:
+    """int8: the player of the next ply; the mover where nobody has a legal turn.
 
     In setup the schedule says; then the players take turns from player 0 on, and one without a
     legal turn is skipped.
     """
     players = position.stones.shape[0]
-    scheduled = jnp.sum(
-        jnp.where(jnp.arange(variant.order.shape[0]) == position.ply, variant.order, 0)
-    )
-    setup = actions.in_setup(variant, position)
     after_setup = position.ply == variant.num_placements
     seat = jnp.where(after_setup, 0, mover + 1).astype(jnp.int32)
-    can_move = [_has_turn(variant, position, terrain, player) for player in range(players)]
-    choice = jnp.int32(NO_PLAYER)
+    choice = mover.astype(jnp.int32)
     for ahead in reversed(range(players)):
         candidate = (seat + ahead) % players
-        able = can_move[0]
-        for player in range(1, players):
-            able = jnp.where(candidate == player, can_move[player], able)
-        choice = jnp.where(able, candidate, choice)
-    stuck = choice == NO_PLAYER
-    player = jnp.where(setup, scheduled, jnp.where(stuck, mover, choice))
-    return player.astype(jnp.int8), ~setup & stuck
+        choice = jnp.where(choose(can_move, candidate), candidate, choice)
+    setup = actions.in_setup(variant, position)
+    return jnp.where(setup, scheduled_player(variant, position), choice).astype(jnp.int8)
+
+
+def scheduled_player(variant: Variant, position: Position) -> jax.Array:
+    """int8: the player who places the next stone; undefined once every stone is placed."""
+    is_next = jnp.arange(variant.order.shape[0]) == position.ply
+    return jnp.sum(jnp.where(is_next, variant.order, 0))
 
 
 def _has_turn(variant: Variant, position: Position, terrain: Terrain, player: int) -> jax.Array:
@@ -237,6 +257,17 @@ def _shares(who: jax.Array, *, winner: bool) -> jax.Array:
     return rewards if winner else -rewards
 
 
+def illegal_penalty(offender: jax.Array, players: int) -> jax.Array:
+    """float32[P] rewards of an illegal action: -1 to the offender, +1 / (P - 1) to each other."""
+    return _shares(jnp.arange(players) == offender, winner=False)
+
+
+def last_mover(position: Position) -> jax.Array:
+    """int8: the player of the newest ply in the trail; NO_PLAYER where the trail is empty."""
+    stone = position.trail[0, 0]
+    return jnp.where(stone == NO_STONE, NO_PLAYER, stone // position.stones.shape[1])
+
+
 def reward_of(rewards: jax.Array, player: jax.Array) -> jax.Array:
     """float32[...]: one player's share of float32[..., P] rewards."""
     who = jnp.arange(rewards.shape[-1]).reshape([1] * player.ndim + [-1])
@@ -255,7 +286,7 @@ def owned_cells(state: State, *, grid: int) -> jax.Array:
 
 def pack_owned(sets: tuple[Cells, ...]) -> jax.Array:
     """Each player's territory -> uint32[P, W]."""
-    return jnp.stack([bitboard.pack(cells) for cells in sets])
+    return bitboard.pack_sets(sets)
 
 
 def largest_region(state: State, *, grid: int) -> jax.Array:

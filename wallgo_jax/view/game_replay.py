@@ -16,8 +16,6 @@ from wallgo_jax.notation import COLOURS, NotatedMove
 from wallgo_jax.view.illegality import illegality
 from wallgo_jax.view.snapshot import take_snapshot
 
-_NO_ACTION = -1
-
 
 class Game(NamedTuple):
     """A game or its beginning: T actions and the T + 1 positions around them.
@@ -62,8 +60,10 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
         mover = int(before.position.player)
         if player is not None and player != mover and not before.position.terminated:
             raise ValueError(f"ply {ply}: {COLOURS[mover]} is to move, not {COLOURS[player]}")
-        # An id may be any number; those beyond int32 are as little allowed as `_NO_ACTION`.
-        played = np.int32(action if 0 <= action < actions_lib.num_actions(grid) else _NO_ACTION)
+        # An id may be any number; those beyond int32 are as little allowed as `NO_ACTION`.
+        played = np.int32(
+            action if 0 <= action < actions_lib.num_actions(grid) else actions_lib.NO_ACTION
+        )
         after, rewards, legal = jax.device_get(_step(before, played, grid=grid))
         if not legal:
             raise ValueError(f"ply {ply}: {illegality(take_snapshot(before), action)}")
