@@ -17,6 +17,7 @@ from train import registry
 from train.checkpoints import store
 from train.config import RunConfig, read_config
 from train.network import Network, Part, Variables, census, compute_dtype
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import planes as planes_lib
@@ -69,7 +70,7 @@ def describe(
     parts = census(config.network, channels, size=size)
     speed = None
     if measure:
-        network = registry.network_for(config.network, players)
+        network = network_for(config.network, players)
         if variables is None:
             variables = network.init(jax.random.key(0))
         planes = random_planes(jax.random.key(1), batch, size, len(channels))

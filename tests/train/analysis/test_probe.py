@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from tests.support import tiny
-from train import registry
 from train.analysis import probe
 from train.analysis.corridors import make_corridors
 from train.analysis.probe import ProbeResult, linear_probe, probe_runs, probe_trunk, verdict
 from train.arena.match import wilson_interval
 from train.checkpoints.store import Store
 from train.config import config_to_dict, read_config
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import Rules
@@ -38,7 +38,7 @@ def save_run(directory: Path, **network: str) -> Path:
     words = [f"--network.{key}={value!r}" for key, value in network.items()]
     small = ["--network.width=8", "--network.heads=2", "--network.value_width=8"]
     config = read_config(None, [*small, *words])
-    weights = tiny.new_weights(registry.network_for(config.network, 2))
+    weights = tiny.new_weights(network_for(config.network, 2))
     store = Store(directory, keep=1)
     store.save(1, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
     store.close()

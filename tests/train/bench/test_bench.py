@@ -18,7 +18,6 @@ import pytest
 from rich.console import Console
 
 from tests.support import tiny
-from train import registry
 from train.bench import report, scaling, suite
 from train.bench.harness import peak, play, program, timing
 from train.bench.harness.play import Game
@@ -29,8 +28,10 @@ from train.bench.parts.public import make_public_network_evaluator
 from train.bench.suite import Figures, Ratio, Request
 from train.cli.bench import Bench
 from train.config import RunConfig
+from train.network.build import network_for
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
+from train.search.evaluator import evaluator_for
 from train.search.search import make_recurrent_fn
 from train.search.tree import init_tree
 from wallgo_jax import PRESETS
@@ -278,13 +279,13 @@ def test_public_evaluator_allows_what_is_legal():
 def test_public_network_says_of_an_action_what_it_says_of_its_slot():
     """The same logits as over slots, wherever an action is legal, in setup and in play."""
     config = tiny.config()
-    network = registry.network_for(config.network, 2)
+    network = network_for(config.network, 2)
     variables = tiny.new_weights(network)
     _, positions = search.spread_boards(tiny.RULES, 16, all_devices(1))
     states = State(tiny.variants(tiny.RULES, 16), positions)
 
     def both(variables, states):
-        in_slots = registry.evaluator_for(config.network, tiny.RULES)(variables, states)
+        in_slots = evaluator_for(config.network, tiny.RULES)(variables, states)
         evaluate = make_public_network_evaluator(network, grid=3, planes=config.network.planes)
         legal = jax.vmap(lambda s: actions.legal_actions(s, grid=3))(states)
         slots = jax.vmap(
