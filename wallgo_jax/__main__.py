@@ -17,7 +17,7 @@ BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run a command and return the exit status."""
     try:
         command = _parse(sys.argv[1:] if arguments is None else arguments)
         command.run(Console(soft_wrap=True))
@@ -37,7 +37,7 @@ def _refuse(message: str) -> int:
 
 
 def _parse(arguments: Sequence[str]) -> Show | Replay | Convert:
-    """The command, with tyro's boxed complaints made one line."""
+    """Parse the command; a ValueError carries tyro's boxed complaint as one line."""
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -54,7 +54,7 @@ def _parse(arguments: Sequence[str]) -> Show | Replay | Convert:
 
 
 def _one_line(boxed: str) -> str:
-    """The sentences of a box, up to its advice to read the help."""
+    """Return the sentences of a box, up to its advice to read the help."""
     rows = [line.strip("│| ") for line in boxed.splitlines()[1:-1]]
     said = ""
     for row in rows:

@@ -27,7 +27,7 @@ _PLAY = re.compile(r"([A-Z]\w*)->(\w*):W(\w*)", re.IGNORECASE)
 
 
 class Play(NamedTuple):
-    """A public action taken apart: stone's cell, move, side of the wall."""
+    """The parts of a public action that is a play: stone's cell, move, side of the wall."""
 
     cell: int
     move: int
@@ -35,20 +35,20 @@ class Play(NamedTuple):
 
 
 class NotatedMove(NamedTuple):
-    """An action as written down, with the colour that led it or None."""
+    """An action as written down, with the colour in front of it or None."""
 
     action: int
     player: int | None
 
 
 def cell_name(cell: int, *, grid: int) -> str:
-    """The name of a flat cell index, `A1` at the top left."""
+    """Return the name of a flat cell index, `A1` at the top left."""
     row, column = divmod(cell, grid)
     return f"{COLUMNS[column]}{row + 1}"
 
 
 def parse_cell(text: str, *, grid: int) -> int:
-    """The flat cell index of a name.
+    """Return the flat cell index of a name.
 
     Raises:
       ValueError: if it names no cell of the grid.
@@ -61,7 +61,7 @@ def parse_cell(text: str, *, grid: int) -> int:
 
 
 def placement_of(action: int, *, grid: int) -> int | None:
-    """The cell that a public action places a stone on; None for a play.
+    """Return the cell that a public action places a stone on; None for a play.
 
     Raises:
       ValueError: if the id is out of range.
@@ -74,20 +74,20 @@ def placement_of(action: int, *, grid: int) -> int | None:
 
 
 def take_apart(action: int) -> Play:
-    """The cell, move and side of a public action that is a play."""
+    """Return the cell, move and side of a public action that is a play."""
     cell, play = divmod(action, PLAYS_PER_STONE)
     return Play(cell, *divmod(play, NUM_SIDES))
 
 
 def target_of(play: Play, *, grid: int) -> int | None:
-    """The cell where a play's stone ends; None off the grid."""
+    """Return the cell where a play's stone ends; None off the grid."""
     row, column = divmod(play.cell, grid)
     row, column = row + MOVE_OFFSETS[play.move][0], column + MOVE_OFFSETS[play.move][1]
     return row * grid + column if 0 <= row < grid and 0 <= column < grid else None
 
 
 def format_action(action: int, *, grid: int, player: int | None = None) -> str:
-    """A public action as text, led by the player's letter if given.
+    """Write a public action as text, with the player's letter in front if given.
 
     Raises:
       ValueError: if the id is out of range or its move leaves the grid.
@@ -105,7 +105,7 @@ def format_action(action: int, *, grid: int, player: int | None = None) -> str:
 
 
 def parse_action(text: str, *, grid: int) -> NotatedMove:
-    """The public action that a text names.
+    """Read the public action that a text names.
 
     Raises:
       ValueError: what in the text is wrong, and what is allowed.
@@ -144,7 +144,7 @@ def _parse_play(text: str, *, grid: int) -> int:
 
 
 def parse_moves(text: str, *, grid: int) -> list[NotatedMove]:
-    """The actions of a game written down: moves parted by blanks, commas or line ends.
+    """Read the moves of a game written down, parted by blanks, commas or line ends.
 
     Colour letters and move numbers (`12.`) may stand before a move; `#` opens a comment.
 
@@ -171,6 +171,6 @@ def parse_moves(text: str, *, grid: int) -> list[NotatedMove]:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """`a, b and c`, for messages."""
+    """Write `a, b and c`, for messages."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

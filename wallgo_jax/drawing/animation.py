@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Clock(NamedTuple):
-    """The time of a film, in seconds."""
+    """The time of an animation, in seconds."""
 
     frames: int
     seconds: float
@@ -39,18 +39,18 @@ class Clock(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Its length."""
+        """The length of the animation."""
         return self.frames * self.seconds + self.hold
 
     def share(self, frame: int, part: float) -> float:
-        """A moment within a frame, as a share of the whole time."""
+        """Return a moment within a frame as a share of the whole time."""
         return (frame + part) * self.seconds / self.total
 
 
 def draw(
     game: Game, theme: Theme, *, seconds: float = 0.9, hold: float = 4.0, loop: bool = True
 ) -> str:
-    """The game as an animated SVG document.
+    """Draw the game as an animated SVG document.
 
     Args:
       seconds: how long a ply takes.
@@ -64,7 +64,7 @@ def draw(
 def draw_scenes(
     game: Game, snapshots: Sequence[Snapshot], theme: Theme, clock: Clock, *, loop: bool
 ) -> str:
-    """`draw` with the positions read and the clock made."""
+    """Draw like `draw`, from snapshots and a clock that the caller has made."""
     layout = layout_of(snapshots[-1])
     reel = Timeline(clock, loop)
     parts = [
@@ -81,13 +81,13 @@ def draw_scenes(
 
 
 class Timeline(NamedTuple):
-    """How animations are written."""
+    """Writes the SVG elements that change attributes over time."""
 
     clock: Clock
     loop: bool
 
     def steps(self, attribute: str, values: Sequence[str]) -> str:
-        """An attribute that jumps: one value a frame, from the moment that its ply is done."""
+        """Animate an attribute that jumps: one value a frame, from the moment its ply is done."""
         times, kept = [0.0], [values[0]]
         for frame in range(1, len(values)):
             if values[frame] != kept[-1]:
@@ -98,7 +98,7 @@ class Timeline(NamedTuple):
         return self._animate("animate", times, kept, attributeName=attribute, calcMode="discrete")
 
     def path(self, times: Sequence[float], places: Sequence[tuple[float, float]]) -> str:
-        """A straight walk from place to place, at these shares of the time."""
+        """Animate a straight walk from place to place, at these shares of the time."""
         values = [f"{number(x)} {number(y)}" for x, y in places]
         return self._animate(
             "animateTransform", times, values, attributeName="transform", type="translate"
@@ -119,7 +119,7 @@ class Timeline(NamedTuple):
 
 
 def _runs(values: Sequence[T]) -> list[tuple[int, int, T]]:
-    """The runs of equal values, as (first frame, frame after the last, value)."""
+    """Return the runs of equal values, as (first frame, frame after the last, value)."""
     starts = [i for i in range(len(values)) if i == 0 or values[i] != values[i - 1]]
     return [
         (start, end, values[start])
@@ -128,7 +128,7 @@ def _runs(values: Sequence[T]) -> list[tuple[int, int, T]]:
 
 
 def _during(content: str, first: int, end: int, reel: Timeline) -> str:
-    """Something that shows in frames `first` to `end - 1`."""
+    """Show some content in frames `first` to `end - 1` alone."""
     frames = reel.clock.frames
     if (first, end) == (0, frames):
         return content
@@ -186,7 +186,7 @@ def _stones(
 def _walk(
     game: Game, snapshots: Sequence[Snapshot], here: Sequence[int], layout: Layout, reel: Timeline
 ) -> str:
-    """The animation of one stone from cell to cell, round corners."""
+    """Animate one stone from cell to cell; it walks round corners."""
     first = next(cell for cell in here if cell != NOT_PLACED)
     times, cells = [0.0], [first]
     for frame in range(1, len(here)):
@@ -201,7 +201,7 @@ def _walk(
 
 
 def _way(snapshot: Snapshot, action: int) -> list[int]:
-    """The cells that a play's stone passes, from where it stands to where it ends."""
+    """Return the cells that a play's stone passes, from the first to the last."""
     play = take_apart(action)
     way = [play.cell]
     for side in open_paths(snapshot, play)[0]:

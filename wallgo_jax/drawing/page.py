@@ -19,7 +19,7 @@ from wallgo_jax.view.snapshot import take_snapshot
 def draw(
     game: Game, theme: Theme, *, seconds: float = 0.9, players: Sequence[str] | None = None
 ) -> str:
-    """The page.
+    """Draw the page.
 
     Args:
       seconds: how long a ply takes while the game plays.

@@ -1,4 +1,4 @@
-"""Positions as text that a person can write: everything the rules read, and back to a state.
+"""Positions as text that a person can write and the referee can play on from.
 
     rules: wallzero-4stone
     turn: R
@@ -45,7 +45,7 @@ KEYS = ("rules", "grid", "turn", "walls left", "over")
 
 
 def draw(state: EnvState | State) -> str:
-    """One board as a diagram.
+    """Draw one board as a diagram.
 
     Raises:
       ValueError: if the state is a batch.
@@ -65,7 +65,7 @@ def draw(state: EnvState | State) -> str:
 
 
 def rules_of(state: State) -> Rules:
-    """The rules that a state's variant holds; equal to a preset where it is one's."""
+    """Read the rules off a state's variant; they equal a preset where they are one's."""
     variant = jax.device_get(state.variant)
     grid = grid_of(state)
     players, stones = variant.start.shape
@@ -88,7 +88,7 @@ def rules_of(state: State) -> Rules:
 
 
 def parse(text: str) -> State:
-    """The state that a diagram shows.
+    """Read the state that a diagram shows.
 
     Raises:
       ValueError: the line, what is wrong there, and what is allowed.
@@ -126,7 +126,7 @@ def parse(text: str) -> State:
 
 
 def _scheduled_player(variant: Variant, placements: int) -> int | None:
-    """The player who places the next stone, as the referee says; None once all are placed."""
+    """Return the player who places the next stone, by the referee; None once all are placed."""
     position = initial_position(variant)._replace(ply=jnp.int16(placements))
     if placements < 0 or not actions.in_setup(variant, position):
         return None
@@ -139,7 +139,7 @@ class _Line(NamedTuple):
 
 
 def _split(text: str) -> tuple[dict[str, _Line], list[tuple[int, str]]]:
-    """The header's lines by key, and the board's lines with their numbers."""
+    """Split off the header's lines by key, and the board's lines with their numbers."""
     header: dict[str, _Line] = {}
     board: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -202,7 +202,7 @@ def _parse_turn(
 
 
 def _parse_walls_left(header: Mapping[str, _Line], rules: Rules, built: np.ndarray) -> np.ndarray:
-    """int16[P]: as written, else what the walls built leave over."""
+    """int16[P]: the numbers in the header, else those that the walls built leave over."""
     limit = NO_LIMIT if rules.walls is None else rules.walls
     if "walls left" not in header:
         left = limit - built
@@ -231,7 +231,7 @@ def _parse_over(header: Mapping[str, _Line]) -> bool:
 
 
 def _place_stones(drawing: Drawing, rules: Rules, *, grid: int) -> np.ndarray:
-    """int8[P, S] cells by index."""
+    """int8[P, S]: the cells of the stones by index."""
     cells = np.full((rules.players, rules.stones), NOT_PLACED, np.int8)
     for player in range(rules.players):
         own = [stone for stone in drawing.stones if stone.player == player]
@@ -254,7 +254,7 @@ def _place_stones(drawing: Drawing, rules: Rules, *, grid: int) -> np.ndarray:
 
 
 def _build_walls(drawing: Drawing, rules: Rules, *, grid: int) -> tuple[np.ndarray, np.ndarray]:
-    """uint32[P, 2, W] of a position, and int[P] how many each player built."""
+    """uint32[P, 2, W] walls of the position, and int[P] walls that each player built."""
     walls = np.zeros((rules.players, 2, bitboard.num_words(grid)), np.uint32)
     built = np.zeros(rules.players, np.int64)
     for orientation, row, column, builder in drawing.walls:

@@ -41,7 +41,7 @@ _MOVE_DIGITS = 3
 
 
 def decode(code: str, rules: Rules = PRESETS["hkoi"]) -> Game:
-    """The game that a code tells, played by the referee. Blanks and line ends do not count.
+    """Play the game of a code by the referee; blanks and line ends do not count.
 
     Raises:
       ValueError: `placement N` or `move N`, counted from 1, with the reason.
@@ -97,7 +97,7 @@ def _check_digit(value: int, low: int, high: int, what: str) -> None:
 def _decode_move(
     digits: str, where: str, cells: dict[tuple[int, int], int]
 ) -> tuple[NotatedMove, tuple[int, ...]]:
-    """The action and the sides it steps over; moves the piece in `cells`."""
+    """Return the action and the sides it steps over, and move the piece in `cells`."""
     values = [_DIGITS.find(digit) for digit in digits]
     if min(values) < 0:
         raise ValueError(f"{where}: {digits!r} has a digit that is not 0-9 or a-v")
@@ -143,7 +143,7 @@ def _play_along(
 
 
 def _name_move(message: str) -> str:
-    """`ply 26: reason` as `move 18: reason`."""
+    """Turn `ply 26: reason` into `move 18: reason`."""
     ply, reason = message.removeprefix("ply ").split(":", 1)
     number = int(ply) - _PLACEMENTS
     kind = f"move {number}" if number > 0 else f"placement {int(ply)}"
@@ -151,7 +151,7 @@ def _name_move(message: str) -> str:
 
 
 def encode(game: Game) -> str:
-    """The code of a game, finished or not, with all stones placed.
+    """Write the code of a game, finished or not, in which all stones are placed.
 
     Raises:
       ValueError: if the game is of another kind, or still in setup.
