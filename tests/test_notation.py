@@ -6,7 +6,7 @@ import pytest
 from wallgo_jax import notation
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import NotatedMove
-from wallgo_jax.view.game_replay import play, replay_moves
+from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.illegality import broken_rule, illegality
 from wallgo_jax.view.snapshot import take_snapshot
 
@@ -160,13 +160,13 @@ def test_no_room_to_stay():
 @pytest.mark.parametrize("grid", [2, 10])
 def test_a_grid_that_does_not_hold_the_board(grid):
     with pytest.raises(ValueError, match=f"grid: {grid} is not between the board's size 3 and 9"):
-        play(SMALL, [], grid=grid)
+        replay_actions(SMALL, [], grid=grid)
 
 
 @pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
 def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
     record = conformance[variant][0]
-    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     for ply in range(0, len(game.actions), 5):
         snapshot = take_snapshot(game.states[ply])
         allowed = [a for a in range(snapshot.grid**2 * 53) if illegality(snapshot, a) is None]
@@ -186,12 +186,12 @@ def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
 )
 def test_broken_rules_are_those_that_the_referee_forbids(rules, grid):
     rng, played = np.random.default_rng(5), []
-    snapshot = take_snapshot(play(rules, [], grid=grid).states[0])
+    snapshot = take_snapshot(replay_actions(rules, [], grid=grid).states[0])
     while snapshot.legal and len(played) < 25:
         explained = {a for a in range(grid**2 * 53) if is_explained(snapshot, a)}
         assert explained == set(range(grid**2 * 53)) - snapshot.legal
         played.append(int(rng.choice(sorted(snapshot.legal))))
-        snapshot = take_snapshot(play(rules, played, grid=grid).states[-1])
+        snapshot = take_snapshot(replay_actions(rules, played, grid=grid).states[-1])
     assert len(played) > len(rules.order)
 
 
@@ -205,4 +205,4 @@ def is_explained(snapshot, action):
 
 def test_presets_start_with_a_placement():
     for name, rules in PRESETS.items():
-        assert play(rules, []).movers == (), name
+        assert replay_actions(rules, []).movers == (), name

@@ -27,7 +27,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import format_action
 from wallgo_jax.view import captions
-from wallgo_jax.view.game_replay import Game, play
+from wallgo_jax.view.game_replay import Game, replay_actions
 from wallgo_jax.view.snapshot import Snapshot, game_of, take_snapshot
 
 MAX_BOARDS = 16
@@ -62,7 +62,7 @@ def game_text(
     Raises:
       ValueError: at the first action that is not allowed, naming the ply and the reason.
     """
-    return played_text(play(rules_lib.named(rules), actions, grid=grid), color=color)
+    return played_text(replay_actions(rules_lib.named(rules), actions, grid=grid), color=color)
 
 
 def played_text(game: Game, *, color: bool = False) -> str:

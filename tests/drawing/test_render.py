@@ -20,7 +20,7 @@ from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import NOT_PLACED
 from wallgo_jax.notation import parse_moves
-from wallgo_jax.view.game_replay import play, replay_moves
+from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -49,7 +49,7 @@ def small():
 def four(conformance):
     """A whole game of four players, and its record."""
     record = conformance["playwallgo-4p"][0]
-    return play(Rules.from_dict(record["rules"]), record["actions"]), record
+    return replay_actions(Rules.from_dict(record["rules"]), record["actions"]), record
 
 
 def elements(svg, tag):
@@ -107,7 +107,7 @@ def test_a_draw_is_a_draw(conformance):
 @pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
 def test_scenes_say_what_an_independent_referee_says(conformance, variant):
     record = conformance[variant][1]
-    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     for ply in range(0, len(game.actions), 6):
         snapshot = take_snapshot(game.states[ply])
         assert list(snapshot.territory) == record["territory_by_ply"][ply]

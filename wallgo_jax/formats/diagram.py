@@ -39,7 +39,7 @@ from wallgo_jax.game.state import (
     make_variant,
 )
 from wallgo_jax.notation import COLOURS, LETTERS
-from wallgo_jax.view.snapshot import game_of, grid_of, take_snapshot
+from wallgo_jax.view.snapshot import one_board, take_snapshot
 
 KEYS = ("rules", "grid", "turn", "walls left", "over")
 
@@ -51,7 +51,7 @@ def draw(state: EnvState | State) -> str:
       ValueError: if the state is a batch.
     """
     snapshot = take_snapshot(state)
-    rules = rules_of(game_of(state))
+    rules = rules_of(one_board(state))
     name = rules_lib.name_of(rules)
     lines = [f"rules: {name if name in PRESETS else json.dumps(rules.to_dict())}"]
     if snapshot.grid > snapshot.size:
@@ -67,7 +67,7 @@ def draw(state: EnvState | State) -> str:
 def rules_of(state: State) -> Rules:
     """Read the rules off a state's variant; they equal a preset where they are one's."""
     variant = jax.device_get(state.variant)
-    grid = grid_of(state)
+    grid = state.grid
     players, stones = variant.start.shape
     codes = {TIE_REGION: REGION, TIE_MOVER_LOSES: MOVER_LOSES}
     return Rules(

@@ -1,6 +1,5 @@
 """A written-down game played again on the host, ply by ply, by the referee."""
 
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,7 +35,7 @@ class Game(NamedTuple):
         return bool(self.states[-1].position.terminated)
 
 
-def play(rules: Rules, actions: Sequence[int], *, grid: int | None = None) -> Game:
+def replay_actions(rules: Rules, actions: Sequence[int], *, grid: int | None = None) -> Game:
     """Play public actions (ids of the grid) from the start.
 
     Raises:
@@ -60,11 +59,10 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
         mover = int(before.position.player)
         if player is not None and player != mover and not before.position.terminated:
             raise ValueError(f"ply {ply}: {COLOURS[mover]} is to move, not {COLOURS[player]}")
-        # An id may be any number; those beyond int32 are as little allowed as `NO_ACTION`.
-        played = np.int32(
-            action if 0 <= action < actions_lib.num_actions(grid) else actions_lib.NO_ACTION
-        )
-        after, rewards, legal = jax.device_get(_step(before, played, grid=grid))
+        # An id may be any number; one beyond int32 is as illegal as NO_ACTION.
+        is_known = 0 <= action < actions_lib.num_actions(grid)
+        played = np.int32(action if is_known else actions_lib.NO_ACTION)
+        after, rewards, legal = jax.device_get(_step(before, played))
         if not legal:
             raise ValueError(f"ply {ply}: {illegality(take_snapshot(before), action)}")
         states.append(after)
@@ -79,8 +77,8 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
     )
 
 
-@functools.partial(jax.jit, static_argnames="grid")
-def _step(state: State, action: jax.Array, *, grid: int) -> tuple[State, jax.Array, jax.Array]:
-    slot = actions_lib.slot_of_action(state, action, grid=grid)
-    legal = actions_lib.is_legal(state, slot, grid=grid)
-    return *referee.play(state, slot, grid=grid), legal
+@jax.jit
+def _step(state: State, action: jax.Array) -> tuple[State, jax.Array, jax.Array]:
+    slot = actions_lib.slot_of_action(state, action)
+    legal = actions_lib.is_legal(state, slot)
+    return *referee.play(state, slot), legal

@@ -3,7 +3,6 @@
 One jitted call per board shape asks the referee for everything; no rule is written again here.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -119,13 +118,17 @@ def game_of(state: EnvState | State) -> State:
     return state.game if isinstance(state, EnvState) else state
 
 
-def grid_of(game: State) -> int:
-    """The side length of the grid of one board: where its second row begins."""
-    words = np.asarray(game.variant.playable)
-    if words.ndim != 1:
-        raise ValueError(f"state: a batch of shape {words.shape[:-1]}, not one board")
-    playable = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-    return int(playable[int(game.variant.size)])
+def one_board(state: EnvState | State) -> State:
+    """Return the rules' state of one board, given an env's state or a rules' state.
+
+    Raises:
+      ValueError: if the state is a batch.
+    """
+    game = game_of(state)
+    shape = np.shape(game.variant.size)
+    if shape:
+        raise ValueError(f"state: a batch of shape {shape}, not one board")
+    return game
 
 
 def take_snapshot(state: EnvState | State) -> Snapshot:
@@ -134,9 +137,8 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
     Raises:
       ValueError: if the state is a batch.
     """
-    game = game_of(state)
-    grid = grid_of(game)
-    game, facts = jax.device_get((game, _ask_referee(game, grid=grid)))
+    game = one_board(state)
+    game, facts = jax.device_get((game, _ask_referee(game)))
     variant, position = game
     is_over = bool(position.terminated)
     by_rules = bool(facts.ended_by_rules)
@@ -146,7 +148,7 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
     is_known = is_over and (bool(payoff.any()) or not hangs_on_mover)
     owner = np.where(facts.owned.any(axis=0), facts.owned.argmax(axis=0), NOBODY)
     return Snapshot(
-        grid=grid,
+        grid=game.grid,
         size=int(variant.size),
         stones=tuple(tuple(int(cell) for cell in row) for row in position.stones),
         walls=_walls(facts.walls),
@@ -185,22 +187,22 @@ class _Facts(NamedTuple):
     penalty: jax.Array  # float32[P] of an end by an illegal action
 
 
-@functools.partial(jax.jit, static_argnames="grid")
-def _ask_referee(game: State, *, grid: int) -> _Facts:
-    variant, position = game
-    terrain = terrain_lib.read_terrain(variant, position, grid=grid)
-    reached = terrain_lib.regions(terrain, grid=grid)
+@jax.jit
+def _ask_referee(game: State) -> _Facts:
+    grid, (variant, position) = game.grid, game
+    terrain = terrain_lib.read_terrain(variant, position)
+    reached = terrain_lib.regions(terrain)
     sets = terrain_lib.owned(reached)
-    largest = terrain_lib.largest_regions(sets, terrain.exits, grid=grid)
+    largest = terrain_lib.largest_regions(sets, terrain)
     territory, last_mover = terrain_lib.areas(sets), referee.last_mover(position)
-    reach = [terrain_lib.movement(own, variant, terrain, grid=grid) for own in terrain.stones]
+    reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
     return _Facts(
         walls=bitboard.to_mask(position.walls, grid),
         owned=bitboard.sets_to_mask(sets, grid),
         reach=bitboard.sets_to_mask(reach, grid),
         exits=bitboard.sets_to_mask(terrain.exits, grid),
         free_exits=bitboard.sets_to_mask(terrain.free_exits, grid),
-        legal=actions.legal_actions(game, grid=grid, terrain=terrain),
+        legal=actions.legal_actions(game, terrain=terrain),
         in_setup=actions.in_setup(variant, position),
         ended_by_rules=referee.ended_by_rules(variant, position, terrain, reached),
         payoff=referee.payoff(variant, territory, largest, last_mover),
