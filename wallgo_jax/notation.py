@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
+from wallgo_jax.game.sizes import first_placement, num_actions
 
 COLOURS = ("Red", "Blue", "Green", "Yellow")
 """Players 0 to 3."""
@@ -66,11 +67,10 @@ def placement_of(action: int, *, grid: int) -> int | None:
     Raises:
       ValueError: if the id is out of range.
     """
-    first_placement = grid * grid * PLAYS_PER_STONE
-    if not 0 <= action < grid * grid * (PLAYS_PER_STONE + 1):
-        last = grid * grid * (PLAYS_PER_STONE + 1) - 1
-        raise ValueError(f"action {action} is not between 0 and {last}")
-    return action - first_placement if action >= first_placement else None
+    first, count = first_placement(grid), num_actions(grid)
+    if not 0 <= action < count:
+        raise ValueError(f"action {action} is not between 0 and {count - 1}")
+    return action - first if action >= first else None
 
 
 def take_apart(action: int) -> Play:
@@ -118,7 +118,7 @@ def parse_action(text: str, *, grid: int) -> NotatedMove:
     (word,) = words
     if "->" in word or ":" in word:
         return NotatedMove(_parse_play(word, grid=grid), player)
-    return NotatedMove(grid * grid * PLAYS_PER_STONE + parse_cell(word, grid=grid), player)
+    return NotatedMove(first_placement(grid) + parse_cell(word, grid=grid), player)
 
 
 def _parse_letter(text: str) -> int:

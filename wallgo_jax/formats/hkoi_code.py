@@ -28,6 +28,7 @@ from wallgo_jax.board.geometry import (
     UP,
 )
 from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.notation import COLOURS, SIDE_NAMES, NotatedMove, cell_name, take_apart
 from wallgo_jax.view.game_replay import Game, replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
@@ -86,7 +87,7 @@ def _decode_placement(digits: str, where: str, cells: dict[tuple[int, int], int]
     if (player - 1, piece) in cells:
         raise ValueError(f"{where}: {COLOURS[player - 1]}'s piece {piece} is placed twice")
     cells[player - 1, piece] = row * _SIZE + column
-    return NotatedMove(_SIZE * _SIZE * PLAYS_PER_STONE + row * _SIZE + column, player - 1)
+    return NotatedMove(first_placement(_SIZE) + row * _SIZE + column, player - 1)
 
 
 def _check_digit(value: int, low: int, high: int, what: str) -> None:
@@ -169,7 +170,7 @@ def encode(game: Game) -> str:
 
 
 def _encode_placement(game: Game, ply: int) -> str:
-    row, column = divmod(game.actions[ply] - _SIZE * _SIZE * PLAYS_PER_STONE, _SIZE)
+    row, column = divmod(game.actions[ply] - first_placement(_SIZE), _SIZE)
     player = game.movers[ply]
     return f"{row}{column}{player + 1}{game.movers[:ply].count(player)}"
 
