@@ -9,7 +9,7 @@ is the identity:
     # . .   # # #   . # #   . . .   . . #   # # #   # # .   . . .
 
 A board smaller than its grid turns within its own square. A stone keeps its index, so in play only
-the move and side axes of a slot change; in setup slots are cells. `symmetry` and `size` are int[].
+the move and side axes of a slot change; in setup slots are cells.
 """
 
 import chex
@@ -40,15 +40,14 @@ from wallgo_jax.game.state import Position, State, assert_board
 
 
 def inverse(symmetry: jax.Array) -> jax.Array:
-    """int32: the symmetry that undoes this one."""
-    chex.assert_shape(symmetry, ())
+    """int32[...]: the symmetries that undo these."""
+    chex.assert_type(symmetry, int)
     return jnp.asarray(INVERSE_SYMMETRIES, dtype=jnp.int32)[symmetry]
 
 
 def turn_cells(cells: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
     """Turn int cells [...]; negative sentinels and cells outside the board stay."""
-    chex.assert_shape([symmetry, size], ())
-    chex.assert_type(cells, int)
+    chex.assert_type([cells, symmetry, size], int)
     table = jnp.asarray(make_cell_turns(grid))
     turned = table[symmetry, size.astype(jnp.int32), jnp.maximum(cells, 0).astype(jnp.int32)]
     return jnp.where(cells < 0, cells, turned.astype(cells.dtype))
@@ -151,8 +150,9 @@ PLAY_TURNS = _make_play_turns()
 def turn_slot(
     slot: jax.Array, symmetry: jax.Array, in_setup: jax.Array, size: jax.Array, *, grid: int
 ) -> jax.Array:
-    """int32[...]: the slots of turned actions, in the given phase, bool[]."""
-    chex.assert_shape([symmetry, in_setup, size], ())
+    """int32[...]: the slots of turned actions, in the given phase."""
+    chex.assert_type([slot, symmetry, size], int)
+    chex.assert_type(in_setup, bool)
     play = slot % PLAYS_PER_STONE
     turned = slot - play + jnp.asarray(PLAY_TURNS)[symmetry, play].astype(jnp.int32)
     cell = jnp.minimum(slot, grid * grid - 1)
@@ -174,7 +174,7 @@ def turn_policy(
 
 def turn_action(action: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
     """int32[...]: the turned public actions."""
-    chex.assert_shape([symmetry, size], ())
+    chex.assert_type([action, symmetry, size], int)
     first = first_placement(grid)
     action = jnp.asarray(action).astype(jnp.int32)
     is_placement = action >= first
