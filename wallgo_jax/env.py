@@ -149,23 +149,23 @@ class WallGo:
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
         nothing = jnp.zeros(self.num_players, jnp.float32)
-        sets = self._see(game, self._precompute_first(game))
-        return self._show(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
+        sets = self._sets(game, self._precompute_first(game))
+        return self._make_state(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
 
     def state_of(self, game: state_lib.State) -> State:
         """What `step` would show of a game that came about elsewhere, on this env's grid; no one
         was paid for it, and its plies are its steps."""
         nothing = jnp.zeros(self.num_players, jnp.float32)
-        sets, position = self._see(game), game.position
-        return self._show(game, nothing, position.ply, position.terminated, sets, sets)
+        sets, position = self._sets(game), game.position
+        return self._make_state(game, nothing, position.ply, position.terminated, sets, sets)
 
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
         game, rewards, count, analysis = self._advance(state, action)
-        sets = self._see_next(state, game, analysis)
+        sets = self._next_sets(state, game, analysis)
         over = game.position.terminated
-        return self._show(game, rewards, count, over, sets, sets, terrain=analysis.terrain)
+        return self._make_state(game, rewards, count, over, sets, sets, terrain=analysis.terrain)
 
     def step_auto_reset(
         self, state: State, action: jax.Array, key: jax.Array | None = None
@@ -181,9 +181,9 @@ class WallGo:
         # A new game is a select, not a second `init`: its planes need no flood and no history.
         fresh = referee.restart_if_over(game)
         first = state_lib.State(game.variant, state_lib.initial_position(game.variant))
-        sets = self._see_next(state, game, analysis)
-        shown = jnp.where(over, self._see(first, self._precompute_first(first)), sets)
-        return self._show(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
+        sets = self._next_sets(state, game, analysis)
+        shown = jnp.where(over, self._sets(first, self._precompute_first(first)), sets)
+        return self._make_state(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
 
     def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
         """bool[grid, grid, C]: the planes of the state, the same for every player."""
@@ -200,7 +200,7 @@ class WallGo:
         """bool[num_slots]: the legal actions in the compact action space."""
         return actions.legal_slots(state.game)
 
-    def _see(
+    def _sets(
         self, game: state_lib.State, precomputed: observation_lib.Precomputed | None = None
     ) -> jax.Array:
         """uint32[W, C] (see `wallgo_jax.observation.observe_sets`)."""
@@ -214,9 +214,9 @@ class WallGo:
     def _precompute_first(self, game: state_lib.State) -> observation_lib.Precomputed:
         return observation_lib.precompute_first(game, num_channels=len(self.channels))
 
-    def _see_next(self, state: State, game: state_lib.State, analysis: BoardAnalysis) -> jax.Array:
+    def _next_sets(self, state: State, game: state_lib.State, analysis: BoardAnalysis) -> jax.Array:
         """uint32[W, C]: the planes' sets after a step, those shown before if it played no ply."""
-        sets = self._see(game, observation_lib.Precomputed(state._planes, analysis))
+        sets = self._sets(game, observation_lib.Precomputed(state._planes, analysis))
         return jnp.where(game.position.ply != state.game.position.ply, sets, state._planes)
 
     def _advance(
@@ -235,7 +235,7 @@ class WallGo:
         count = state._step_count + ~before.terminated
         return state_lib.State(game.variant, position), rewards, count, analysis
 
-    def _show(
+    def _make_state(
         self,
         game: state_lib.State,
         rewards: jax.Array,

@@ -3,7 +3,7 @@
 | | one position | many positions | a whole game |
 |---|---|---|---|
 | text | `text` | | `game_text` |
-| SVG | `svg` | `sheet` | `film`, animated |
+| SVG | `svg` | `contact_sheet` | `animation` |
 | pixels | `png` of any SVG | | `gif` |
 | HTML | `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
 
@@ -121,14 +121,14 @@ def contact_sheet(
     Raises:
       ValueError: if there is no board, or less than one column.
     """
-    snapshots, _ = _scenes(states, limit)
+    snapshots, _ = _snapshots(states, limit)
     return contact_sheet_lib.draw(snapshots, theme_lib.named(theme), columns=columns)
 
 
-def _scenes(
+def _snapshots(
     states: EnvState | State | Sequence[EnvState | State], limit: int
 ) -> tuple[list[Snapshot], int]:
-    """The first boards, and how many there are."""
+    """Return the first boards and the number of all boards."""
     if not isinstance(states, EnvState | State):
         return [take_snapshot(state) for state in states[:limit]], len(states)
     game: State = jax.device_get(game_of(states))
@@ -144,7 +144,7 @@ def _pick(batch: State, index: int) -> State:
 
 def html(state: EnvState | State, *, theme: str = "light") -> str:
     """Draw one board, or the first boards of a batch, as HTML for a notebook."""
-    snapshots, total = _scenes(state, MAX_BOARDS)
+    snapshots, total = _snapshots(state, MAX_BOARDS)
     if np.ndim(game_of(state).position.ply) == 0:
         return board.draw(snapshots[0], theme_lib.named(theme))
     more = f"<p>{len(snapshots)} of {total} boards</p>" if total > len(snapshots) else ""

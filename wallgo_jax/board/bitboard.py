@@ -259,7 +259,7 @@ def open_exits(playable: Cells, horizontal: Cells, vertical: Cells, grid: int) -
       vertical: cells with a wall on their right side.
     """
     last_column = tuple(jnp.uint32(w) for w in make_last_column(grid))
-    # Each open edge is found once, seen from its upper or left cell, then told to the other cell.
+    # Each open edge is found once, from its upper or left cell, then shifted to the other cell.
     # Cells outside the board are not playable, so that the border needs no walls.
     below = intersection(playable, neighbours(playable, UP, grid))
     beside = intersection(difference(playable, last_column), neighbours(playable, LEFT, grid))

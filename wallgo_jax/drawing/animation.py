@@ -55,26 +55,26 @@ def draw(
     Args:
       seconds: how long a ply takes.
       hold: how much longer the last position stays.
-      loop: whether the film begins anew at its end; else it stops there.
+      loop: whether the animation begins again at its end; else it stops there.
     """
     snapshots = [take_snapshot(state) for state in game.states]
-    return draw_scenes(game, snapshots, theme, Clock(len(snapshots), seconds, hold), loop=loop)
+    return draw_snapshots(game, snapshots, theme, Clock(len(snapshots), seconds, hold), loop=loop)
 
 
-def draw_scenes(
+def draw_snapshots(
     game: Game, snapshots: Sequence[Snapshot], theme: Theme, clock: Clock, *, loop: bool
 ) -> str:
     """Draw like `draw`, from snapshots and a clock that the caller has made."""
     layout = layout_of(snapshots[-1])
-    reel = Timeline(clock, loop)
+    timeline = Timeline(clock, loop)
     parts = [
         board.ground(layout, theme, layout.side + FOOT),
-        *_territory(snapshots, layout, theme, reel),
-        *_origins(snapshots, layout, theme, reel),
-        *_walls(snapshots, layout, theme, reel),
-        *_stones(game, snapshots, layout, theme, reel),
-        *_targets(snapshots, layout, theme, reel),
-        *_footer(snapshots, layout, theme, reel),
+        *_territory(snapshots, layout, theme, timeline),
+        *_origins(snapshots, layout, theme, timeline),
+        *_walls(snapshots, layout, theme, timeline),
+        *_stones(game, snapshots, layout, theme, timeline),
+        *_targets(snapshots, layout, theme, timeline),
+        *_footer(snapshots, layout, theme, timeline),
     ]
     label = f"A game of {len(game.actions)} plies: {captions.status(snapshots[-1])}"
     return document(layout.side, layout.side + FOOT, *parts, label=label)
@@ -127,17 +127,17 @@ def _runs(values: Sequence[T]) -> list[tuple[int, int, T]]:
     ]
 
 
-def _during(content: str, first: int, end: int, reel: Timeline) -> str:
+def _during(content: str, first: int, end: int, timeline: Timeline) -> str:
     """Show some content in frames `first` to `end - 1` alone."""
-    frames = reel.clock.frames
+    frames = timeline.clock.frames
     if (first, end) == (0, frames):
         return content
     shown = ["1" if first <= frame < end else "0" for frame in range(frames)]
-    return element("g", reel.steps("opacity", shown), content, opacity=shown[-1])
+    return element("g", timeline.steps("opacity", shown), content, opacity=shown[-1])
 
 
 def _territory(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for cell in snapshots[-1].cells:
@@ -145,23 +145,23 @@ def _territory(
         if set(owners) == {NOBODY}:
             continue
         fills = [theme.tile if owner == NOBODY else theme.tint(owner) for owner in owners]
-        drawn.append(board.tile(layout, cell, fills[-1], reel.steps("fill", fills)))
+        drawn.append(board.tile(layout, cell, fills[-1], timeline.steps("fill", fills)))
     return drawn
 
 
 def _walls(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for each in snapshots[-1].walls:
         shown = ["1" if each in snapshot.walls else "0" for snapshot in snapshots]
-        grow = reel.steps("opacity", shown)
+        grow = timeline.steps("opacity", shown)
         drawn.append(board.wall((each.orientation, each.cell), each.builder, layout, theme, grow))
     return drawn
 
 
 def _stones(
-    game: Game, snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    game: Game, snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for player, cells in enumerate(snapshots[-1].stones):
@@ -174,8 +174,8 @@ def _stones(
             drawn.append(
                 element(
                     "g",
-                    reel.steps("opacity", shown),
-                    _walk(game, snapshots, here, layout, reel),
+                    timeline.steps("opacity", shown),
+                    _walk(game, snapshots, here, layout, timeline),
                     board.stone(player, theme),
                     transform=f"translate({number(x)} {number(y)})",
                 )
@@ -184,7 +184,11 @@ def _stones(
 
 
 def _walk(
-    game: Game, snapshots: Sequence[Snapshot], here: Sequence[int], layout: Layout, reel: Timeline
+    game: Game,
+    snapshots: Sequence[Snapshot],
+    here: Sequence[int],
+    layout: Layout,
+    timeline: Timeline,
 ) -> str:
     """Animate one stone from cell to cell; it walks round corners."""
     first = next(cell for cell in here if cell != NOT_PLACED)
@@ -193,11 +197,11 @@ def _walk(
         if NOT_PLACED in here[frame - 1 : frame + 1] or here[frame] == here[frame - 1]:
             continue
         way = _way(snapshots[frame - 1], game.actions[frame - 1])
-        times += [reel.clock.share(frame, GLIDE * i / (len(way) - 1)) for i in range(len(way))]
+        times += [timeline.clock.share(frame, GLIDE * i / (len(way) - 1)) for i in range(len(way))]
         cells += way
     if len(cells) == 1:
         return ""
-    return reel.path([*times, 1.0], [layout.centre(cell) for cell in [*cells, cells[-1]]])
+    return timeline.path([*times, 1.0], [layout.centre(cell) for cell in [*cells, cells[-1]]])
 
 
 def _way(snapshot: Snapshot, action: int) -> list[int]:
@@ -210,31 +214,31 @@ def _way(snapshot: Snapshot, action: int) -> list[int]:
 
 
 def _origins(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for frame, snapshot in enumerate(snapshots):
         marks = board.last_origin(snapshot.last, layout, theme) if snapshot.last else []
-        drawn += [_during("".join(marks), frame, frame + 1, reel)] if marks else []
+        drawn += [_during("".join(marks), frame, frame + 1, timeline)] if marks else []
     return drawn
 
 
 def _targets(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for frame, snapshot in enumerate(snapshots):
         marks = board.last_target(snapshot.last, layout, theme) if snapshot.last else []
-        drawn += [_during("".join(marks), frame, frame + 1, reel)] if marks else []
+        drawn += [_during("".join(marks), frame, frame + 1, timeline)] if marks else []
     return drawn
 
 
 def _footer(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     tallies = ["".join(board.tally(snapshot, layout, theme)) for snapshot in snapshots]
-    drawn = [_during(text, first, end, reel) for first, end, text in _runs(tallies)]
+    drawn = [_during(text, first, end, timeline) for first, end, text in _runs(tallies)]
     for frame, snapshot in enumerate(snapshots):
         line = board.footer_line(board.caption_text(snapshot), layout, theme)
-        drawn.append(_during(line, frame, frame + 1, reel))
+        drawn.append(_during(line, frame, frame + 1, timeline))
     return drawn

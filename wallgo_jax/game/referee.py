@@ -233,7 +233,7 @@ def _next_player(
     after_setup = position.ply == variant.num_placements
     seat = jnp.where(after_setup, 0, mover + 1).astype(jnp.int32)
     choice = mover.astype(jnp.int32)
-    # The nearest player in turn is looked at last and overwrites those behind.
+    # The nearest player in turn comes last and overwrites those behind.
     for ahead in reversed(range(players)):
         candidate = (seat + ahead) % players
         choice = jnp.where(choose(can_move, candidate), candidate, choice)
