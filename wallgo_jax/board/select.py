@@ -1,5 +1,4 @@
-"""One of a few values by its index, found by comparison: that fuses into its consumers, while a
-gather does not."""
+"""Choices by comparison: they fuse into their consumers, which a gather does not."""
 
 from collections.abc import Sequence
 
@@ -13,9 +12,11 @@ def pick(values: jax.Array, index: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(hit, values, 0), dtype=values.dtype)
 
 
-def choose(values: Sequence[jax.Array], index: jax.Array) -> jax.Array:
-    """Return `values[index]` of arrays of one shape held apart; the last where the index is out of
-    range."""
+def choose(values: Sequence[jax.Array] | jax.Array, index: jax.Array) -> jax.Array:
+    """Return `values[index]` of a few arrays of one shape, by one select for each.
+
+    An index out of range gives the last.
+    """
     chosen = values[-1]
     for place in reversed(range(len(values) - 1)):
         chosen = jnp.where(index == place, values[place], chosen)

@@ -1,7 +1,7 @@
 """A whole game as one HTML page that needs nothing else, stepped with the arrow keys.
 
-The page holds the animation of the game and sets its clock: right and left arrow step a ply, Home and
-End go to the start and the end, the space bar plays and stops, a click on a move goes to it.
+The page holds the animation of the game and sets its clock: right and left arrow step a ply, Home
+and End go to the start and the end, the space bar plays and stops, a click on a move goes to it.
 """
 
 from collections.abc import Sequence
