@@ -9,6 +9,7 @@ import dataclasses
 import functools
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -20,6 +21,7 @@ from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import assert_board
 from wallgo_jax.game.terrain import BoardAnalysis, Terrain
 
 VERSION = "1"
@@ -153,8 +155,11 @@ class WallGo:
         return self._make_state(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
 
     def state_of(self, game: state_lib.State) -> State:
-        """What `step` would show of a game that came about elsewhere, on this env's grid; no one
-        was paid for it, and its plies are its steps."""
+        """Make the state that `step` would return for a game on this env's grid.
+
+        Its rewards are zeros, and its plies count as its steps.
+        """
+        assert_board(game)
         nothing = jnp.zeros(self.num_players, jnp.float32)
         sets, position = self._sets(game), game.position
         return self._make_state(game, nothing, position.ply, position.terminated, sets, sets)
@@ -226,6 +231,8 @@ class WallGo:
 
         The analysis is undefined where no ply was played.
         """
+        chex.assert_shape(state.legal_action_mask, (self.num_actions,))
+        chex.assert_shape(state._planes, (None, len(self.channels)))
         slot = actions.slot_of_action(state.game, action)
         before = state.game.position
         is_legal = (slot != actions.NO_SLOT) & state.legal_action_mask.at[action].get(mode="clip")

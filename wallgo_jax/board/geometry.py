@@ -60,7 +60,7 @@ MIN_GRID, MAX_GRID = 3, 9
 
 
 def _make_move_paths() -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """The ways to walk each move, as tuples of sides; a diagonal has two."""
+    """List the ways to walk each move, as tuples of sides; a diagonal has two."""
     paths: list[list[tuple[int, ...]]] = [[] for _ in MOVE_OFFSETS]
     walks: list[tuple[int, ...]] = [(), *((a,) for a in SIDES)]
     walks += [(a, b) for a in SIDES for b in SIDES]
@@ -79,8 +79,9 @@ MOVE_PATHS = _make_move_paths()
 
 
 def turn_offset(symmetry: int, offset: tuple[int, int]) -> tuple[int, int]:
-    """Turn a (row, column) offset: `symmetry % 4` quarter turns to the left, then, from 4 on, a
-    mirroring of the columns. With rows growing downward a left quarter turn is (r, c) -> (-c, r).
+    """Turn a (row, column) offset: `symmetry % 4` left quarter turns, from 4 on mirrored columns.
+
+    Rows grow downward, so that a left quarter turn is (r, c) -> (-c, r).
     """
     row, column = offset
     for _ in range(symmetry % 4):
@@ -89,7 +90,7 @@ def turn_offset(symmetry: int, offset: tuple[int, int]) -> tuple[int, int]:
 
 
 def turn_cell(symmetry: int, size: int, row: int, column: int) -> tuple[int, int]:
-    """Where a cell of a `size` x `size` board comes to lie under a symmetry (see `turn_offset`)."""
+    """Turn a cell of a `size` x `size` board by a symmetry (see `turn_offset`)."""
     row2, column2 = turn_offset(symmetry, (2 * row - (size - 1), 2 * column - (size - 1)))
     return (row2 + size - 1) // 2, (column2 + size - 1) // 2
 
@@ -137,7 +138,7 @@ MOVE_TURNS = _make_move_turns()
 
 
 def _make_inverse_symmetries() -> tuple[int, ...]:
-    """The symmetry that undoes each symmetry."""
+    """List the symmetry that undoes each symmetry."""
     inverse = []
     for g in range(NUM_SYMMETRIES):
         undo = [
@@ -153,12 +154,12 @@ INVERSE_SYMMETRIES = _make_inverse_symmetries()
 
 
 def make_move_deltas(grid: int) -> np.ndarray:
-    """int32[13]: what each move adds to a flat cell index."""
+    """int32[13]: the number that each move adds to a flat cell index."""
     return np.array([row * grid + column for row, column in MOVE_OFFSETS], dtype=np.int32)
 
 
 def side_delta(side: int, grid: int) -> int:
-    """What a step over `side` adds to a flat cell index."""
+    """Return the number that a step over `side` adds to a flat cell index."""
     row, column = SIDE_OFFSETS[side]
     return row * grid + column
 

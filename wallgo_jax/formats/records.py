@@ -7,7 +7,7 @@
 | `grid` | side length of the grid that numbers the actions; only where larger than the board |
 | `actions` | public action ids, from the first ply on |
 | `players` | names of the players in the order of play, or null |
-| `result` | what the end paid each player (1 to a sole winner), or null for an unfinished game |
+| `result` | each player's reward (1 for a sole winner), or null for an unfinished game |
 | `values` | for each ply, the search's value for its mover, or null; only where there are any |
 | `env_version` | the version of the environment that the game was played in |
 

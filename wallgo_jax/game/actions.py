@@ -55,7 +55,7 @@ from wallgo_jax.game.state import NOT_PLACED, Position, State, Variant, assert_b
 from wallgo_jax.game.terrain import Terrain
 
 NO_ACTION = -1
-"""Public action of no ply: what follows a game's last action in a table of games."""
+"""Public action of no ply: it fills a table of games behind a game's last action."""
 NO_SLOT = -1
 """Slot of a public action that the mover has no stone for, or that belongs to the other phase."""
 

@@ -1,4 +1,4 @@
-"""A written-down game played again on the host, ply by ply, by the referee."""
+"""Replays a written-down game on the host, ply by ply, by the referee."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from wallgo_jax.view.snapshot import take_snapshot
 class Game(NamedTuple):
     """A game or its beginning: T actions and the T + 1 positions around them.
 
-    `rewards` are what the last ply paid each player: zeros while the game goes on.
+    `rewards` holds each player's reward for the last ply, zeros while the game goes on.
     """
 
     rules: Rules
@@ -46,7 +46,11 @@ def replay_actions(rules: Rules, actions: Sequence[int], *, grid: int | None = N
 
 
 def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None = None) -> Game:
-    """Like `play`, also refusing a move led by the letter of a player who is not to move."""
+    """Play moves from the start; a colour in front of a move must be that of the player to move.
+
+    Raises:
+      ValueError: as `replay_actions`, or at the first move of a player who is not to move.
+    """
     grid = rules.size if grid is None else grid
     if not rules.size <= grid <= MAX_GRID:
         raise ValueError(

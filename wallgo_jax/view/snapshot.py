@@ -57,8 +57,8 @@ class Snapshot(NamedTuple):
       in_setup: whether stones are still being placed.
       is_over: whether the game has ended.
       by_illegal_action: whether an illegal action of `player` ended it.
-      payoff: after the end, what the last step paid each player; None before the end, and where the
-        tie rules depend on who made the last ply and the state does not hold it.
+      payoff: after the end, each player's reward for the last step; None before the end, and where
+        the tie rules depend on who made the last ply and the state does not hold it.
       last: the last ply, None where the state does not hold it.
     """
 
