@@ -15,7 +15,7 @@ from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
-from wallgo_jax.board.geometry import PLAYS_PER_STONE
+from wallgo_jax.game.sizes import num_actions
 
 PARTS = ("env", "search", "selfplay", "learn")
 PGX, MCTX_PUBLIC = "pgx", "mctx-public"
@@ -162,7 +162,7 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
 def _public_bytes(request: Request, batch: int) -> int:
     """Of mctx's tree over public actions."""
     rules = request.config.rules
-    actions = rules.size**2 * (PLAYS_PER_STONE + 1)
+    actions = num_actions(rules.size)
     return batch * (request.simulations + 1) * memory.mctx_node_bytes(rules, actions)
 
 

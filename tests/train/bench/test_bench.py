@@ -514,7 +514,7 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
         (runs / config.name / "metrics.jsonl").write_text(lines)
         return True
 
-    monkeypatch.setattr("train.cli.bench.training_lib.train", train)
+    monkeypatch.setattr("train.loop.training.train", train)
     bench = Bench(tiny.PATH, report=tmp_path / "out")
     assert dataclasses.replace(bench, **QUICK).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()

@@ -89,6 +89,17 @@ def test_slot_is_mctxs(c_init, c_base):
     assert len(set(np.asarray(found).tolist())) == 9
 
 
+def test_noise_alone_picks_no_illegal_slot():
+    """With next to no weight of the prior all slots are level but for the noise."""
+    boards, legal = 100, np.arange(52) % 4 == 1
+    logits = np.broadcast_to(np.where(legal, 0.0, MASKED), (boards, 52))
+    node = node_of(logits, np.zeros((boards, 52), int))
+    select = jax.jit(functools.partial(puct_slot, c_init=0.0, c_base=1e12))
+    found = np.asarray(select(jax.random.split(jax.random.key(0), boards), node))
+    assert legal[found].all()
+    assert len(set(found.tolist())) == legal.sum()
+
+
 TASTE = np.random.default_rng(9).normal(size=actions.num_slots(1, grid=GRID)).astype(np.float32)
 
 
