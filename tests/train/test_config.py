@@ -10,17 +10,15 @@ from tests.support import tiny
 from train.config import (
     CheckpointConfig,
     EvaluationConfig,
-    ReplayConfig,
     RunConfig,
     config_from_dict,
     config_to_dict,
     read_config,
 )
-from train.data.selfplay import SelfPlayConfig
-from train.learning.learner import LearnerConfig
-from train.learning.losses import LossWeights
+from train.data.config import ReplayConfig, SelfPlayConfig
+from train.learning.config import LearnerConfig, LossWeights
 from train.network import NetworkConfig
-from train.players.heuristics import HeuristicConfig, HeuristicsConfig
+from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.runtime.errors import UsageError
 from train.search.search import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -268,6 +266,12 @@ def test_override_changes_nothing_else():
         (["--learnr.steps", "1"], "unknown key learnr; did you mean learner?"),
         (["--learner.stpes", "1"], "unknown key learner.stpes; did you mean learner.steps? Known"),
         (["--learner.q", "1"], "unknown key learner.q; known keys: batch, steps, optimizer,"),
+        (["--learner.str", "1"], "unknown key learner.str; "),
+        (["--seed", "x", "--learner.q", "1"], "unknown key learner.q; known keys: batch,"),
+        (
+            ["--heuristics.wjx.scal", "1"],
+            "unknown key heuristics.wjx.scal; did you mean heuristics.",
+        ),
         (["--rules.sise", "3"], "unknown key rules.sise; did you mean rules.size? Known keys: "),
         # Words that are no options.
         (["extra"], "'extra' is not an option; write --some.key value"),

@@ -6,14 +6,16 @@ from typing import Any
 import jax
 
 from train import registry
+from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
 from train.arena.match import MatchResult, play_match, play_rounds
-from train.arena.sprt import UNDECIDED, parse_sprt
+from train.arena.sprt import UNDECIDED, decide
 from train.checkpoints import store
 from train.config import BEST, RunConfig
 from train.loop.metrics import Display, match_record, match_table
 from train.loop.run_directory import RESULT_FILE, write_json
 from train.network import Variables
+from train.network.build import network_for
 from train.players.basic import Player
 from train.runtime.devices import own_copy
 
@@ -82,7 +84,7 @@ def _short_match(
 
         def is_decided(result: MatchResult) -> bool:
             counts = pair_counts(result.outcome)
-            return test.decide(counts).decision != UNDECIDED
+            return decide(test, counts).decision != UNDECIDED
 
         return play_rounds(
             player,
@@ -151,6 +153,6 @@ def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None
     best = store.best_iteration(directory, before=done)
     if best is None:
         return None
-    network = registry.network_for(config.network, config.game.players)
+    network = network_for(config.network, config.game.players)
     weights = store.read_weights(directory, network.shapes, best)
     return _player(config, weights)._replace(name=f"iteration {best}")

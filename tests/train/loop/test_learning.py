@@ -3,13 +3,13 @@
 import jax
 
 from train.arena.match import play_match
-from train.config import EvaluationConfig, ReplayConfig, RunConfig
-from train.data.selfplay import SelfPlayConfig
-from train.learning.learner import LearnerConfig
+from train.config import EvaluationConfig, RunConfig
+from train.data.config import ReplayConfig, SelfPlayConfig
+from train.learning.config import LearnerConfig
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_network_player, make_random_player
-from train.registry import evaluator_for
+from train.search.evaluator import evaluator_for
 from train.search.search import SearchConfig
 from wallgo_jax import Rules
 
