@@ -1,18 +1,4 @@
-"""A Gumbel AlphaZero trainer for WallGo that runs end to end on the accelerator.
+"""A Gumbel AlphaZero learner for WallGo that runs end to end on the accelerator.
 
-Floors, each importing only from those above it in this list ([B] means boards in parallel):
-
-    network                  ResTNet: planes -> policy over slots, value of the mover
-    tree search              mctx's search, on a tree laid out for boards, over the exact game
-    players heuristics solver
-                             Player = (variables, states, key) -> slot
-    selfplay targets replay  data made and kept
-    learner                  loss, one optax step
-    arena elo sprt tournament
-                             matches with intervals, ratings
-    checkpoint               what is saved and how
-    metrics                  JSON lines, TensorBoard, console
-    config roster rundir iteration loop
-                             the run: self-play, replay, learn, evaluate, save
-    __main__                 the command line
+[B] means boards in parallel. docs/architecture.md is the map of the folders.
 """
