@@ -8,7 +8,7 @@ import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pydantic
 
@@ -89,6 +89,25 @@ class CheckpointConfig:
             raise ValueError("keep_best and keep_every must not be negative")
 
 
+def _read_rules(given: Any) -> Any:
+    """Rules for a preset's name; all else is left to the reader of tables."""
+    if isinstance(given, int | float | list):
+        raise ValueError("rules: must be the name of a preset or a table of rules")
+    return rules_lib.named(given) if isinstance(given, str) else given
+
+
+def _write_rules(rules: Rules) -> str | dict[str, Any]:
+    """The name of a preset, or a table of rules: what `_read_rules` takes."""
+    name = rules_lib.name_of(rules)
+    return name if name in rules_lib.PRESETS else rules.to_dict()
+
+
+RulesField = Annotated[
+    Rules, pydantic.BeforeValidator(_read_rules), pydantic.PlainSerializer(_write_rules)
+]
+"""Rules; a file, a saved config and the command line may name a preset."""
+
+
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
@@ -97,7 +116,7 @@ class RunConfig:
       name: directory of the run below the directory of all runs.
       seed: random seed.
       iterations: how often the run plays and learns.
-      rules: name of a preset, or a table of rules.
+      rules: the rules; where a config is read or built a preset's name stands for its rules.
       heuristics: weights of the players `ethen` and `wjx`.
     """
 
@@ -107,7 +126,7 @@ class RunConfig:
     name: str = "quickstart"
     seed: int = 0
     iterations: int = 26
-    rules: str | Rules = "wallzero-4stone"
+    rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
     selfplay: SelfPlayConfig = dataclasses.field(
@@ -120,6 +139,7 @@ class RunConfig:
     heuristics: HeuristicsConfig = dataclasses.field(default_factory=HeuristicsConfig)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", rules_lib.named(self.rules))
         is_plain = self.name.isprintable() and Path(self.name).name == self.name
         if not self.name or not is_plain or self.name.startswith("."):
             raise ValueError(f"name {self.name!r} must be a plain directory name")
@@ -128,16 +148,11 @@ class RunConfig:
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
         check_planes(self.network.planes)
-        if rules_lib.named(self.rules).players != 2 and self.evaluation.opponents:
+        if self.rules.players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "
-                f"{rules_lib.named(self.rules).players} players it must be empty"
+                f"{self.rules.players} players it must be empty"
             )
-
-    @property
-    def game(self) -> Rules:
-        """The rules themselves."""
-        return rules_lib.named(self.rules)
 
 
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
@@ -190,12 +205,7 @@ def _describe(failed: pydantic.ValidationError) -> str:
     unknown = [error for error in errors if error["type"] == "unexpected_keyword_argument"]
     if unknown:
         return _describe_unknown_key(_keys_of(unknown[0]))
-    # Rules are text or a table; of a table pydantic also says that it is no text.
-    first = next(
-        error
-        for error in errors
-        if not (error["loc"][-1:] == ("str",) and isinstance(error["input"], dict))
-    )
+    first = errors[0]
     place = ".".join(_keys_of(first))
     given = f" (got {first['input']!r})" if not isinstance(first["input"], dict) else ""
     subject = f"{place}: " if place else ""
@@ -204,16 +214,13 @@ def _describe(failed: pydantic.ValidationError) -> str:
 
 def _keys_of(error: Any) -> list[str]:
     """Keys that lead to an error."""
-    keys = [str(part) for part in error["loc"]]
-    if keys[:1] == ["rules"]:
-        del keys[1:2]  # Not a key: the member of the union `str | Rules` that pydantic tried.
-    return keys
+    return [str(part) for part in error["loc"]]
 
 
 def _describe_unknown_key(keys: list[str]) -> str:
     """An unknown key with the keys of its table, and the nearest of them if one is near."""
     *tables, key = keys
-    table: Any = RunConfig(rules=Rules())
+    table: Any = RunConfig()
     for name in tables:
         table = getattr(table, name)
     known = [field.name for field in dataclasses.fields(table)]

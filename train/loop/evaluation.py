@@ -79,7 +79,7 @@ def _short_match(
             "on_progress": on_progress,
         }
         if not options.sprt:
-            return play_match(player, opponent, config.game, **settings)
+            return play_match(player, opponent, config.rules, **settings)
         test = parse_sprt(options.sprt)
 
         def is_decided(result: MatchResult) -> bool:
@@ -89,7 +89,7 @@ def _short_match(
         return play_rounds(
             player,
             opponent,
-            config.game,
+            config.rules,
             is_decided=is_decided,
             round_games=options.batch,
             **settings,
@@ -108,7 +108,7 @@ def final_matches(
             result = play_match(
                 _player(config, variables),
                 opponent,
-                config.game,
+                config.rules,
                 games=options.final_games,
                 key=_key(config, _FINAL + number),
                 batch=options.batch,
@@ -140,12 +140,12 @@ def _player(config: RunConfig, variables: Variables) -> Player:
     simulations = config.evaluation.simulations
     name = f"{config.name}@{simulations}"
     return registry.search_player(
-        name, own_copy(variables), config, config.game, simulations=simulations
+        name, own_copy(variables), config, config.rules, simulations=simulations
     )
 
 
 def _opponent(config: RunConfig, name: str) -> Player:
-    return registry.make_player(name, config.game, heuristics=config.heuristics)
+    return registry.make_player(name, config.rules, heuristics=config.heuristics)
 
 
 def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None:
@@ -153,6 +153,6 @@ def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None
     best = store.best_iteration(directory, before=done)
     if best is None:
         return None
-    network = network_for(config.network, config.game.players)
+    network = network_for(config.network, config.rules.players)
     weights = store.read_weights(directory, network.shapes, best)
     return _player(config, weights)._replace(name=f"iteration {best}")

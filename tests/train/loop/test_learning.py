@@ -33,7 +33,7 @@ def test_training_beats_random_by_a_margin():
     takes the first legal slot every time."""
     programs = make_programs(CONFIG)
     state = programs.init()
-    rules = CONFIG.game
+    rules = CONFIG.rules
     player = make_network_player("raw", None, evaluator_for(CONFIG.network, rules))
     opponent = make_random_player(grid=rules.size)
 
