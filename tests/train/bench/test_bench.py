@@ -168,7 +168,7 @@ def test_core_plays_whole_games():
 
 def test_two_devices_play_as_many_plies():
     code = (
-        "from tests.train.bench.test_bench import counting_game; from train.bench import play;"
+        "from tests.train.bench.test_bench import counting_game; from train.bench.harness import play;"
         "from train.runtime.devices import all_devices; d = all_devices();"
         "print(d.count, play.make_bench(counting_game(), 4, d).run(7))"
     )
@@ -504,7 +504,7 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
         (runs / config.name / "metrics.jsonl").write_text(lines)
         return True
 
-    monkeypatch.setattr("train.cli.bench.loop.train", train)
+    monkeypatch.setattr("train.cli.bench.training_lib.train", train)
     bench = Bench(tiny.PATH, report=tmp_path / "out")
     assert dataclasses.replace(bench, **QUICK).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()
