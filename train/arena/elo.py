@@ -26,11 +26,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from train.arena.result import Z_95
+
 ELO = 400 / math.log(10)
 """Elo points in a unit of log odds."""
 PAIR_SCORES = np.array([0, 0.5, 1, 1.5, 2])
 """Points of the first player in a pair of games: the classes that pairs are counted in."""
-Z_95 = 1.959963984540054
 PRIOR_GAMES = 1.0
 _PRIOR_PAIRS = 8.0  # pairs of even players whose spread is taken to be 1
 _EVEN_PAIR_VARIANCE = 0.5
@@ -89,7 +90,7 @@ def pair_counts(outcome: np.ndarray) -> tuple[int, ...]:
 
     Args:
       outcome: int[N]: 1 won, 0 drawn, -1 lost by the first player; games i and i + N / 2 are a
-        pair, as in `train.arena.match.MatchResult`.
+        pair, as in `train.arena.result.MatchResult`.
     """
     one, other = np.split(np.asarray(outcome) + 1, 2)
     return tuple(int(n) for n in np.bincount(one + other, minlength=len(PAIR_SCORES)))

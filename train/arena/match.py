@@ -9,7 +9,6 @@ turns alternate that is nearly all of them, so neither player looks at a board o
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.arena.result import MatchResult, join
 from train.players.basic import Player
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, local_devices
 from train.runtime.host import fetch
@@ -25,7 +25,6 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
 
 NO_ACTION = -1
-Z_95 = 1.959963984540054
 _TICKS_A_DISPATCH = 8
 _LEAST_CAPACITY = 256  # so that matches of some games and of some hundreds share a program
 
@@ -68,136 +67,75 @@ class Match(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class MatchResult:
-    """A match from the first player's side, game by game.
+class MatchOptions:
+    """How a match is played.
 
     Attributes:
-      first: name of the first player.
-      second: name of the second player.
-      rules: what was played.
-      outcome: int[N]: 1 won, 0 drawn, -1 lost by the first player. Games i and i + N / 2 are a
-        pair: the same opening, colours changed.
-      first_is_red: bool[N].
-      territory: int[N, 2] at the end: the first player's, the second's.
-      games: public actions of each game.
+      games: an even number.
+      batch: games in parallel on all devices together, an even number; rounded up to a multiple of
+        two for each device.
+      opening_plies: random plies at the start, the same for the two games of a pair.
+      round_games: games of a round of `play_rounds`, an even number; 0 for all games in one round.
+      devices: share the boards; None for all devices of this process.
+
+    Raises:
+      ValueError: odd or negative numbers.
     """
 
-    first: str
-    second: str
-    rules: Rules
-    outcome: np.ndarray
-    first_is_red: np.ndarray
-    territory: np.ndarray
-    games: tuple[tuple[int, ...], ...]
+    games: int
+    batch: int = 400
+    opening_plies: int = 0
+    round_games: int = 0
+    devices: Devices | None = None
 
-    @property
-    def wins(self) -> int:
-        """Games that the first player won."""
-        return int((self.outcome > 0).sum())
-
-    @property
-    def draws(self) -> int:
-        """Games that nobody won."""
-        return int((self.outcome == 0).sum())
-
-    @property
-    def losses(self) -> int:
-        """Games that the first player lost."""
-        return int((self.outcome < 0).sum())
-
-    @property
-    def win_rate(self) -> float:
-        """(W + D / 2) / N."""
-        return (self.wins + self.draws / 2) / len(self.outcome)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the win rate (Wilson)."""
-        return wilson_interval(self.win_rate, len(self.outcome))
-
-    @property
-    def pairs(self) -> np.ndarray:
-        """int[N / 2]: wins less losses of the first player in the two games of each pair."""
-        half = len(self.outcome) // 2
-        return self.outcome[:half] + self.outcome[half:]
-
-    @property
-    def territory_ratio(self) -> float:
-        """The first player's cells over the second's, all games together; inf if it had none."""
-        own, other = self.territory.sum(axis=0)
-        return float(own) / float(other) if other else math.inf
-
-    def win_rate_as(self, *, red: bool) -> float:
-        """The first player's win rate in the games where it has this colour."""
-        return float((self.outcome[self.first_is_red == red] + 1).mean() / 2)
-
-    @property
-    def red_win_rate(self) -> float:
-        """Red's win rate, whoever plays it: above one half if opening is an advantage."""
-        red = np.where(self.first_is_red, self.outcome, -self.outcome)
-        return float((red + 1).mean() / 2)
-
-    @property
-    def mean_length(self) -> float:
-        """Plies a game."""
-        return float(np.mean([len(game) for game in self.games]))
-
-    @property
-    def distinct_games(self) -> int:
-        """Games that differ in at least one action."""
-        return len(set(self.games))
+    def __post_init__(self) -> None:
+        games, batch = self.games, self.batch
+        if games < 2 or games % 2 or batch < 2 or batch % 2:
+            raise ValueError(f"match: games ({games}) and batch ({batch}) must be even, at least 2")
+        if self.opening_plies < 0:
+            raise ValueError(f"match: opening_plies ({self.opening_plies}) must not be negative")
+        if self.round_games < 0 or self.round_games % 2:
+            raise ValueError(f"match: round_games ({self.round_games}) must be even, at least 0")
 
 
-def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of a rate over independent games (Wilson, "Probable Inference, the
-    Law of Succession, and Statistical Inference", 1927)."""
-    if games == 0:
-        return 0.0, 1.0
-    spread = z * z / games
-    centre = (rate + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * math.sqrt(rate * (1 - rate) / games + spread / (4 * games))
-    return max(0.0, centre - half), min(1.0, centre + half)
+def check_rules(rules: Rules) -> None:
+    """Refuse rules that are not for two players with a ValueError."""
+    if rules.players != 2:
+        raise ValueError(f"match: the rules are for {rules.players} players, a match is for 2")
 
 
 def play_match(
     first: Player,
     second: Player,
     rules: Rules,
+    options: MatchOptions,
     *,
-    games: int,
     key: jax.Array,
-    batch: int = 400,
-    opening_plies: int = 0,
     on_progress: Callable[[int], None] = lambda games_done: None,
-    devices: Devices | None = None,
 ) -> MatchResult:
-    """Play `games` games, half of them with the first player as Red.
+    """Play a match, half of its games with the first player as Red.
 
     Args:
       first: the player whose side the result takes.
       second: its opponent.
       rules: two-player rules.
-      games: an even number.
-      key: consumed whole.
-      batch: games at once on all devices together, an even number; rounded up to a multiple of
-        two for each device.
-      opening_plies: random plies at the start, the same for the two games of a pair.
+      options: how many games, and how.
+      key: consumed; decides the openings and all that the players draw.
       on_progress: called with the number of games done so far.
-      devices: share the boards; all of this process unless given.
 
     Raises:
-      ValueError: for odd or negative numbers, or rules that are not for two players.
+      ValueError: the rules are not for two players.
     """
-    check_match(rules, games=games, batch=batch, opening_plies=opening_plies)
-    devices = local_devices() if devices is None else devices
+    check_rules(rules)
+    games, devices = options.games, options.devices or local_devices()
     own_pairs = -(-games // (2 * devices.count))
     programs = _programs(
         (first.act, second.act),
         rules,
         devices,
-        boards=min(-(-batch // (2 * devices.count)), own_pairs),
+        boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
         capacity=max(_LEAST_CAPACITY, 1 << (own_pairs - 1).bit_length()),
-        opening_plies=opening_plies,
+        opening_plies=options.opening_plies,
     )
     open_key, play_key = jax.random.split(key)
     variables = jax.device_put((first.variables, second.variables), devices.sharding(EVERYWHERE))
@@ -215,58 +153,37 @@ def play_rounds(
     first: Player,
     second: Player,
     rules: Rules,
+    options: MatchOptions,
     *,
-    games: int,
     key: jax.Array,
     is_decided: Callable[[MatchResult], bool],
-    round_games: int,
-    batch: int = 400,
     on_progress: Callable[[int], None] = lambda games_done: None,
-    **options: Any,
 ) -> MatchResult:
-    """`play_match` in rounds of so many games, an even number, up to the round after which all
-    games so far decide the matter; at most `games`."""
-    check_match(rules, games=games, batch=batch, opening_plies=options.get("opening_plies", 0))
+    """Play a match in rounds, up to the one after which `is_decided` says True of all games so far.
+
+    Args:
+      options: at most `games` games, in rounds of `round_games`.
+      key: consumed; each round gets a key of its own, so one round is another match than
+        `play_match` with the same key.
+
+    The rest is as in `play_match`.
+    """
+    games, size = options.games, options.round_games or options.games
     result: MatchResult | None = None
-    for done in range(0, games, round_games):
+    for done in range(0, games, size):
         found = play_match(
             first,
             second,
             rules,
-            games=min(round_games, games - done),
+            dataclasses.replace(options, games=min(size, games - done)),
             key=jax.random.fold_in(key, done),
-            batch=batch,
             on_progress=lambda more, done=done: on_progress(done + more),
-            **options,
         )
-        result = found if result is None else _join(result, found)
+        result = found if result is None else join(result, found)
         if is_decided(result):
             break
     assert result is not None
     return result
-
-
-def _join(one: MatchResult, other: MatchResult) -> MatchResult:
-    """Both matches as one, its games in the order of pairs."""
-
-    def both(a: Any, b: Any) -> Any:
-        half_a, half_b = len(a) // 2, len(b) // 2
-        parts = a[:half_a], b[:half_b], a[half_a:], b[half_b:]
-        return sum(parts, ()) if isinstance(a, tuple) else np.concatenate(parts)
-
-    names = ("outcome", "first_is_red", "territory", "games")
-    joined = {name: both(getattr(one, name), getattr(other, name)) for name in names}
-    return dataclasses.replace(one, **joined)
-
-
-def check_match(rules: Rules, *, games: int, batch: int, opening_plies: int) -> None:
-    """Refuse what cannot be played with a ValueError."""
-    if rules.players != 2:
-        raise ValueError(f"match: the rules are for {rules.players} players, a match is for 2")
-    if games < 2 or games % 2 or batch < 2 or batch % 2:
-        raise ValueError(f"match: games ({games}) and batch ({batch}) must be even, at least 2")
-    if opening_plies < 0:
-        raise ValueError(f"match: opening_plies ({opening_plies}) must not be negative")
 
 
 class _Programs(NamedTuple):

@@ -9,13 +9,13 @@ import tyro
 from rich.console import Console
 
 from train.analysis import attention, corridors, describe, probe
-from train.cli import options
+from train.cli import export, options
 from train.cli.bench import Bench
 from train.cli.match import Accuracy, Match
 from train.cli.options import EXIT_INTERRUPTED
 from train.cli.ratings import Elo, Tournament
 from train.config import read_config
-from train.loop import export, fit, training
+from train.loop import fit, training
 from train.loop import run_directory as run_directory_lib
 from train.runtime.devices import join_hosts
 from train.runtime.errors import UsageError

@@ -12,9 +12,12 @@ from train.analysis import value_accuracy
 from train.arena import match as match_lib
 from train.arena.config import Sprt, parse_sprt
 from train.arena.elo import pair_counts
+from train.arena.report import match_record, match_table
+from train.arena.result import MatchResult
 from train.arena.sprt import UNDECIDED, decide
 from train.cli import options
-from train.loop import metrics, run_directory
+from train.loop import run_directory
+from train.runtime.display import Display
 from train.runtime.errors import UsageError
 
 
@@ -42,38 +45,39 @@ class Match(options.MatchSettings):
         rules = options.read_rules(self.rules)
         options.check_seed("match", self.seed)
         try:
-            match_lib.check_match(
-                rules, games=self.games, batch=self.batch, opening_plies=self.opening_plies
-            )
+            match_lib.check_rules(rules)
             test = parse_sprt(self.sprt) if self.sprt else None
+            how = match_lib.MatchOptions(
+                games=self.games,
+                batch=self.batch,
+                opening_plies=self.opening_plies,
+                round_games=self.batch if test else self.games,
+            )
         except ValueError as error:
             raise UsageError(str(error)) from None
         first, second = map(self.player_maker(rules), (self.first, self.second))
         if self.records is not None:
             run_directory.make_directory(self.records.parent)
-        display = metrics.Display()
+        display = Display()
         with display, display.match(f"{first.name} against {second.name}", self.games) as tick:
             result = match_lib.play_rounds(
                 first,
                 second,
                 rules,
-                games=self.games,
+                how,
                 key=jax.random.key(self.seed),
                 is_decided=lambda found: test is not None and _verdict(test, found) != UNDECIDED,
-                round_games=self.batch if test else self.games,
-                batch=self.batch,
-                opening_plies=self.opening_plies,
                 on_progress=tick,
             )
         caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
         if test is not None:
             caption += f" · SPRT {self.sprt}: {_verdict(test, result)}"
-        display.console.print(metrics.match_table([result], caption=caption))
+        display.console.print(match_table([result], caption=caption))
         if self.records is not None:
             options.write_records(self.records, result)
         if self.json is not None:
             asked = {"seed": self.seed, "opening_plies": self.opening_plies, "sprt": self.sprt}
-            options.write_json(self.json, asked | metrics.match_record(result))
+            options.write_json(self.json, asked | match_record(result))
         return 0
 
 
@@ -107,6 +111,6 @@ class Accuracy:
         return 0
 
 
-def _verdict(test: Sprt, result: match_lib.MatchResult) -> str:
+def _verdict(test: Sprt, result: MatchResult) -> str:
     """What the test says of a match so far."""
     return decide(test, pair_counts(result.outcome)).decision

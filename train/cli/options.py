@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from train import registry
-from train.arena import match
+from train.arena.result import MatchResult
 from train.config import read_config
 from train.loop import run_directory
 from train.players.basic import Player
@@ -63,7 +63,7 @@ def read_rules(text: str) -> Rules:
         raise UsageError(str(error)) from None
 
 
-def write_records(path: Path, result: match.MatchResult, *, append: bool = False) -> None:
+def write_records(path: Path, result: MatchResult, *, append: bool = False) -> None:
     """A match's games, a JSON object a line, in place of what the file held or behind it.
 
     Raises:

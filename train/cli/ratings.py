@@ -18,15 +18,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from train import registry
 from train.arena import match as match_lib
 from train.arena import tournament
+from train.arena.result import Z_95
 from train.arena.tournament import Score
 from train.cli import options
 from train.cli.options import EXIT_INTERRUPTED
 from train.config import read_config
-from train.loop import metrics, run_directory
+from train.loop import run_directory
+from train.loop.metrics import METRICS_FILE
 from train.ratings import pool
 from train.ratings import tables as tables_lib
 from train.ratings.curves import Curve, draw_curves
 from train.ratings.results_cache import ResultsCache
+from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules, name_of
 
@@ -216,7 +219,7 @@ class Tournament(options.MatchSettings):
         by_name = dict(zip(names, players, strict=True))
         if self.records is not None:
             run_directory.make_directory(self.records.parent)
-        display = metrics.Display()
+        display = Display()
         try:
             tournament.check_field(names, self.games // 2)
             with display, display.match(self.format, self._expected_games()) as tick:
@@ -241,10 +244,12 @@ class Tournament(options.MatchSettings):
                 players[first],
                 players[second],
                 rules,
-                games=2 * pairs,
-                batch=min(2 * pairs, pool.MAX_BATCH),
+                match_lib.MatchOptions(
+                    games=2 * pairs,
+                    batch=min(2 * pairs, pool.MAX_BATCH),
+                    opening_plies=self.opening_plies,
+                ),
                 key=key,
-                opening_plies=self.opening_plies,
                 on_progress=lambda games: tick(done + games),
             )
             if self.records is not None:
@@ -256,7 +261,7 @@ class Tournament(options.MatchSettings):
         return play
 
     def _play(
-        self, names: list[str], play: tournament.Play, display: metrics.Display, rules: str
+        self, names: list[str], play: tournament.Play, display: Display, rules: str
     ) -> dict[str, Any]:
         pairs = self.games // 2
         caption = (
@@ -307,7 +312,7 @@ def positions_after(run: Path, iterations: Sequence[int]) -> list[int]:
     Raises:
       UsageError: its metrics do not say.
     """
-    path = run / metrics.METRICS_FILE
+    path = run / METRICS_FILE
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         played = [(row["iteration"], row["positions"]) for row in rows]
@@ -322,7 +327,8 @@ def _record(met: Sequence[tournament.Meeting]) -> dict[str, Any]:
 
 def _check_match(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:
     try:
-        match_lib.check_match(rules, games=games, batch=games, opening_plies=opening_plies)
+        match_lib.check_rules(rules)
+        match_lib.MatchOptions(games=games, batch=games, opening_plies=opening_plies)
     except ValueError as error:
         raise UsageError(f"{command}: {str(error).removeprefix('match: ')}") from None
 
@@ -365,5 +371,5 @@ def _newest(progress: pool.Progress) -> str:
     assert ratings is not None
     places = [place for place, name in enumerate(ratings.names) if name in progress.newest]
     place = places[-1] if places else int(ratings.elo.argmax())
-    error = 1.96 * float(ratings.covariance[place, place]) ** 0.5
+    error = Z_95 * float(ratings.covariance[place, place]) ** 0.5
     return f"{ratings.names[place]} at {ratings.elo[place]:.0f} ± {error:.0f}"

@@ -8,16 +8,18 @@ import jax
 from train import registry
 from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
-from train.arena.match import MatchResult, play_match, play_rounds
+from train.arena.match import MatchOptions, play_match, play_rounds
+from train.arena.report import match_record, match_table
+from train.arena.result import MatchResult
 from train.arena.sprt import UNDECIDED, decide
 from train.checkpoints import store
 from train.config import BEST, RunConfig
-from train.loop.metrics import Display, match_record, match_table
 from train.loop.run_directory import RESULT_FILE, write_json
 from train.network import Variables
 from train.network.build import network_for
 from train.players.basic import Player
 from train.runtime.devices import own_copy
+from train.runtime.display import Display
 
 _FINAL = 2**20
 """Sets the random numbers of final matches apart from those of short ones."""
@@ -71,15 +73,14 @@ def _short_match(
     options = config.evaluation
     player = _player(config, variables)
     with display.match(f"{player.name} against {opponent.name}", options.games) as on_progress:
-        settings: dict[str, Any] = {
-            "games": options.games,
-            "key": key,
-            "batch": options.batch,
-            "opening_plies": options.opening_plies,
-            "on_progress": on_progress,
-        }
+        how = MatchOptions(
+            games=options.games,
+            batch=options.batch,
+            opening_plies=options.opening_plies,
+            round_games=options.batch,
+        )
         if not options.sprt:
-            return play_match(player, opponent, config.rules, **settings)
+            return play_match(player, opponent, config.rules, how, key=key, on_progress=on_progress)
         test = parse_sprt(options.sprt)
 
         def is_decided(result: MatchResult) -> bool:
@@ -90,9 +91,10 @@ def _short_match(
             player,
             opponent,
             config.rules,
+            how,
+            key=key,
             is_decided=is_decided,
-            round_games=options.batch,
-            **settings,
+            on_progress=on_progress,
         )
 
 
@@ -101,6 +103,9 @@ def final_matches(
 ) -> None:
     """The last weights against every opponent: a table on the console, and in a file."""
     options, results = config.evaluation, []
+    how = MatchOptions(
+        games=options.final_games, batch=options.batch, opening_plies=options.opening_plies
+    )
     for number, name in enumerate(options.opponents):
         opponent = _opponent(config, name)
         title = f"{config.name} against {opponent.name}"
@@ -109,10 +114,8 @@ def final_matches(
                 _player(config, variables),
                 opponent,
                 config.rules,
-                games=options.final_games,
+                how,
                 key=_key(config, _FINAL + number),
-                batch=options.batch,
-                opening_plies=options.opening_plies,
                 on_progress=on_progress,
             )
         results.append(result)
