@@ -90,8 +90,10 @@ def test_folders_are_small_and_few():
 )
 def test_planted_import_is_caught(name, text, said):
     found = complaints(read_modules() | {name: text})
-    assert any(said in complaint and name.split(".")[0] in complaint or said in complaint
-               for complaint in found)
+    assert any(
+        said in complaint and name.split(".")[0] in complaint or said in complaint
+        for complaint in found
+    )
     assert len(found) >= 1
 
 

@@ -26,7 +26,7 @@ def losses() -> dict[str, object]:
     """Losses and gradient norms of a network with batch norm, its batch spread over the devices."""
     devices = all_devices()
     variant = tiny.variants(tiny.RULES, BOARDS)
-    play = jax.jit(make_selfplay(random_search(grid=3), grid=3, plies=24))
+    play = jax.jit(make_selfplay(random_search(), plies=24))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
     replay_state = replay.add(replay.init(24, plies), plies)
     sample = replay.sample(replay_state, variant, jax.random.key(1), size=SAMPLES)
@@ -34,9 +34,7 @@ def losses() -> dict[str, object]:
         NetworkConfig(blocks="RT", width=8, margin=True), planes_lib.channels("BTR", 2)
     )
     config = LearnerConfig(batch=SAMPLES, steps=1, warmup=0)
-    learner = make_learner(
-        network, config, total_steps=STEPS, grid=3, planes="BTR", has_playable=False
-    )
+    learner = make_learner(network, config, total_steps=STEPS, planes="BTR", has_playable=False)
     state = learner.init(network.init(jax.random.key(2)))
     sample = jax.device_put(jax.device_get(sample), devices.sharding(BY_BOARD))
     state = jax.device_put(jax.device_get(state), devices.sharding(EVERYWHERE))

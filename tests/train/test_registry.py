@@ -10,6 +10,7 @@ import pytest
 from tests.support import tiny
 from train import registry
 from train.checkpoints.store import Store
+from train.checkpoints.weights import load_weights
 from train.config import config_to_dict
 from train.network import Variables
 from train.network.build import network_for
@@ -66,7 +67,7 @@ def other_run(tmp_path_factory) -> Path:
 
 def test_every_name_form_plays_legally(run):
     states = batch()
-    legal = np.asarray(jax.jit(jax.vmap(lambda s: actions.legal_slots(s, grid=3)))(states))
+    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
     heuristic = ("wjx", "two-ply:wjx", "heuristic-search:ethen@2")
     for name in ("random", "greedy", *heuristic, f"net:{run}", f"search:{run}@2"):
         player = make_player(name, RULES)
@@ -77,7 +78,7 @@ def test_every_name_form_plays_legally(run):
 
 
 def test_run_directory_means_its_newest_weights(run):
-    config, variables = registry.load_weights(run)
+    config, variables = load_weights(run)
     assert config == tiny.config()
     assert isinstance(variables, Variables)
     expected = network_for(config.network, 2).init(jax.random.key(1))
@@ -113,7 +114,7 @@ def test_network_plays_on_another_board(run):
     variant = tiny.variants(rules, 2)
     states = State(variant, jax.vmap(initial_position)(variant))
     slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
-    legal = np.asarray(jax.jit(jax.vmap(lambda s: actions.legal_slots(s, grid=7)))(states))
+    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
     assert legal[np.arange(2), slots].all()
 
 

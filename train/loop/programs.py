@@ -81,7 +81,6 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
         network,
         config.learner,
         total_steps=config.iterations * config.learner.steps,
-        grid=config.rules.size,
         planes=config.network.planes,
         has_playable=False,
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),

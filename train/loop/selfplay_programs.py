@@ -66,24 +66,22 @@ def selfplay_of(config: RunConfig, stage: Stage) -> Callable[..., Any]:
 
 
 def _bootstrap_selfplay(config: RunConfig) -> Callable[..., Any]:
-    grid = config.rules.size
-    return make_selfplay(make_greedy_search(grid=grid), grid=grid, plies=config.selfplay.plies)
+    return make_selfplay(make_greedy_search(), plies=config.selfplay.plies)
 
 
 def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
-    grid, options = config.rules.size, config.selfplay
+    options = config.selfplay
     evaluate = evaluator_for(config.network, config.rules)
 
     def search_of(simulations: int, *, explores: bool) -> Search:
         search = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-        return make_search(evaluate, search, grid=grid, explores=explores)
+        return make_search(evaluate, search, explores=explores)
 
     cheap = None
     if options.full_search_prob < 1:
         cheap = search_of(min(options.cheap_simulations, simulations), explores=False)
     return make_selfplay(
         search_of(simulations, explores=True),
-        grid=grid,
         plies=options.plies,
         cheap=cheap,
         full_search_prob=options.full_search_prob,

@@ -171,7 +171,7 @@ def _finish(session: Session, programs: Programs, state: RunState) -> None:
 
 def _write_game(session: Session, programs: Programs, state: RunState) -> None:
     rules = session.config.rules
-    game = replay.newest_game(state.replay_state, programs.variant, grid=rules.size)
+    game = replay.newest_game(state.replay_state, programs.variant)
     if game:
         text = render.game_text(rules, game)
         (session.directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")

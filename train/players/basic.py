@@ -1,4 +1,4 @@
-"""Who plays: a player chooses slots for a batch of states, on the device.
+"""Players choose slots for a batch of states, on the device; the random and the greedy player.
 
 A player's `act` is jitted once and takes its weights as an argument, so that the checkpoints of a
 run share one compiled program.
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.search.evaluator import Evaluator
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State
@@ -25,58 +24,58 @@ class Player(NamedTuple):
     """(variables, states [B], key) -> int32[B] legal slots (slot 0 on finished boards)."""
 
 
-def make_random_player(*, grid: int) -> Player:
+def make_random_player() -> Player:
     """Every legal slot is as likely as the others."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        words = jax.vmap(lambda state: actions.legal_words(state, grid=grid))(states)
+        words = jax.vmap(actions.legal_words)(states)
         return jax.vmap(chance.choose_bit)(bits, words)
 
     return Player("random", (), act)
 
 
-def make_greedy_player(*, grid: int) -> Player:
+def make_greedy_player() -> Player:
     """One ply: the largest lead in territory right after the ply, at random among equals."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        return jax.vmap(chance.choose)(bits, greedy_slots(states, grid=grid))
+        return jax.vmap(chance.choose)(bits, greedy_slots(states))
 
     return Player("greedy", (), act)
 
 
-def greedy_slots(states: State, *, grid: int) -> jax.Array:
+def greedy_slots(states: State) -> jax.Array:
     """bool[B, A]: the legal slots that lead to the mover's largest lead in territory at once."""
 
     def best(state: State) -> jax.Array:
         mover = state.position.player
-        slots = jnp.arange(actions.num_slots(state.position.stones.shape[1], grid=grid))
+        slots = jnp.arange(state.num_slots)
 
         def lead_after(slot: jax.Array) -> jax.Array:
-            after, _ = referee.play(state, slot, grid=grid)
-            territory = referee.territory(after, grid=grid)
+            after, _ = referee.play(state, slot)
+            territory = referee.territory(after)
             own = jnp.arange(territory.shape[0]) == mover
             return jnp.where(own, territory, 0).sum() - jnp.where(own, 0, territory).max()
 
-        legal = actions.legal_slots(state, grid=grid)
+        legal = actions.legal_slots(state)
         lead = jnp.where(legal, jax.vmap(lead_after)(slots), jnp.iinfo(jnp.int32).min)
         return legal & (lead == lead.max())
 
     return jax.vmap(best)(states)
 
 
-def make_greedy_search(*, grid: int) -> Search:
+def make_greedy_search() -> Search:
     """The greedy player in place of a search: its policy is even over the slots that it draws
     from."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables
-        best = greedy_slots(states, grid=grid)
+        best = greedy_slots(states)
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
         nothing = jnp.zeros(best.shape[0], jnp.float32)
         return SearchResult(
@@ -87,26 +86,3 @@ def make_greedy_search(*, grid: int) -> Search:
         )
 
     return search
-
-
-def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
-    """The raw policy: its likeliest legal slot, no search."""
-
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        del key
-        return evaluate(variables, states).logits.argmax(axis=-1).astype(jnp.int32)
-
-    return Player(name, variables, act)
-
-
-def make_search_player(
-    name: str, variables: Any, search: Callable[[Any, State, jax.Array], SearchResult]
-) -> Player:
-    """What a search chooses."""
-
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        return search(variables, states, key).slot
-
-    return Player(name, variables, act)
