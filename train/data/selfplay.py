@@ -90,8 +90,8 @@ def make_selfplay(
         is_full = jnp.ones(plies, bool)
         if cheap is not None:
             key, own_coin_key = jax.random.split(key)
-            coin_key = own_coin_key if coin_key is None else coin_key
-            is_full = jax.random.bernoulli(coin_key, full_search_prob, (plies,))
+            toss_key = own_coin_key if coin_key is None else coin_key
+            is_full = jax.random.bernoulli(toss_key, full_search_prob, (plies,))
         boards, played = jax.lax.scan(ply, boards, (jax.random.split(key, plies), is_full))
         made, metrics = played.made, _sum_up(played)
         if played.surprise is not None:

@@ -23,14 +23,14 @@ from train.runtime.devices import own_copy
 from train.runtime.display import Display
 
 _FINAL = 2**20
-"""Sets the random numbers of final matches apart from those of short ones."""
+"""Added to the salt of final matches, so that they share no key with short ones."""
 
 
 def check_opponents(config: RunConfig) -> None:
     """Refuse opponents that cannot play the rules.
 
     Raises:
-      UsageError: which, and why.
+      UsageError: names the opponent and the reason.
     """
     options = config.evaluation
     for opponent in dict.fromkeys((*options.opponents, *options.anchors)):
@@ -41,18 +41,19 @@ def check_opponents(config: RunConfig) -> None:
 def short_matches(
     config: RunConfig, variables: Variables, done: int, directory: Path, display: Display
 ) -> dict[str, Any]:
-    """The newest weights against each anchor, and their best predecessor if it is one.
+    """Play the newest weights against each anchor.
 
     Args:
       config: the run.
       variables: the weights.
-      done: iterations that they have seen.
-      directory: the run's, where all earlier checkpoints lie.
-      display: shows each match's progress.
+      done: iterations that they have learned.
+      directory: the run's, which holds the earlier checkpoints.
+      display: shows the progress of each match.
 
     Returns:
-      For the row of metrics: `matches`, win rates by opponent; `win_rate` against the first
-      `opponent` of them that stays the same all along, by which checkpoints are the best.
+      Figures for the row of metrics: `matches`, the win rate against each anchor, `best` left out
+      while no earlier checkpoint had a match; `win_rate` against `opponent`, the first anchor that
+      is the same player all along. It decides which checkpoints are the best.
     """
     rates: dict[str, float] = {}
     for number, anchor in enumerate(config.evaluation.anchors):
@@ -102,7 +103,7 @@ def _short_match(
 def final_matches(
     config: RunConfig, variables: Variables, directory: Path, display: Display
 ) -> None:
-    """The last weights against every opponent: a table on the console, and in a file."""
+    """Play the last weights against every opponent; print a table and write it to a file."""
     options, results = config.evaluation, []
     how = MatchOptions(
         games=options.final_games, batch=options.batch, opening_plies=options.opening_plies
@@ -158,7 +159,7 @@ def _opponent(config: RunConfig, name: str) -> Player:
 
 
 def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None:
-    """The best checkpoint of an earlier iteration, where there is one."""
+    """The best checkpoint of an earlier iteration; None where there is none."""
     best = store.best_iteration(directory, before=done)
     if best is None:
         return None

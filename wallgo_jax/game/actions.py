@@ -33,6 +33,8 @@ from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import NOT_PLACED, Position, State, Variant
 from wallgo_jax.game.terrain import Terrain
 
+NO_ACTION = -1
+"""Public action of no ply: what follows a game's last action in a table of games."""
 NO_SLOT = -1
 """Slot of a public action that the mover has no stone for, or that belongs to the other phase."""
 
