@@ -1,4 +1,4 @@
-"""What a network should have said of positions, and how far off it was.
+"""Targets of samples, and the losses of a network's output against them.
 
 N samples, A slots, P players counted from the one to move, H W cells.
 """
@@ -122,7 +122,7 @@ def cross_entropy(logits: jax.Array, target: jax.Array) -> jax.Array:
 
 
 def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
-    """float32[], the mean of [N] numbers by weights [N] of at least 0; 0 where all weights are 0."""
+    """float32[], the mean of [N] numbers by weights [N] >= 0; 0 where all weights are 0."""
     return (weight * x).sum() / jnp.maximum(weight.sum(), 1e-9)
 
 
