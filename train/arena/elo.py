@@ -40,7 +40,7 @@ _TOLERANCE = 1e-7  # log odds
 
 
 class Result(NamedTuple):
-    """What two players came to."""
+    """The games of two players, as pairs by score."""
 
     first: str
     second: str
@@ -73,7 +73,7 @@ class Ratings:
     anchor: str | None
 
     def lead(self, first: str, second: str) -> tuple[float, float]:
-        """How far the first player is ahead, and the standard error of that."""
+        """The first player's lead in Elo points, and its standard error."""
         i, j = self.names.index(first), self.names.index(second)
         cov = self.covariance
         variance = cov[i, i] + cov[j, j] - 2 * cov[i, j]
@@ -97,7 +97,7 @@ def pair_counts(outcome: np.ndarray) -> tuple[int, ...]:
 
 
 def expected_score(lead: Any) -> Any:
-    """Points a game of a player that is this many Elo points ahead."""
+    """Expected points a game at a lead of this many Elo points."""
     return 1 / (1 + 10 ** (-np.asarray(lead) / 400))
 
 
@@ -114,7 +114,7 @@ def fit(
       names: the players, each once.
       results: any number for two players, in either order.
       anchor: the player whose rating is 0; None for a mean of 0.
-      has_intervals: False leaves `low` and `high` not-a-number, which is quicker.
+      has_intervals: False leaves `low` and `high` NaN, which is quicker.
 
     Raises:
       ValueError: an unknown name, a bad count, or players that no chain of games connects.

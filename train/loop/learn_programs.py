@@ -80,8 +80,11 @@ def _make_host_steps(
         return jax.random.split(keys[index])[0]
 
     sample = replay_programs.sample
-    of_first_key = lambda replay_state, variant, keys: sample(replay_state, variant, keys[0])  # noqa: E731
-    drawn_like = jax.eval_shape(of_first_key, like.replay_state, like.variant, like.keys)
+
+    def sample_first(replay_state: ReplayState, variant: Variant, keys: jax.Array) -> Sample:
+        return sample(replay_state, variant, keys[0])
+
+    drawn_like = jax.eval_shape(sample_first, like.replay_state, like.variant, like.keys)
     sample_like = devices.like(drawn_like, BY_BOARD)
     traced, compiled = _compile(step, (like.learner, sample_like, like.keys, _FIRST), devices)
 
