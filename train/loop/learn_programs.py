@@ -15,7 +15,7 @@ from train.config import RunConfig
 from train.data.replay import ReplayState, Sample
 from train.learning.learner import Learner, LearnerState, StepMetrics
 from train.loop.replay_programs import HOST, ReplayPrograms
-from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
+from train.runtime.devices import EVERYWHERE, Devices
 from wallgo_jax.game.state import Variant
 
 _FIRST = np.int32(0)
@@ -75,17 +75,11 @@ def _make_host_steps(
         _, turn_key = jax.random.split(keys[index])
         return learner.update(state, sample, turn_key)
 
-    @jax.jit
-    def sample_key(keys: jax.Array, index: jax.Array) -> jax.Array:
+    def sample_key_of(keys: jax.Array, index: jax.Array) -> jax.Array:
         return jax.random.split(keys[index])[0]
 
-    sample = replay_programs.sample
-
-    def sample_first(replay_state: ReplayState, variant: Variant, keys: jax.Array) -> Sample:
-        return sample(replay_state, variant, keys[0])
-
-    drawn_like = jax.eval_shape(sample_first, like.replay_state, like.variant, like.keys)
-    sample_like = devices.like(drawn_like, BY_BOARD)
+    sample_key = jax.jit(sample_key_of).lower(like.keys, _FIRST).compile()
+    sample_like = replay_programs.sample_like()
     traced, compiled = _compile(step, (like.learner, sample_like, like.keys, _FIRST), devices)
 
     def learn(
@@ -93,8 +87,9 @@ def _make_host_steps(
     ) -> tuple[LearnerState, list[StepMetrics]]:
         found = []
         for index in map(np.int32, range(keys.shape[0])):
-            drawn = sample(replay_state, variant, sample_key(keys, index))
-            state, metrics = compiled(state, drawn, keys, index)
+            key = sample_key(keys, index)
+            sample = replay_programs.sample(replay_state, variant, key)
+            state, metrics = compiled(state, sample, keys, index)
             found.append(metrics)
         return state, found
 

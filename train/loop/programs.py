@@ -51,7 +51,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     variants = _spread_variant(config)
     variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
     plies = _plies_like(config, network, variants)
-    replay_programs = make_replay_programs(config, plies, devices)
+    replay_programs = make_replay_programs(config, plies, variants, devices)
     state = make_state_programs(config, network, learner, variants, replay_programs, devices)
     keys = make_keys(config, devices)
 

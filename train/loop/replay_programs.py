@@ -1,11 +1,13 @@
 """The replay of a run, compiled for the memory that holds it: the devices' or the host's."""
 
+import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.sharding import SingleDeviceSharding
+from jax.stages import Compiled
 
 from train.config import RunConfig
 from train.data import replay
@@ -35,16 +37,24 @@ class ReplayPrograms(NamedTuple):
     """Takes a replay of NumPy arrays, such as a checkpoint's."""
     add: Callable[[ReplayState, Trajectory], ReplayState]
     """Consumes the replay."""
+    sample_like: Callable[[], Sample]
+    """Shapes of a batch, and how it lies on the devices. Where sampling is a program of its own,
+    this compiles it."""
     sample: Callable[[ReplayState, Variant, jax.Array], Sample]
     """(replay, variant [B], key) -> a batch [N], spread over the devices. The devices' replay is
     sampled inside the learner's program, the host's by a program of the CPU."""
 
 
-def make_replay_programs(config: RunConfig, like: Trajectory, devices: Devices) -> ReplayPrograms:
+def make_replay_programs(
+    config: RunConfig, like: Trajectory, variants: Variant, devices: Devices
+) -> ReplayPrograms:
     """Make the replay's programs for the memory that the config names; nothing is compiled yet.
 
     Args:
+      config: the run.
       like: shapes [T, B] of what self-play makes in an iteration.
+      variants: NumPy arrays [B], what each board plays.
+      devices: which learn.
 
     Raises:
       UsageError: several processes cannot share a host's replay.
@@ -52,11 +62,11 @@ def make_replay_programs(config: RunConfig, like: Trajectory, devices: Devices) 
     plies, boards = like.terminated.shape
     rows = -(-config.replay.positions // (boards * plies)) * plies
     make = _make_host_replay if config.replay.memory == HOST else _make_device_replay
-    return make(config, lambda: replay.init(rows, like), devices)
+    return make(config, lambda: replay.init(rows, like), variants, devices)
 
 
 def _make_device_replay(
-    config: RunConfig, empty: Callable[[], ReplayState], devices: Devices
+    config: RunConfig, empty: Callable[[], ReplayState], variants: Variant, devices: Devices
 ) -> ReplayPrograms:
     """Each device keeps and samples the rows of its own boards."""
     like = jax.eval_shape(empty)
@@ -71,39 +81,60 @@ def _make_device_replay(
         own = own_key(key)
         return replay.sample(replay_state, variant, own, size=own_batch, has_reply=has_reply)
 
+    sample = devices.per_device(sample_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD)
+
+    def sample_like() -> Sample:
+        found = jax.eval_shape(sample, like, variants, jax.eval_shape(jax.random.key, 0))
+        return devices.like(found, BY_BOARD)
+
     return ReplayPrograms(
         like=devices.like(like, specs),
         init=lambda: jax.jit(empty, out_shardings=shardings)(),
         place=lambda replay_state: devices.place(replay_state, specs),
         add=jax.jit(replay.add, donate_argnums=0, out_shardings=shardings),
-        sample=devices.per_device(sample_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD),
+        sample_like=sample_like,
+        sample=sample,
     )
 
 
 def _make_host_replay(
-    config: RunConfig, empty: Callable[[], ReplayState], devices: Devices
+    config: RunConfig, empty: Callable[[], ReplayState], variants: Variant, devices: Devices
 ) -> ReplayPrograms:
     """The host's first CPU device keeps and samples the rows of all boards."""
     if jax.process_count() > 1:
         raise UsageError("replay.memory = 'host' is for one process")
     cpu = jax.local_devices(backend="cpu")[0]
-    add_there = jax.jit(replay.add, donate_argnums=0)
-    sample_there = jax.jit(replay.sample, static_argnames=("size", "has_reply"))
-    options = {"size": config.learner.batch, "has_reply": config.network.reply}
+    there = SingleDeviceSharding(cpu)
+    add = jax.jit(replay.add, donate_argnums=0)
+    batch, has_reply = config.learner.batch, config.network.reply
 
-    def sample_and_send(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
+    def place_like(tree: Any) -> Any:
+        return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=there), tree)
+
+    like = place_like(jax.eval_shape(empty))
+
+    def sample_all(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
         # The key of the first device, so that one device draws the same from either memory.
-        variant, own = jax.device_put((variant, jax.random.fold_in(key, 0)), cpu)
-        found = sample_there(replay_state, variant, own, **options)
+        own = jax.random.fold_in(key, 0)
+        return replay.sample(replay_state, variant, own, size=batch, has_reply=has_reply)
+
+    @functools.cache
+    def compiled_sample() -> Compiled:
+        key = jax.eval_shape(jax.random.key, 0)
+        return jax.jit(sample_all).lower(like, *place_like((variants, key))).compile()
+
+    def sample_like() -> Sample:
+        return devices.like(compiled_sample().out_info, BY_BOARD)
+
+    def sample(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
+        found = compiled_sample()(replay_state, *jax.device_put((variant, key), cpu))
         return jax.device_put(found, devices.sharding(BY_BOARD))
 
-    there = SingleDeviceSharding(cpu)
     return ReplayPrograms(
-        like=jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=there), jax.eval_shape(empty)
-        ),
+        like=like,
         init=lambda: jax.jit(empty, out_shardings=there)(),
         place=lambda replay_state: jax.device_put(jax.tree.map(np.array, replay_state), cpu),
-        add=lambda replay_state, plies: add_there(replay_state, jax.device_put(plies, cpu)),
-        sample=sample_and_send,
+        add=lambda replay_state, plies: add(replay_state, jax.device_put(plies, cpu)),
+        sample_like=sample_like,
+        sample=sample,
     )

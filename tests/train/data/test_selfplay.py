@@ -101,13 +101,16 @@ def test_sums_are_counted(played):
     assert sums.draws == (red[ended] == 0).sum()
 
 
-def test_a_run_compiles_in_its_first_iteration_alone(caplog):
-    """Self-play, the ring and the learner, over iterations with and without rows to learn from."""
-    programs = make_programs(CONFIG)
+@pytest.mark.parametrize("memory", ["device", pytest.param("host", marks=pytest.mark.slow)])
+def test_a_run_compiles_in_its_first_iteration_alone(caplog, memory):
+    """Self-play, replay and learner, over iterations with and without rows to learn from."""
+    replay = dataclasses.replace(CONFIG.replay, memory=memory)
+    config = dataclasses.replace(CONFIG, replay=replay)
+    programs = make_programs(config)
     state = programs.init()
     rows, compiled = [], []
     for iteration in range(4):
-        state, row, count = _compilations(CONFIG, programs, state, iteration, caplog)
+        state, row, count = _compilations(config, programs, state, iteration, caplog)
         rows.append(row)
         compiled.append(count)
     assert rows[0]["replay_rows"] == 0

@@ -37,7 +37,9 @@ def step_of(learner, batch: int):
 
     def step(state, replay_state, variant, key):
         draw_key, turn_key = jax.random.split(key)
-        return learner.update(state, replay.sample(replay_state, variant, draw_key, size=batch), turn_key)
+        return learner.update(
+            state, replay.sample(replay_state, variant, draw_key, size=batch), turn_key
+        )
 
     return step
 
@@ -54,7 +56,7 @@ def replay_state():
     )
     for key in jax.random.split(jax.random.key(2), 4):
         boards, plies, _ = programs.selfplay_at(0)(variables, programs.variant, boards, key)
-        filled = programs.append(filled, plies)
+        filled = programs.add(filled, plies)
     return filled, programs.variant
 
 
