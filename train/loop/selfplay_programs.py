@@ -22,8 +22,9 @@ from train.runtime.devices import (
     Devices,
     own_key,
 )
+from train.search.config import simulations_at
 from train.search.evaluator import evaluator_for
-from train.search.search import Search, make_search, simulations_at
+from train.search.search import Search, make_search
 from wallgo_jax.game.state import Position, Variant
 
 
