@@ -59,18 +59,18 @@ def test_every_action_on_the_grid_comes_back(grid):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "'' is no move"),
-        ("H1", "'H1' is no cell; cells are A1 to G7"),
-        ("A8", "'A8' is no cell; cells are A1 to G7"),
-        ("A0", "'A0' is no cell"),
-        ("A¹", "'A¹' is no cell"),
-        ("B6->B5", "'B6->B5' is no play; write it like B6->B5:W0"),
-        ("B6->B5:W4", "wall digit '4' is no side; 0 up, 1 right, 2 down, 3 left"),
-        ("B6->B5:W", "wall digit '' is no side"),
+        ("", "'' is not a move"),
+        ("H1", "'H1' is not a cell; cells are A1 to G7"),
+        ("A8", "'A8' is not a cell; cells are A1 to G7"),
+        ("A0", "'A0' is not a cell"),
+        ("A¹", "'A¹' is not a cell"),
+        ("B6->B5", "'B6->B5' is not a play; write it like B6->B5:W0"),
+        ("B6->B5:W4", "wall digit '4' is not a side; 0 up, 1 right, 2 down, 3 left"),
+        ("B6->B5:W", "wall digit '' is not a side"),
         ("B6->B3:W0", "B6->B3 is more than two steps"),
         ("B6->D5:W0", "B6->D5 is more than two steps"),
-        ("Q B6->B5:W0", "'Q' is no colour; colours are R, B, G, Y"),
-        ("R B6 B5", "'R B6 B5' is no move"),
+        ("Q B6->B5:W0", "'Q' is not a colour; colours are R, B, G, Y"),
+        ("R B6 B5", "'R B6 B5' is not a move"),
     ],
 )
 def test_what_is_wrong_in_a_move(text, reason):
@@ -98,9 +98,9 @@ def test_a_game_written_down():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("C3 D4 E9", "ply 3: 'E9' is no cell; cells are A1 to G7"),
+        ("C3 D4 E9", "ply 3: 'E9' is not a cell; cells are A1 to G7"),
         ("C3 R", "ply 2: the move after 'R' is missing"),
-        ("C3 Z D4", "ply 2: 'Z' is no colour"),
+        ("C3 Z D4", "ply 2: 'Z' is not a colour"),
     ],
 )
 def test_a_fault_in_a_game_is_named_by_its_ply(text, reason):

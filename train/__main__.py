@@ -47,7 +47,7 @@ def program() -> None:
 
 
 def _read_command(words: list[str]) -> Callable[[], int]:
-    """What the words ask for, ready to run.
+    """Read the command line into a command that is ready to run.
 
     Raises:
       UsageError: in one line, what is wrong with them and what is allowed.
@@ -56,7 +56,7 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     if is_configured and {"-h", "--help"} & set(words):
         words = [words[0], "--help"]
     elif is_configured:
-        # The place of the config file is filled, so that tyro does not take the value of a changed
+        # The config file's place is filled, so that tyro does not take the value of a changed
         # key for it; a file that is named is among the words that tyro does not know.
         words.insert(1, "None")
     try:

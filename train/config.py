@@ -1,6 +1,6 @@
-"""What a run is: frozen dataclasses, read from TOML, changed from the command line.
+"""The config of a run: frozen dataclasses, read from TOML, changed from the command line.
 
-Importing this loads no array library: a config can be read, checked and printed at once.
+Importing this loads no JAX, so a config is read, checked and printed at once.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.planes import check_planes
 
 BEST = "best"
-"""In place of a player's name: the best checkpoint so far."""
+"""Stands for the best checkpoint so far where a player is named."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class EvaluationConfig:
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointConfig:
-    """Which checkpoints are saved and kept.
+    """Choice of the checkpoints that are saved and kept.
 
     Attributes:
       every: iterations between checkpoints.
@@ -173,7 +173,7 @@ def read_config(path: Path | None, overrides: Sequence[str] = ()) -> RunConfig:
 
 
 def _default_fields() -> dict[str, Any]:
-    """What `RunConfig()` sets apart from the defaults of its tables."""
+    """The fields that `RunConfig()` sets to other values than the defaults of its tables."""
     return {"selfplay": dataclasses.asdict(RunConfig().selfplay)}
 
 

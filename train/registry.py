@@ -48,7 +48,7 @@ _DEFAULT_HEURISTICS = HeuristicsConfig()
 
 
 class PlayerSpec(NamedTuple):
-    """What a name asks for, and how it is to be understood."""
+    """A player's name, read, with the rules and options that it is made for."""
 
     name: str
     target: str
@@ -59,7 +59,7 @@ class PlayerSpec(NamedTuple):
 
 
 class PlayerKind(NamedTuple):
-    """How a player of a kind is made."""
+    """Makes players of one kind from their specs."""
 
     make: Callable[[PlayerSpec], Player]
     target: str = ""  # what the target names; empty for a kind without target

@@ -57,7 +57,7 @@ def parse_cell(text: str, *, grid: int) -> int:
     column, row = COLUMNS.find(text[:1].upper()), text[1:]
     is_number = row.isascii() and row.isdigit()
     if not text or not 0 <= column < grid or not is_number or not 1 <= int(row) <= grid:
-        raise ValueError(f"{text!r} is no cell; cells are A1 to {COLUMNS[grid - 1]}{grid}")
+        raise ValueError(f"{text!r} is not a cell; cells are A1 to {COLUMNS[grid - 1]}{grid}")
     return (int(row) - 1) * grid + column
 
 
@@ -114,7 +114,7 @@ def parse_action(text: str, *, grid: int) -> NotatedMove:
     if len(words) == 2:
         player, words = _parse_letter(words[0]), words[1:]
     if len(words) != 1:
-        raise ValueError(f"{text!r} is no move; write C3, B6->B5:W0 or R B6->B5:W0")
+        raise ValueError(f"{text!r} is not a move; write C3, B6->B5:W0 or R B6->B5:W0")
     (word,) = words
     if "->" in word or ":" in word:
         return NotatedMove(_parse_play(word, grid=grid), player)
@@ -124,18 +124,18 @@ def parse_action(text: str, *, grid: int) -> NotatedMove:
 def _parse_letter(text: str) -> int:
     player = LETTERS.find(text.upper()) if len(text) == 1 else -1
     if player < 0:
-        raise ValueError(f"{text!r} is no colour; colours are {', '.join(LETTERS)}")
+        raise ValueError(f"{text!r} is not a colour; colours are {', '.join(LETTERS)}")
     return player
 
 
 def _parse_play(text: str, *, grid: int) -> int:
     match = _PLAY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no play; write it like B6->B5:W0")
+        raise ValueError(f"{text!r} is not a play; write it like B6->B5:W0")
     origin, target = (parse_cell(name, grid=grid) for name in match.group(1, 2))
     digit = match.group(3)
     if digit not in ("0", "1", "2", "3"):
-        raise ValueError(f"wall digit {digit!r} is no side; 0 up, 1 right, 2 down, 3 left")
+        raise ValueError(f"wall digit {digit!r} is not a side; 0 up, 1 right, 2 down, 3 left")
     rows, columns = target // grid - origin // grid, target % grid - origin % grid
     if (rows, columns) not in MOVE_OFFSETS:
         raise ValueError(f"{match.group(1)}->{match.group(2)} is more than two steps")

@@ -108,8 +108,8 @@ def test_a_step_out_and_back_stays():
         # The letter as the slides print it: the 18th move, with a digit for a letter.
         (EXAMPLE.replace("2l4", "214"), "move 18: a second step without a first"),
         (EXAMPLE[:36] + "z" + EXAMPLE[37:], "move 2: .* has a digit that is not 0-9 or a-v"),
-        (f"{SETUP_CODE}_{move(0, 2, 0, 0, 0)}", "move 1: wall digit 0 is no side; 1 up, 2 down"),
-        (f"{SETUP_CODE}_{move(0, 2, 0, 0, 5)}", "move 1: wall digit 5 is no side"),
+        (f"{SETUP_CODE}_{move(0, 2, 0, 0, 0)}", "move 1: wall digit 0 is not a side; 1 up, 2 down"),
+        (f"{SETUP_CODE}_{move(0, 2, 0, 0, 5)}", "move 1: wall digit 5 is not a side"),
         (f"{SETUP_CODE}_{move(0, 2, 5, 0, UP)}", "move 1: first step 5 is not a digit"),
         (f"{SETUP_CODE}_{move(0, 2, UP, 5, UP)}", "move 1: second step 5 is not a digit"),
         (f"{SETUP_CODE}_{move(0, 4, 0, 0, UP)}", "move 1: piece 4 is not a digit from 0 to 3"),

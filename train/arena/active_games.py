@@ -48,7 +48,7 @@ class GameLog(NamedTuple):
 
 
 class MatchState(NamedTuple):
-    """All that a tick changes."""
+    """Everything that a tick changes."""
 
     active: ActiveGames
     log: GameLog

@@ -20,7 +20,7 @@ pair: games of one pair hang together, pairs do not. Three choices are made:
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import null_space
@@ -257,7 +257,7 @@ class _Problem:
         return start + free @ found.x
 
     def _gradient(self, theta: np.ndarray) -> np.ndarray:
-        """Of the loss, float[N]."""
+        """Gradient of the loss, float[N]."""
         expected, _ = self._moments(theta)
         return self._contrast.T @ (self._count * expected - self._wins)
 
@@ -301,7 +301,7 @@ def _bordered(information: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _interval(
     problem: _Problem, theta: np.ndarray, bread: np.ndarray, covariance: np.ndarray, player: int
 ) -> tuple[float, float]:
-    """Where the profile of a player's rating has dropped by what 95 % allow."""
+    """Find the ends of a rating's interval, where its profile has dropped by the 95 % bound."""
     centre = float(theta[player])
     if covariance[player, player] < 1e-18:
         return centre, centre
@@ -320,7 +320,7 @@ def _interval(
 
 
 def _crossing(excess: Any, centre: float, direction: float) -> float:
-    """Where a function that is below 0 at the centre rises through it, on one side."""
+    """Find the point on one side where a function that is below 0 at the centre rises through 0."""
     step = math.copysign(Z_95 * math.sqrt(abs(direction)), direction)
     inner, outer = centre, centre + step
     while excess(outer) < 0 and abs(outer) < _MAX_LOG_ODDS:
@@ -328,4 +328,4 @@ def _crossing(excess: Any, centre: float, direction: float) -> float:
         step *= 2
     if abs(outer) >= _MAX_LOG_ODDS:
         return outer
-    return brentq(excess, inner, outer, xtol=1e-4)  # pyright: ignore[reportReturnType]
+    return cast(float, brentq(excess, inner, outer, xtol=1e-4))

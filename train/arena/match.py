@@ -44,7 +44,7 @@ Act = Callable[[Any, State, jax.Array], jax.Array]
 
 @dataclasses.dataclass(frozen=True)
 class MatchOptions:
-    """How a match is played.
+    """Number of games of a match, and how they are played.
 
     Attributes:
       games: an even number.

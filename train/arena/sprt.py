@@ -8,7 +8,7 @@ Tests of Statistical Hypotheses", 1945) then decide.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -21,7 +21,7 @@ _LITTLE = 1e-3  # in place of a count of 0, so that no score is held impossible
 
 
 class Verdict(NamedTuple):
-    """Where a test stands."""
+    """The state of a test."""
 
     llr: float
     """Logarithm of the likelihood of H1 over that of H0."""
@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
 
 
 def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
-    """Where a test stands after all pairs so far; may be asked after every batch.
+    """Decide a test by all pairs so far; may be called after every batch.
 
     Args:
       test: the hypotheses.
@@ -69,5 +69,5 @@ def _likeliest(counts: np.ndarray, mean: float) -> np.ndarray:
     # Beyond these ends a probability would be negative.
     low, high = -1 / gap.max(), -1 / gap.min()
     margin = 1e-12 * (high - low)
-    multiplier = brentq(mean_gap, low + margin, high - margin, xtol=1e-14)
-    return share / (1 + multiplier * gap)  # pyright: ignore[reportOperatorIssue]
+    multiplier = cast(float, brentq(mean_gap, low + margin, high - margin, xtol=1e-14))
+    return share / (1 + multiplier * gap)

@@ -1,7 +1,7 @@
 """Formats of tournaments: who plays whom, who goes on, and the final order.
 
-Players are names. What plays them is a function of two names, the number of pairs of games to play,
-each with both colours, and the number of pairs that the two have played before. Formats and
+Players are names. A function plays two of them; it takes the number of pairs of games to play, each
+with both colours, and the number of pairs that the two have played before. Formats and
 tie-breaks are those of the Hong Kong Olympiad in Informatics, "HKOI AI Competition 2025": heats
 ranked by total territory, whose last goes on in the losers' bracket, then double elimination, a
 meeting being two games with colours swapped. There a heat is a game each of three; here all in a
@@ -36,7 +36,7 @@ class Score(NamedTuple):
         return Score(*(a + b for a, b in zip(self, more, strict=True)))
 
     def reversed(self) -> "Score":
-        """From the other side."""
+        """The score from the other side."""
         return Score(self.losses, self.draws, self.wins, self.other, self.own)
 
 
@@ -194,8 +194,10 @@ def heats(
 
 
 def seeds_of(tables: Sequence[Sequence[Standing]]) -> tuple[list[str], list[str]]:
-    """Who goes on where after heats: seeds of the winners' bracket, winners of heats first and each
-    rank by territory; and the last of each heat, who start in the losers' bracket."""
+    """Split players after heats: seeds of the winners' bracket, and those who start a loss behind.
+
+    Seeds are ordered by rank in their heat, then by territory. The last of each heat starts in the
+    losers' bracket."""
     ahead = [(rank, row) for table in tables for rank, row in enumerate(table[:-1])]
     ahead.sort(key=lambda entry: (entry[0], -entry[1].score.own))
     behind = sorted((table[-1] for table in tables), key=lambda row: -row.score.own)
@@ -208,8 +210,8 @@ def double_elimination(
     """Play until all but one have lost twice.
 
     Args:
-      seeds: the winners' bracket, strongest first; where they are no power of two the strongest
-        have no opponent in the first round.
+      seeds: the winners' bracket, strongest first; if their number is not a power of two, the
+        strongest have no opponent in the first round.
       play: plays pairs of games.
       pairs: of games, in a meeting.
       starts_behind: further players, who have one loss already.

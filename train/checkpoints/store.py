@@ -18,7 +18,7 @@ import sys
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -103,7 +103,7 @@ class Store:
 
 @dataclasses.dataclass(frozen=True)
 class _Retention:
-    """Which checkpoints are kept, as orbax's preservation policy."""
+    """Chooses the checkpoints to keep, as orbax's preservation policy."""
 
     keep: int
     keep_best: int = 0
@@ -126,7 +126,7 @@ class _Retention:
 
 def _open(folder: Path, policy: _Retention) -> ocp.CheckpointManager:
     options = ocp.CheckpointManagerOptions(
-        preservation_policy=policy,  # pyright: ignore[reportArgumentType]
+        preservation_policy=policy,
         cleanup_tmp_directories=True,
         # Orbax would open every checkpoint there is, and fail where one is damaged.
         lightweight_initialize=True,
@@ -159,8 +159,10 @@ def iterations_of(directory: Path) -> list[int]:
 
 
 def best_iteration(directory: Path, *, before: int) -> int | None:
-    """Of the weights of earlier iterations those with the highest win rate; of equal ones the
-    newest; None where none has played a match."""
+    """Return the earlier iteration of the highest win rate, the newest of equals.
+
+    It is None while no checkpoint has played a match.
+    """
     rates = _win_rates(directory / WEIGHTS)
     rated = [(rate, iteration) for iteration, rate in rates.items() if iteration < before]
     return max(rated)[1] if rated else None
@@ -171,7 +173,7 @@ def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[
     silence.
 
     Raises:
-      UsageError: there is no checkpoint, or none of this program and this version of the game.
+      UsageError: there is no checkpoint of this program and this version of the game.
     """
     if iteration is not None:
         return _the_one(directory, kind, iteration, _read_meta)
@@ -198,8 +200,10 @@ def read_weights(directory: Path, like: Variables, iteration: int | None = None)
 
 
 def read_run(directory: Path, like: Any) -> Any:
-    """All that resuming needs, of the newest iteration where it is whole, as NumPy arrays. Damaged
-    ones are skipped as in `read_weights`."""
+    """Read all that resuming needs as NumPy arrays, from the newest iteration where it is whole.
+
+    Damaged ones are skipped as in `read_weights`.
+    """
     return _newest(directory, RESUME, lambda folder: _read(folder, "run", like), say=_say)
 
 
@@ -240,7 +244,7 @@ def _unfinished(folder: Path) -> list[tuple[int, Path]]:
 
 
 def _win_rates(folder: Path) -> dict[int, float]:
-    """By iteration, where there was a match and `meta` can be read."""
+    """Win rates by iteration, of checkpoints that played a match and whose `meta` can be read."""
     found = {}
     for iteration in _iterations(folder):
         try:
@@ -253,7 +257,7 @@ def _win_rates(folder: Path) -> dict[int, float]:
 
 
 class _UnreadableError(Exception):
-    """Why a checkpoint cannot be used, in words that follow "cannot be read: "."""
+    """A checkpoint cannot be used; the message follows the words "cannot be read: "."""
 
 
 def _say(line: str) -> None:
@@ -261,7 +265,7 @@ def _say(line: str) -> None:
 
 
 def _the_one(directory: Path, kind: str, iteration: int, read: Callable[[Path], Any]) -> Any:
-    """Result of `read` on the checkpoint of an iteration."""
+    """Call `read` on the checkpoint of an iteration and return its result."""
     folder = directory / kind
     if iteration not in _iterations(folder):
         known = ", ".join(map(str, _iterations(folder))) or "none"
@@ -275,7 +279,7 @@ def _the_one(directory: Path, kind: str, iteration: int, read: Callable[[Path], 
 def _newest(
     directory: Path, kind: str, read: Callable[[Path], Any], *, say: Callable[[str], None]
 ) -> Any:
-    """Result of `read` on the newest checkpoint that it does not refuse."""
+    """Return the result of `read` on the newest checkpoint that it does not refuse."""
     folder = directory / kind
     candidates = [(iteration, folder / str(iteration)) for iteration in _iterations(folder)]
     if folder.is_dir():
@@ -358,7 +362,8 @@ def _check_arrays(folder: Path, target: Any) -> None:
     keys = store.list().result()
     if not keys or not all(store.read(key).result().value for key in keys):
         raise ValueError("some of its arrays are not there")
-    saved = _arrays(ocp.StandardCheckpointHandler().metadata(folder).tree)  # pyright: ignore[reportArgumentType]
+    # orbax declares a path class of its own and takes any.
+    saved = _arrays(ocp.StandardCheckpointHandler().metadata(cast(Any, folder)).tree)
     wanted = _arrays(target)
     for name in sorted(saved.keys() | wanted.keys()):
         found, expected = saved.get(name, "nothing"), wanted.get(name, "nothing")

@@ -125,7 +125,7 @@ def _is_decided(test: Sprt, result: MatchResult) -> bool:
 
 
 def _decision(test: Sprt, result: MatchResult) -> str:
-    """What a sequential test says of a match so far."""
+    """Describe the state of a sequential test after the games so far."""
     from train.arena.elo import pair_counts
     from train.arena.sprt import decide
 

@@ -1,4 +1,4 @@
-"""What commands share: options read and checked, files written."""
+"""Functions that commands share: they read and check options and write files."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ MEMORIES = ("device", "host")
 
 @dataclasses.dataclass(frozen=True)
 class SelfPlayConfig:
-    """How much self-play an iteration holds, and how deep it searches.
+    """Amount of self-play in an iteration, and depth of its searches.
 
     Attributes:
       boards: boards played in parallel.
@@ -48,7 +48,7 @@ class SelfPlayConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
-    """How many positions are kept to learn from, and where.
+    """Number of positions that are kept to learn from, and their place.
 
     Attributes:
       positions: plies kept, rounded up to whole iterations.

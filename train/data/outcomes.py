@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 
 class Outcome(NamedTuple):
-    """How a game ended, by player; zeros where a ply did not end its game."""
+    """The end of a game, by player; zeros where a ply did not end its game."""
 
     rewards: jax.Array  # float32[..., P]
     owned: jax.Array  # uint32[..., P, W], the cells of each player's territory

@@ -34,12 +34,12 @@ class SelfPlayMetrics(NamedTuple):
 
 
 class _Plies(NamedTuple):
-    """What the scan stacks: leading axes [T, B]."""
+    """The plies that the scan stacks: leading axes [T, B]."""
 
     made: Trajectory  # policy_weight is 1 for a full search, else 0
     length: jax.Array  # int[...], plies of the game where the ply ended it, else 0
     entropy: jax.Array  # float32[...], nats, of the policy
-    surprise: jax.Array | None  # float32[...], nats; None where it weighs nothing
+    surprise: jax.Array | None  # float32[...], nats; None where no weight depends on it
 
 
 def first_boards(variant: Variant) -> Position:

@@ -32,7 +32,7 @@ class LossWeights:
 
 @dataclasses.dataclass(frozen=True)
 class LearnerConfig:
-    """How the network learns.
+    """Options of learning.
 
     Attributes:
       batch: samples a step.

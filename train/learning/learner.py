@@ -24,7 +24,7 @@ _Prepare = Callable[[Sample, jax.Array], tuple[TrainingTargets, jax.Array]]
 
 
 class LearnerState(NamedTuple):
-    """All that a step changes."""
+    """Everything that a step changes."""
 
     variables: Variables
     averaged: Variables | None  # moving average; None without averaging
@@ -86,13 +86,13 @@ def make_learner(
         return LearnerState(variables, averaged, optimizer_state, jnp.zeros((), jnp.int32))
 
     @jax.vmap
-    def look(state: State) -> jax.Array:
+    def observe(state: State) -> jax.Array:
         return observation.observe(state, planes=planes, has_playable=has_playable)
 
     @per_device
     def prepare(sample: Sample, turn: jax.Array) -> tuple[TrainingTargets, jax.Array]:
         targets = make_targets(sample, turn)
-        return targets, look(targets.states)
+        return targets, observe(targets.states)
 
     def loss_of(
         params: Any, stats: Any, targets: TrainingTargets, shown: jax.Array
@@ -177,7 +177,7 @@ def _bad_tensor(gradient: Any) -> jax.Array:
 
 
 def _decays(params: Any) -> Any:
-    """Which parameters decay: kernels, neither norms and biases nor tables of offsets."""
+    """bool of each parameter: kernels decay; norms, biases and offset tables do not."""
     return jax.tree_util.tree_map_with_path(
         lambda path, leaf: leaf.ndim > 1 and "offset_bias" not in jax.tree_util.keystr(path), params
     )

@@ -1,4 +1,4 @@
-"""What the host reads of an iteration's steps: their means, a jump of the gradient, a NaN.
+"""Reads an iteration's steps on the host: means, jumps of the gradient, NaNs.
 
 S steps an iteration.
 """

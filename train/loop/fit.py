@@ -29,7 +29,7 @@ _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
 
 
 class FitState(NamedTuple):
-    """All that an iteration of fitting changes."""
+    """Everything that an iteration of fitting changes."""
 
     learner: LearnerState
     iterations: jax.Array  # int32, iterations done
@@ -145,7 +145,7 @@ def _finish(session: Session, row: Row, data: _Data) -> None:
 
 
 def _place(state: FitState) -> FitState:
-    """Copy onto the device: the buffers get donated."""
+    """Copy onto the device, for the buffers get donated."""
     return jax.tree.map(jnp.array, state)
 
 

@@ -1,4 +1,4 @@
-"""What a run compiles: assembled from the programs of its state, self-play, replay and learning."""
+"""Assembles a run's programs from those of its state, self-play, replay and learning."""
 
 import functools
 from collections.abc import Callable
@@ -22,14 +22,14 @@ from wallgo_jax.game.state import Variant, make_variant
 
 
 class Programs(NamedTuple):
-    """What a run compiles, each program once."""
+    """A run's programs, each compiled once."""
 
     init: Callable[[], RunState]
     place: Callable[[RunState], RunState]
     """Takes a state of NumPy arrays, such as a checkpoint's."""
     variant: Variant  # [B], what each board plays
     keys: Callable[[int], Keys]
-    """By iteration."""
+    """Iteration -> its keys."""
     selfplay_at: Callable[[int], Callable[..., Any]]
     """The program of an iteration; the first call compiles those of all later ones as well."""
     add: Callable[[ReplayState, Trajectory], ReplayState]

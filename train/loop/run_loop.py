@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 class State(Protocol):
-    """What the loop knows of a training's state."""
+    """The part of a training's state that the loop reads."""
 
     @property
     def learner(self) -> LearnerState: ...
@@ -57,7 +57,7 @@ class Session:
 
 
 class Ended(NamedTuple, Generic[S]):
-    """How the loop ended."""
+    """The end of a loop: last state, last row, and whether a signal ended it."""
 
     state: S
     row: Row | None  # the last iteration's; None where none was left
@@ -132,7 +132,7 @@ def say_saved(session: Session, state: State) -> None:
 
 
 def is_due(done: int, every: int) -> bool:
-    """Whether something that happens every so many iterations happens now; 0 stands for never."""
+    """Whether something is due that happens once in `every` iterations; 0 stands for never."""
     return every > 0 and done % every == 0
 
 

@@ -1,4 +1,4 @@
-"""All that an iteration changes, and how it lies on the devices."""
+"""The state of a run, and its place on the devices."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -21,7 +21,7 @@ _INIT_SALT = 2**31 - 1
 
 
 class RunState(NamedTuple):
-    """All that an iteration changes; with the config, all that resuming needs."""
+    """Everything that an iteration changes; with the config, everything that resuming needs."""
 
     learner: LearnerState
     boards: Position  # [B], games under way
@@ -37,7 +37,7 @@ class Keys(NamedTuple):
 
 
 class StatePrograms(NamedTuple):
-    """How a run's state comes onto the devices."""
+    """Functions that put a run's state onto the devices."""
 
     init: Callable[[], RunState]
     place: Callable[[RunState], RunState]

@@ -1,4 +1,4 @@
-"""Self-play of a run: who plays an iteration, and the program for it on all devices.
+"""Programs of a run's self-play: the player of each iteration, on all devices.
 
 B boards.
 """
@@ -29,7 +29,7 @@ from wallgo_jax.game.state import Position, Variant
 
 
 class StageKind(enum.Enum):
-    """Who plays."""
+    """The player of a stage."""
 
     BOOTSTRAP = "bootstrap"  # the greedy player
     SEARCH = "search"  # the network's search

@@ -70,7 +70,7 @@ def run_iteration(
       iteration: counted from 0; its keys come from it and the seed alone.
 
     Returns:
-      The next state and the iteration's row of metrics (see `_row`).
+      The next state and the iteration's row of metrics.
     """
     started = time.perf_counter()
     with jax.transfer_guard_device_to_host("disallow"):

@@ -1,7 +1,7 @@
 """The distance heuristics of the HKOI contest: it guesses who will own each cell and adds up.
 
 After Ka Hei Wai, "Wall Go Sharing" (Hong Kong Olympiad in Informatics, AI Competition, 2025-06-30).
-Each cell is judged by its distances, in steps round walls, from the nearest stone of two sides: a
+A cell has a weight by its distances, in steps round walls, from the nearest stone of two sides: a
 player's own, and all others together.
 
     only one side gets there                     sure_own / sure_other
@@ -87,7 +87,7 @@ def distances(state: State, player: jax.Array, *, stones_block: bool) -> jax.Arr
 
 
 def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
-    """float32[]: the sum of all cells' weights for one player, in cells; a finished game is judged
+    """float32[]: the sum of all cells' weights for one player, in cells; a finished game counts
     like any other.
 
     Cells are counted by weight as sets, not weighed one by one.
@@ -249,7 +249,7 @@ def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
     squashed score, that of every other player its share of the opposite.
     """
 
-    def judge(state: State) -> Evaluation:
+    def evaluate_board(state: State) -> Evaluation:
         position = state.position
         players = position.stones.shape[0]
         scores = slot_scores(state, config)
@@ -263,6 +263,6 @@ def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
         del variables, analysis
-        return jax.vmap(judge)(states)
+        return jax.vmap(evaluate_board)(states)
 
     return evaluate

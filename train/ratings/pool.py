@@ -43,14 +43,14 @@ class Entrant(NamedTuple):
     """A player of the pool."""
 
     name: str  # as it is shown, unlike all others
-    identity: str  # what its games are known by; the same for the same weights wherever they lie
-    player: Player | None  # None where nothing is to be played by it
+    identity: str  # key of its games; equal for equal weights wherever they lie
+    player: Player | None  # None where it need not play
     run: str | None = None
     iteration: int | None = None
 
 
 class Progress(NamedTuple):
-    """Where a measurement stands."""
+    """The progress of a measurement."""
 
     games: int  # played or found
     ratings: Ratings | None  # None until all are connected
@@ -62,7 +62,7 @@ class Measured(NamedTuple):
 
     entrants: tuple[Entrant, ...]
     ratings: Ratings
-    results: tuple[tuple[str, str, Batch], ...]  # names and what they came to, all batches as one
+    results: tuple[tuple[str, str, Batch], ...]  # two names and their games, all batches as one
     games: int
     new: int
     is_interrupted: bool
@@ -74,7 +74,7 @@ MakePlayer = Callable[[str, Rules], Player]
 
 
 def spread_over(iterations: Sequence[int], count: int) -> list[int]:
-    """At most `count` of them, evenly spread, with the first and the last; all for 0."""
+    """Choose at most `count`, evenly spread, with the first and the last; 0 chooses all."""
     if count == 0 or len(iterations) <= count:
         return list(iterations)
     places = np.linspace(0, len(iterations) - 1, max(count, 2)).round().astype(int)
@@ -95,13 +95,13 @@ def entrants_of_run(
     Args:
       run: its directory.
       rules: what they will play.
-      name: of the run, as it is shown.
+      name: of the run, for tables and pictures.
       simulations: of their search; 0 for the raw policy.
       count: how many checkpoints at the most; 0 for all.
       make_player: from a name to a player.
 
     Raises:
-      UsageError: there is none, or one that cannot play these rules.
+      UsageError: there is no checkpoint, or one cannot play these rules.
     """
     if not run.is_dir():
         raise UsageError(f"{run}: no such run directory")
@@ -196,9 +196,7 @@ def make_play(
     """Plays batches of `games` games, whose randomness follows from the seed, the two identities
     and the batch's number."""
 
-    how = match.MatchOptions(
-        games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies
-    )
+    how = match.MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
 
     def play(first: Entrant, second: Entrant, number: int) -> MatchResult:
         who = zlib.crc32(f"{first.identity}\n{second.identity}".encode()) % _SEEDS
@@ -223,7 +221,7 @@ def measure(
 
     Args:
       entrants: the pool: checkpoints by run and age, then anchors, weakest first.
-      ledger: games known already, and where new ones are noted.
+      results: cache of games known already, which new ones are added to.
       play: plays a batch.
       games: of a batch.
       budget: games in all, known ones counted.
@@ -289,7 +287,7 @@ class _Pool:
         for entrant in entrants:
             if same[entrant.identity] > 1 or self._entrants[entrant.name] is not entrant:
                 raise UsageError(f"elo: player {entrant.name!r} is in the pool twice")
-        self._ledger = results
+        self._cache = results
 
     @property
     def games(self) -> int:
@@ -314,16 +312,16 @@ class _Pool:
 
     def has_met(self, first: str, second: str) -> bool:
         """Whether two players have a batch of games."""
-        return bool(self._ledger.between(*self._identities(first, second)))
+        return bool(self._cache.between(*self._identities(first, second)))
 
     def play(self, pair: pairings.Pair, play: Play) -> None:
         """Play and note the next batch of two players."""
         first, second = self._in_order(*pair)
-        known = self._ledger.between(first.identity, second.identity)
+        known = self._cache.between(first.identity, second.identity)
         number = 1 + max((batch.number for batch in known), default=-1)
         result = play(first, second, number)
         own, other = result.territory.sum(axis=0)
-        self._ledger.add(
+        self._cache.add(
             Batch(
                 first=first.identity,
                 second=second.identity,
@@ -343,7 +341,7 @@ class _Pool:
         for place, name in enumerate(names):
             for opponent in names[place + 1 :]:
                 first, second = self._in_order(name, opponent)
-                known = self._ledger.between(first.identity, second.identity)
+                known = self._cache.between(first.identity, second.identity)
                 if known:
                     found.append((first.name, second.name, _sum_of(known)))
         return found

@@ -3,9 +3,9 @@
     {"first": IDENTITY, "second": IDENTITY, "terms": {...}, "batch": 0, "pairs": [5 counts],
      "wins": 0, "draws": 0, "losses": 0, "territory": [own, other]}
 
-A line is a batch of games of two players. What it is known by: both players' identities (learned
-weights by checksum, not by path), the terms (rules, opening plies, seed, version of the game),
-and the number of the batch. Lines of other players or other terms are left alone.
+A line is a batch of games of two players. Its key is both players' identities (learned weights by
+checksum, not by path), the terms (rules, opening plies, seed, version of the game) and the number
+of the batch. Lines of other players or other terms are left alone.
 """
 
 import json
@@ -43,8 +43,8 @@ class ResultsCache:
       terms: JSON-ready; all that decides a batch besides its players and its number.
 
     Raises:
-      UsageError: a line that is none of this format (file and number are named), or a file that
-        cannot be read.
+      UsageError: a line has another format (file and number are named), or the file cannot be
+        read.
     """
 
     def __init__(self, path: Path, terms: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ def _mend_end(path: Path) -> None:
 
 
 def _read(path: Path) -> list[tuple[Batch, Any]]:
-    """Batches and the terms that they were played on."""
+    """Read the batches, each with the terms that it was played on."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -131,9 +131,9 @@ def _batch_of(line: str) -> tuple[Batch, Any]:
     )
     counts = [batch.number, batch.wins, batch.draws, batch.losses, *batch.pairs, *batch.territory]
     if not all(type(count) is int and count >= 0 for count in counts):
-        raise ValueError("a count is no whole number")
+        raise ValueError("a count is not a whole number")
     if not all(isinstance(name, str) for name in (batch.first, batch.second)):
-        raise ValueError("a player is no text")
+        raise ValueError("a player is not a string")
     if len(batch.pairs) != len(PAIR_SCORES) or len(batch.territory) != 2:
         raise ValueError("pairs are 5 counts, territory is 2")
     scored = sum(half * count for half, count in enumerate(batch.pairs))

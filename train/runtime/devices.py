@@ -50,13 +50,13 @@ class Devices:
         return jax.tree.map(self.sharding, specs, is_leaf=is_spec)
 
     def per_device(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
-        """The function mapped over the devices, each on its own boards (`jax.shard_map`)."""
+        """Map a function over the devices, each on its own boards (`jax.shard_map`)."""
         return jax.shard_map(
             function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
         )
 
     def place(self, tree: Any, specs: Any) -> Any:
-        """NumPy arrays, the same in every process, as arrays on the devices."""
+        """Put NumPy arrays, the same in every process, onto the devices."""
 
         def put(leaf: np.ndarray, spec: PartitionSpec) -> jax.Array:
             leaf = np.asarray(leaf)
@@ -67,8 +67,7 @@ class Devices:
         return jax.tree.map(put, tree, specs)
 
     def like(self, tree: Any, specs: Any) -> Any:
-        """Shapes of arrays that lie on the devices as the specs say, to compile for: a spec for
-        each array of the tree, or for a branch of it."""
+        """Make shapes to compile for, sharded by a spec for each array or branch of the tree."""
 
         def shape(leaf: Any, spec: PartitionSpec) -> jax.ShapeDtypeStruct:
             return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=self.sharding(spec))
@@ -82,7 +81,7 @@ class Devices:
         )
 
     def check_divides(self, **numbers: int) -> None:
-        """Refuse numbers that are no multiples of the number of devices.
+        """Refuse numbers that are not multiples of the number of devices.
 
         Raises:
           UsageError: which key, and how many devices there are.
@@ -189,5 +188,5 @@ def any_process(flag: bool) -> bool:
 
 
 def own_copy(tree: Any) -> Any:
-    """Replicated arrays as arrays of one device of this process."""
+    """Copy replicated arrays to one device of this process."""
     return jax.tree.map(lambda x: x.addressable_data(0), tree)

@@ -1,4 +1,4 @@
-"""What an engine is: it grows a tree from a root that is evaluated already, and chooses a slot.
+"""The interface of an engine: it grows a tree from an evaluated root and chooses a slot.
 
 B boards, A slots.
 """
@@ -13,7 +13,7 @@ from wallgo_jax.game.state import Position
 
 
 class Root(NamedTuple):
-    """Where a search begins."""
+    """The evaluated position that a search begins with."""
 
     logits: jax.Array  # float32[B, A], prior
     value: jax.Array  # float32[B], for the player to move
@@ -22,7 +22,7 @@ class Root(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What an engine found."""
+    """The result of an engine."""
 
     slot: jax.Array  # int32[B]
     policy: jax.Array  # float32[B, A], 0 at illegal slots

@@ -1,4 +1,4 @@
-"""What a search asks of the game: a step by the exact rules, and an evaluation of what follows.
+"""The game as a search sees it: steps by the exact rules, and evaluations of positions.
 
 The tree has two sides: the player to move at the root, and all others, who are taken to play
 against it (the paranoid tree of games of more than two players, Sturtevant and Korf, "On Pruning
@@ -32,14 +32,14 @@ SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
 
 
 class Evaluation(NamedTuple):
-    """What an evaluator says of a batch of states."""
+    """An evaluator's logits and values for a batch of states."""
 
     logits: jax.Array  # float32[B, A], MASKED at illegal slots
     value: jax.Array  # float32[B, P], expected reward of each player, the one to move first
 
 
 class Evaluator(Protocol):
-    """Evaluates states [B]; an analysis of their boards, where one is at hand, spares another."""
+    """Evaluates states [B]; a caller that has analysed their boards passes the analysis."""
 
     def __call__(
         self, variables: Any, states: State, analysis: BoardAnalysis | None = None
@@ -109,7 +109,7 @@ def make_play(evaluate: Evaluator) -> Callable[..., Step]:
             reward=referee.reward_of(rewards, root) * side_of(position.player, root),
             discount=discount_of(position.player, after, root),
             logits=evaluation.logits,
-            # The reward says all of a finished game; what a network says of it must not count.
+            # A finished game is worth its reward; the network's value of it must not count.
             value=jnp.where(after.terminated, 0.0, share),
             position=after,
         )

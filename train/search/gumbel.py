@@ -1,4 +1,4 @@
-"""Gumbel search over our own tree: sequential halving at the root, an improved policy at the end.
+"""Gumbel search over the native tree: sequential halving at the root, an improved policy.
 
 After Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with Gumbel" (ICLR
 2022). It finds what `mctx.gumbel_muzero_policy` finds from the same key.

@@ -1,4 +1,4 @@
-"""Search over the exact game, whichever engine grows the tree: evaluate the root, choose, report.
+"""Search over the exact game by either engine: evaluate the root, grow a tree, choose a slot.
 
 `search.engine` picks between `native`, a tree of this package (`train.search.tree`) that is laid
 out for boards, and `mctx`, mctx's own policies. `search.kind` picks between Gumbel search and PUCT.
@@ -28,7 +28,7 @@ from wallgo_jax.game.state import State
 
 
 class SearchResult(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     slot: jax.Array  # int32[B], the chosen action
     policy: jax.Array  # float32[B, A], to be learned, 0 at illegal slots

@@ -1,4 +1,4 @@
-"""Which slot a Gumbel search visits next: sequential halving at the root, matched visits below.
+"""Chooses the slot that a Gumbel search visits next: sequential halving, matched visits below.
 
 After Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with Gumbel" (ICLR
 2022), sections 3 and 5, and Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed

@@ -27,8 +27,8 @@ Search as mctx does it ("mctx: MCTS-in-JAX", Google DeepMind, Apache License 2.0
 - A step that ends the game (discount 0) is played again in place when it is visited again. mctx
   goes on below it, one node deeper each time; nothing of that comes back through a discount of 0,
   but the whole batch would wait for the deepest such chain.
-- At the root a slot is chosen by another rule than below it, once, outside the loop. What that rule
-  reads of the root's slots at every simulation is kept by slot as well, to be read as it lies.
+- At the root a slot is chosen by another rule than below it, once, outside the loop. That rule
+  reads visits and Q-values of the root's slots at every simulation, so these are kept by slot too.
 - On a CPU the last few boards on their way down go on alone: the others would only be kept as they
   are.
 
@@ -46,13 +46,13 @@ import numpy as np
 
 ROOT = 0
 NO_CHILD = ROOT
-"""In place of a child that is not there: the root is nobody's child."""
+"""Stands for a missing child: no node has the root as its child."""
 _FEW = (8, 32)
 """An eighth of the boards counts as few on the way down, a thirty-second as very few."""
 
 
 class Tree(NamedTuple):
-    """What is known of each node; zeros where a node is not there yet.
+    """The arrays of a tree by node; zeros where a node is not there yet.
 
     A value is that of the side to move at the node. Reward, discount and Q-value are those of the
     step that leads to the node, for the side that makes it; at the root they stay zero.
@@ -73,7 +73,7 @@ class Tree(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One node of each board and, by slot, what is known of the steps from it."""
+    """One node of each board, with visits and Q-values of its slots."""
 
     logits: jax.Array  # float32[B, A], prior
     raw_value: jax.Array  # float32[B]
@@ -150,7 +150,7 @@ def simulate(
     """
     chex.assert_rank([tree.visits, tree.children], [2, 3])
     boards, nodes = tree.visits.shape
-    # Read before the loop, so that what is derived from them is computed once, outside of it.
+    # Read before the loop, so that values derived from them are computed once, outside of it.
     logits, raw_value = tree.logits[:, ROOT], tree.raw_values[:, ROOT]
 
     def one_simulation(carry: tuple[jax.Array | None, Tree], fresh: jax.Array):
@@ -204,7 +204,7 @@ def node_view(tree: Tree, node: jax.Array, boards: jax.Array | None = None) -> N
 
 
 class _Walk(NamedTuple):
-    """Where the boards are on the way down."""
+    """The place of each board on the way down."""
 
     keys: jax.Array | None  # [B]
     node: jax.Array  # int32[B]

@@ -51,7 +51,7 @@ PLAYS_PER_STONE = NUM_MOVES * NUM_SIDES
 HORIZONTAL, VERTICAL = 0, 1
 """Wall orientations: a horizontal wall lies below its cell, a vertical wall right of it."""
 WALL_SIDES = ((UP, DOWN), (LEFT, RIGHT))
-"""By orientation, the sides that such a wall lies on: first of the neighbour, then of its cell."""
+"""Sides that a wall lies on, by orientation: first of the neighbour, then of its own cell."""
 
 NUM_SYMMETRIES = 8
 IDENTITY = 0

@@ -134,7 +134,7 @@ def _text_of(source: str) -> tuple[str | None, str]:
     if _MOVES.match(source) and not Path(source).suffix:
         return source, "moves"
     raise ValueError(
-        f"{source!r} is no file, preset, HKOI code or move; presets: {', '.join(PRESETS)}"
+        f"{source!r} is not a file, preset, HKOI code or move; presets: {', '.join(PRESETS)}"
     )
 
 

@@ -141,7 +141,7 @@ def _measure(board: Sequence[tuple[int, str]]) -> tuple[int, int]:
     size = len(heading.split())
     if not MIN_GRID <= size <= MAX_GRID or heading.split() != list(COLUMNS[:size]):
         raise ValueError(
-            f"line {number}: {heading.strip()!r} is no heading; a board of {MIN_GRID} to "
+            f"line {number}: {heading.strip()!r} is not a heading; a board of {MIN_GRID} to "
             f"{MAX_GRID} columns begins with their letters, A B C"
         )
     if len(board) != 2 * size + 2:

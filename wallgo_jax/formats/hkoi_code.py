@@ -112,7 +112,7 @@ def _decode_move(
     if second and not first:
         raise ValueError(f"{where}: a second step without a first")
     if not 1 <= wall <= NUM_SIDES:
-        raise ValueError(f"{where}: wall digit {wall} is no side; 1 up, 2 down, 3 left, 4 right")
+        raise ValueError(f"{where}: wall digit {wall} is not a side; 1 up, 2 down, 3 left, 4 right")
     path = tuple(_SIDES[step - 1] for step in (first, second) if step)
     offset = tuple(sum(SIDE_OFFSETS[side][axis] for side in path) for axis in range(2))
     cell = cells[player, piece]

@@ -3,7 +3,7 @@
 | key | value |
 |---|---|
 | `variant` | a preset's name, or `custom` |
-| `rules` | the fields of `wallgo_jax.Rules`; only where the variant is no preset |
+| `rules` | the fields of `wallgo_jax.Rules`; only where the variant is `custom` |
 | `grid` | side length of the grid that numbers the actions; only where larger than the board |
 | `actions` | public action ids, from the first ply on |
 | `players` | names of the players in the order of play, or null |

@@ -66,10 +66,7 @@ class Rules:
         self._check_start()
         self._check_order()
         self._check_tie()
-        if first_player(self) is None:
-            raise ValueError(
-                "rules: start fills the board, and stay_needs_room then leaves nobody a turn"
-            )
+        first_player(self)
 
     def _check_start(self) -> None:
         cells = set()
@@ -130,11 +127,14 @@ class Rules:
         return fields
 
 
-def first_player(rules: Rules) -> int | None:
-    """Return the player of the first ply; None where nobody has a legal turn.
+def first_player(rules: Rules) -> int:
+    """Return the player of the first ply.
 
     The first placement decides, or, where `start` holds every stone, the first player who has a
     legal turn on the board without walls.
+
+    Raises:
+      ValueError: nobody has a legal turn.
     """
     if rules.order:
         return rules.order[0]
@@ -148,7 +148,11 @@ def first_player(rules: Rules) -> int | None:
         for down, across in SIDE_OFFSETS
         if (row + down, column + across) in cells - taken
     ]
-    return min(movers, default=None)
+    if not movers:
+        raise ValueError(
+            "rules: start fills the board, and stay_needs_room then leaves nobody a turn"
+        )
+    return min(movers)
 
 
 def _check_range(name: str, value: Any, low: int, high: int) -> None:

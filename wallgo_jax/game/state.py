@@ -6,7 +6,7 @@ take those plies back.
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -115,18 +115,19 @@ def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
     codes = {REGION: TIE_REGION, MOVER_LOSES: TIE_MOVER_LOSES}
     tie = np.full(2, TIE_NONE, dtype=np.int8)
     tie[: len(rules.tie)] = [codes[rule] for rule in rules.tie]
-    return Variant(
-        playable=bitboard.constant(cells, grid),  # pyright: ignore[reportArgumentType]
-        size=np.int8(rules.size),  # pyright: ignore[reportArgumentType]
-        start=start,  # pyright: ignore[reportArgumentType]
-        order=order,  # pyright: ignore[reportArgumentType]
-        first=np.int8(first_player(rules)),  # pyright: ignore[reportArgumentType]
-        num_placements=np.int16(len(rules.order)),  # pyright: ignore[reportArgumentType]
-        walls=np.int16(NO_LIMIT if rules.walls is None else rules.walls),  # pyright: ignore[reportArgumentType]
-        stay_needs_room=np.bool_(rules.stay_needs_room),  # pyright: ignore[reportArgumentType]
-        tie=tie,  # pyright: ignore[reportArgumentType]
-        grid=Grid(grid),
+    # By way of a dict: the record's fields are declared as JAX arrays.
+    arrays: dict[str, Any] = dict(
+        playable=bitboard.constant(cells, grid),
+        size=np.int8(rules.size),
+        start=start,
+        order=order,
+        first=np.int8(first_player(rules)),
+        num_placements=np.int16(len(rules.order)),
+        walls=np.int16(NO_LIMIT if rules.walls is None else rules.walls),
+        stay_needs_room=np.bool_(rules.stay_needs_room),
+        tie=tie,
     )
+    return Variant(**arrays, grid=Grid(grid))
 
 
 def initial_position(variant: Variant) -> Position:

@@ -21,7 +21,7 @@ class Terrain(NamedTuple):
 
 
 class BoardAnalysis(NamedTuple):
-    """All that a ply works out of the board that it leads to."""
+    """The analysis that a ply makes of the board that it leads to."""
 
     terrain: Terrain
     owned: tuple[Cells, ...]  # each player's territory

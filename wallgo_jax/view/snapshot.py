@@ -173,7 +173,7 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
 
 
 class _Facts(NamedTuple):
-    """What the referee says of a position; A public actions."""
+    """The referee's answers about a position; A public actions."""
 
     walls: jax.Array  # bool[P, 2, N] by builder and orientation
     owned: jax.Array  # bool[P, N] territory

@@ -339,12 +339,12 @@ def complaint(draw, *arguments, **options) -> str:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"cell": "D1"}, "'D1' is no cell; cells are A1 to C3"),
-        ({"cell": ""}, "'' is no cell; cells are A1 to C3"),
+        ({"cell": "D1"}, "'D1' is not a cell; cells are A1 to C3"),
+        ({"cell": ""}, "'' is not a cell; cells are A1 to C3"),
         ({"ply": 6}, "--ply 6: the game has plies 0 to 5"),
         ({"out": Path("a.gif")}, "--out a.gif: the ending is not one of .svg, .png, .npz, .json"),
         ({"out": Path("no/such/a.svg")}, "no/such/a.svg: No such file or directory"),
-        ({"source": "nothing"}, "'nothing' is no file, preset, HKOI code or move; presets: "),
+        ({"source": "nothing"}, "'nothing' is not a file, preset, HKOI code or move; presets: "),
         ({"run": Path("no/run")}, "no/run: no such run directory"),
         ({"theme": "blue"}, "theme: 'blue' is not one of light, dark"),
         ({"source": "playwallgo-3p", "ply": 0}, "its network knows 2 players, the game has 3"),

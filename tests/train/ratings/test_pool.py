@@ -160,10 +160,10 @@ def test_games_of_other_players_and_terms_are_left_alone(tmp_path):
         ("{}", "line 2: not a batch of games: no 'first'"),
         ("", "line 2: not a batch of games"),
         (dict(pairs=[1, 2]), "pairs are 5 counts"),
-        (dict(wins=-1), "a count is no whole number"),
-        (dict(wins=True), "a count is no whole number"),
+        (dict(wins=-1), "a count is not a whole number"),
+        (dict(wins=True), "a count is not a whole number"),
         (dict(wins=1), "pairs do not fit"),
-        (dict(first=3), "a player is no text"),
+        (dict(first=3), "a player is not a string"),
         (dict(pairs=None), "line 2"),
     ],
 )
