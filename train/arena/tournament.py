@@ -197,7 +197,8 @@ def seeds_of(tables: Sequence[Sequence[Standing]]) -> tuple[list[str], list[str]
     """Split players after heats: seeds of the winners' bracket, and those who start a loss behind.
 
     Seeds are ordered by rank in their heat, then by territory. The last of each heat starts in the
-    losers' bracket."""
+    losers' bracket.
+    """
     ahead = [(rank, row) for table in tables for rank, row in enumerate(table[:-1])]
     ahead.sort(key=lambda entry: (entry[0], -entry[1].score.own))
     behind = sorted((table[-1] for table in tables), key=lambda row: -row.score.own)
