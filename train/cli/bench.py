@@ -37,7 +37,8 @@ class Bench:
     batch: str = "256,1024"
     """Boards at once, one number or several."""
     against: str = ""
-    """Whom to measure in the same way: pgx, mctx-public."""
+    """Baselines to measure in the same way: pgx (its Othello), pgx-chess, pgx-hex, pgx-go_9x9,
+    mctx-public. Default: none."""
     simulations: int = 32
     """Of the searches measured apart from self-play."""
     repeats: int = 5
