@@ -287,7 +287,7 @@ def test_even_ownership_is_left_bare(game):
 
 
 def test_attention_files(run, record, tmp_path):
-    for ending in attention.ENDINGS:
+    for ending in attention.SUFFIXES:
         draw_attention(run, record, ply=2, cell="b3", out=tmp_path / f"a{ending}")
     config, variables = load_weights(run)
     state = replay_moves(RULES, parse_moves(MOVES, grid=3)).states[2]
@@ -305,7 +305,7 @@ def test_attention_files(run, record, tmp_path):
 
 
 def test_ownership_files(run, record, tmp_path, game):
-    for ending in attention.ENDINGS:
+    for ending in attention.SUFFIXES:
         draw_ownership(run, record, ply=1, out=tmp_path / f"o{ending}", theme="dark")
     config, variables = load_weights(run)
     predicted = attention.predicted_ownership(config.network, variables, game.states[1])

@@ -1,7 +1,6 @@
 """The bench's scripts: options, bad input, and Table 1's ratios on times that are given."""
 
 import json
-import sys
 
 import pytest
 
@@ -16,22 +15,29 @@ def row(name: str, *, length: int, seconds: tuple[float, ...]) -> Row:
 
 
 @pytest.mark.parametrize("script", [ablation, inference_time, match_overhead])
-def test_options_have_defaults(script, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["script"])
+def test_options_have_defaults(script):
     found = []
-    run_script(found.append, script.Options, name="script")
+    run_script(found.append, script.Options, name="script", arguments=[])
     assert found == [script.Options()]
 
 
-def test_bad_input_is_one_line(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--seeds", "1", "2"], "error: no time for (1, 2)"),
+        (["--games", "many"], "error: command line: "),
+        (["--gams", "3"], "did you mean --games?"),
+    ],
+)
+def test_bad_input_is_one_line(words, said, capsys):
     def main(options):
-        raise UsageError("seconds must be positive")
+        raise UsageError(f"no time for {options.seeds}")
 
-    monkeypatch.setattr(sys, "argv", ["script"])
     with pytest.raises(SystemExit) as stopped:
-        run_script(main, ablation.Options, name="script")
+        run_script(main, ablation.Options, name="ablation", arguments=words)
     assert stopped.value.code == 2
-    assert capsys.readouterr().err == "error: seconds must be positive\n"
+    complaint = capsys.readouterr().err
+    assert said in complaint and complaint.count("\n") == 1
 
 
 def test_ratios_are_taken_round_by_round():
