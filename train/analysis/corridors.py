@@ -95,7 +95,7 @@ def position_keys(corridors: Corridors) -> list[bytes]:
 
 
 def write_corridors(path: Path, corridors: Corridors) -> None:
-    """A JSON object a line: `diagram`, `cell` by name, `is_connected` and `distance`.
+    """Write one JSON object a line: `diagram`, `cell` by name, `is_connected` and `distance`.
 
     Raises:
       UsageError: the file cannot be written.

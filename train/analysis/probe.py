@@ -159,9 +159,8 @@ def probe_scores(
 def queried_features(features_of: Features, corridors: Corridors) -> np.ndarray:
     """float32[N, F]: the features at the queried cell, computed BATCH positions at a time."""
     count, grid = len(corridors.cell), corridors.states.grid
-    rows = (
-        np.arange(-(-count // BATCH) * BATCH) % count
-    )  # a full last batch, so that one program serves all
+    # The first positions again fill the last batch, so that one program serves all batches.
+    rows = np.arange(-(-count // BATCH) * BATCH) % count
     parts = []
     for places in rows.reshape(-1, BATCH):
         features = features_of(jax.tree.map(lambda leaf, at=places: leaf[at], corridors.states))

@@ -73,13 +73,14 @@ def _make_selfplay(config: RunConfig) -> Callable[[int], float]:
 
     def rate(run: int) -> float:
         nonlocal boards
-        started = time.perf_counter()
+        started, slots = time.perf_counter(), []
         for index in range(ITERATIONS):
             key = programs.keys(run * ITERATIONS + index).play
             boards, plies, _ = selfplay(player, programs.variant, boards, key)
-        jax.block_until_ready(plies)
+            slots.append(plies.slot)
+        jax.block_until_ready(slots)
         seconds = time.perf_counter() - started
-        return ITERATIONS * plies.slot.size * (config.search.simulations + 1) / seconds
+        return sum(x.size for x in slots) * (config.search.simulations + 1) / seconds
 
     return rate
 

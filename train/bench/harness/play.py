@@ -154,11 +154,11 @@ def _make_program(game: Game, boards: int) -> Callable[..., tuple[Any, Tally]]:
             action = jax.vmap(game.act)(states, bits)
             after = jax.vmap(game.step)(states, action)
             over, steps = jax.vmap(game.is_over)(after), jax.vmap(game.steps)(after)
-            seen = jax.vmap(game.read)(states, action, after)
+            values = jax.vmap(game.read)(states, action, after)
             tally = Tally(
                 tally.steps + jnp.where(over, steps, 0).sum(dtype=jnp.uint32),
                 tally.games + over.sum(dtype=jnp.uint32),
-                tally.checksum + seen.sum(dtype=jnp.uint32),
+                tally.checksum + values.sum(dtype=jnp.uint32),
             )
             restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), *x))(
                 over, (jax.tree.map(lambda x: _repeated(x, boards), fresh), after)

@@ -69,8 +69,8 @@ def with_public_face(name: str, init: Any, step: Any, *, reads_observation: bool
     """A game whose states have the fields of pgx."""
 
     def read(state: Any, action: jax.Array, after: Any) -> jax.Array:
-        seen = action.astype(jnp.uint32) + count_set(after.rewards)
-        return seen + count_set(state.observation) if reads_observation else seen
+        sums = action.astype(jnp.uint32) + count_set(after.rewards)
+        return sums + count_set(state.observation) if reads_observation else sums
 
     return Game(
         name=name,

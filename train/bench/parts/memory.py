@@ -1,7 +1,7 @@
 """Memory of a search tree, by formula and by the compiled program's own memory analysis.
 
 A node of `train.search.tree` keeps a prior of four bytes and the number of a child for each slot,
-seven words, and its position; two words for each slot of the root stand beside the nodes. A node of
+seven words, and its position; two words for each slot of the root come on top. A node of
 mctx keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
 """
 
@@ -48,7 +48,7 @@ def node_bytes(rules: Rules, simulations: int) -> int:
 
 
 def root_bytes(rules: Rules) -> int:
-    """Bytes that a tree over slots keeps of its root beside the nodes."""
+    """Bytes that a tree over slots keeps for its root in addition to the nodes."""
     return WORD * WORDS_BY_ROOT_SLOT * sizes_of(rules).num_slots
 
 

@@ -131,9 +131,9 @@ def make_moves(search: Search) -> Callable[..., tuple[Position, jax.Array]]:
             states = State(variant, positions)
             found = search(variables, states, jax.random.fold_in(key, index))
             after, _ = jax.vmap(referee.play)(states, found.slot)
-            seen = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
+            sums = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
             fresh = jax.vmap(referee.restart_if_over)(after)
-            return fresh.position, checksum + seen + count_set(found.value)
+            return fresh.position, checksum + sums + count_set(found.value)
 
         positions, checksum = jax.lax.fori_loop(0, length, move, (positions, jnp.uint32(0)))
         return positions, jax.lax.psum(checksum, AXIS)
