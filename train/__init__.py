@@ -3,7 +3,7 @@
 Floors, each importing only from those above it in this list ([B] means boards in parallel):
 
     network                  ResTNet: planes -> policy over slots, value of the mover
-    tree search              mctx's search, on a tree laid out for boards, over the exact game
+    tree search              Gumbel or PUCT over the exact game, on a tree of ours or in mctx
     players heuristics solver
                              Player = (variables, states, key) -> slot
     selfplay targets replay  data made and kept

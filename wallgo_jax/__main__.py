@@ -13,7 +13,7 @@ BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command and return the exit status."""
     try:
         command, unknown = parse(
             Show | Replay | Convert,

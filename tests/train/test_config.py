@@ -20,7 +20,7 @@ from train.learning.config import LearnerConfig, LossWeights
 from train.network import NetworkConfig
 from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.runtime.errors import UsageError
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -50,6 +50,7 @@ dtype = "bfloat16"
 simulations = 5
 max_considered_actions = 4
 kind = "puct"
+engine = "mctx"
 c_init = 2
 c_base = 1000
 dirichlet_fraction = 0.5
@@ -134,7 +135,7 @@ FULL_CONFIG = RunConfig(
     network=NetworkConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
     ),
-    search=SearchConfig(5, 4, "puct", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    search=SearchConfig(5, 4, "puct", "mctx", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(

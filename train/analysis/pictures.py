@@ -101,7 +101,7 @@ def ownership_picture(
     name: str,
     theme: str = "light",
 ) -> Picture:
-    """Two boards: a position with its predicted ownership, and the end of the game with the true one.
+    """Two boards: a position with its predicted ownership, and the end with the true one.
 
     A cell has the colour of its likeliest owner, as strong as that player's lead in probability
     over the next. For two players this shows the board evaluation from Blue to Red.

@@ -32,7 +32,7 @@ from train.loop.programs import make_programs
 from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.players.learned import search_player
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 
 RULES = Rules(size=5, stones=2, order=(0, 1, 1, 0))

@@ -15,7 +15,7 @@ from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
-from wallgo_jax.board.geometry import PLAYS_PER_STONE
+from wallgo_jax.game.sizes import num_actions
 
 PARTS = ("env", "search", "selfplay", "learn")
 MCTX_PUBLIC = "mctx-public"
@@ -89,6 +89,7 @@ class Figures(NamedTuple):
     memory: TreeMemory | None
     compiled: tuple[tuple[str, ProgramStats], ...] = ()  # by name, programs compiled but not run
     notes: tuple[str, ...] = ()  # benchmarks left out
+    engine: str = "native"  # of the search and of self-play
 
 
 def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text: None) -> Figures:
@@ -124,6 +125,7 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
         memory=tree,
         compiled=tuple(compiled),
         notes=tuple(notes),
+        engine=request.config.search.engine,
     )
 
 
@@ -161,7 +163,7 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
 def _public_bytes(request: Request, batch: int) -> int:
     """Bytes of mctx's tree over public actions."""
     rules = request.config.rules
-    actions = rules.size**2 * (PLAYS_PER_STONE + 1)
+    actions = num_actions(rules.size)
     return batch * (request.simulations + 1) * memory.mctx_node_bytes(rules, actions)
 
 

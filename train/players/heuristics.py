@@ -77,18 +77,13 @@ def distances(state: State, player: jax.Array, *, stones_block: bool) -> jax.Arr
     def body(carry: Any) -> Any:
         reached, count, _ = carry
         grown = tuple(bitboard.union(cells, bitboard.step(cells, exits, grid)) for cells in reached)
-        missing = ~_masks(reached, grid)
-        changed = (_masks(grown, grid) & missing).any()
+        missing = ~bitboard.sets_to_mask(reached, grid)
+        changed = (bitboard.sets_to_mask(grown, grid) & missing).any()
         return grown, count + missing, changed
 
     start = ((own, other), jnp.zeros((2, grid * grid), jnp.int32), jnp.bool_(True))
     reached, count, _ = jax.lax.while_loop(lambda carry: carry[2], body, start)
-    return jnp.where(_masks(reached, grid), count, UNREACHED)
-
-
-def _masks(sets: tuple[Cells, ...], grid: int) -> jax.Array:
-    """bool[len(sets), N]."""
-    return bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in sets]), grid)
+    return jnp.where(bitboard.sets_to_mask(reached, grid), count, UNREACHED)
 
 
 def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:

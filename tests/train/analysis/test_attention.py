@@ -347,7 +347,7 @@ def complaint(draw, *arguments, **options) -> str:
         ({"source": "nothing"}, "'nothing' is no file, preset, HKOI code or move; presets: "),
         ({"run": Path("no/run")}, "no/run: no such run directory"),
         ({"theme": "blue"}, "theme: 'blue' is not one of light, dark"),
-        ({"source": "playwallgo-3p", "ply": 0}, "its network knows 2 players, the game has 3"),
+        ({"source": "playwallgo-3p", "ply": 0}, "its network is for 2 players, the game has 3"),
     ],
 )
 def test_wrong_attention_is_refused_in_one_line(run, record, tmp_path, change, said):

@@ -21,7 +21,7 @@ from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.network.build import network_for
 from train.runtime.host import READS
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax import Rules
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position
