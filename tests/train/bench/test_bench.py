@@ -211,6 +211,14 @@ def test_peers_without_pgx_are_refused(monkeypatch):
         peers.peer_games()
 
 
+def test_pgx_is_othello_unless_others_are_named(monkeypatch):
+    named = []
+    monkeypatch.setattr(suite.peers, "peer_games", lambda names: named.append(list(names)) or [])
+    for against in (("pgx",), ("pgx-hex", "pgx"), (suite.MCTX_PUBLIC,)):
+        list(suite._env(Request(config=tiny.config(), against=against), 4))
+    assert named == [["othello"], ["hex", "othello"]]
+
+
 def test_node_of_the_standard_board():
     """208 slots: 5 bytes each, 28 a node; stones 8, walls 32, walls left 4, trail 12, player 1,
     ply 2, end 1. mctx: 24 bytes an action, 20 a node."""
