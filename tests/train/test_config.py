@@ -309,6 +309,7 @@ def test_override_changes_nothing_else():
             "search: simulations and max_considered_actions must be at least 1",
         ),
         (["--search.kind", "mcts"], "search: kind 'mcts' is not one of gumbel, puct"),
+        (["--search.engine", "fast"], "search: engine 'fast' is not one of native, mctx"),
         (["--search.c_base", "0"], "search: c_init must be a number from 0 on, c_base a positive"),
         (["--search.dirichlet_fraction", "2"], "search: dirichlet_fraction must be from 0 to 1"),
         (["--search.dirichlet_alpha", "0"], "search: dirichlet_alpha must be from 0.001 to 1000"),
@@ -417,7 +418,7 @@ def test_round_trip_through_json(config):
 
 
 def test_rules_are_one_thing_however_they_are_given():
-    """A name or a table, read or passed as a keyword: always rules, equal where they mean the same."""
+    """A name or a table, read or passed as a keyword, gives equal rules."""
     table = PRESETS["hkoi"].to_dict()
     for given in ("hkoi", table, PRESETS["hkoi"]):
         config = config_from_dict({"rules": given}, where="here")

@@ -123,26 +123,21 @@ def evaluation_error(predicted: np.ndarray, true: np.ndarray) -> float:
 
 def draw_attention(
     run: Path,
-    source: str,
+    request: SourceRequest,
     *,
     ply: int | None,
     cell: str,
     out: Path,
-    rules: str = "",
-    game: int = 1,
     theme: str = "light",
 ) -> None:
     """Write the attention of a cell in a run's newest network.
 
     Args:
       run: a run directory.
-      source: a game or a position, as `python -m wallgo_jax show` takes it; `rules` and `game` are
-        options of that command, too.
+      request: one game or position, as `python -m wallgo_jax show` takes it.
       ply: plies of the game to play; None for all.
       cell: the attending cell, such as `C3`.
       out: file to write: a picture (.svg, .png) or the arrays (.npz, .json).
-      rules: preset or JSON file of custom rules for the moves.
-      game: which game of a record file, from 1.
       theme: `light` or `dark`.
 
     Raises:
@@ -150,7 +145,7 @@ def draw_attention(
     """
     with _usage_errors():
         _check_suffix(out)
-        state = read_position(SourceRequest(source, rules, 0, game), ply=-1 if ply is None else ply)
+        state = read_position(request, ply=-1 if ply is None else ply)
         index = parse_cell(cell, grid=_board(state)[0])
         config, variables = _load(run, state)
         raw, blocks = raw_attention(config, variables, state, index), attention_blocks(config)
@@ -163,14 +158,7 @@ def draw_attention(
 
 
 def draw_ownership(
-    run: Path,
-    source: str,
-    *,
-    ply: int,
-    out: Path,
-    rules: str = "",
-    game: int = 1,
-    theme: str = "light",
+    run: Path, request: SourceRequest, *, ply: int, out: Path, theme: str = "light"
 ) -> None:
     """Write the final ownership that a run's newest network predicts at a ply, and the true one.
 
@@ -178,10 +166,10 @@ def draw_ownership(
     """
     with _usage_errors():
         _check_suffix(out)
-        played = next(read_games(SourceRequest(source, rules, 0, max(game, 1)))).game
+        played = next(read_games(request._replace(game=max(request.game, 1)))).game
         if not played.is_over:
             raise UsageError(
-                f"{source}: the game has not ended after {len(played.actions)} plies; "
+                f"{request.source}: the game has not ended after {len(played.actions)} plies; "
                 "ownership is compared with the end of a game"
             )
         if not 0 <= ply < len(played.states):

@@ -73,14 +73,14 @@ def _make_selfplay(config: RunConfig) -> Callable[[int], float]:
 
     def rate(run: int) -> float:
         nonlocal boards
-        started, slots = time.perf_counter(), []
+        started = time.perf_counter()
         for index in range(ITERATIONS):
             key = programs.keys(run * ITERATIONS + index).play
-            boards, plies, _ = selfplay(player, programs.variant, boards, key)
-            slots.append(plies.slot)
-        jax.block_until_ready(slots)
+            boards, *_ = selfplay(player, programs.variant, boards, key)
+        jax.block_until_ready(boards)
         seconds = time.perf_counter() - started
-        return sum(x.size for x in slots) * (config.search.simulations + 1) / seconds
+        plies = ITERATIONS * config.selfplay.boards * config.selfplay.plies
+        return plies * (config.search.simulations + 1) / seconds
 
     return rate
 
