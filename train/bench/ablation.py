@@ -22,13 +22,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from train.arena.match import play_match, wilson_interval
+from train.arena.match import MatchOptions, play_match
+from train.arena.result import wilson_interval
 from train.bench.script import run_script
 from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
-from train.loop.iteration import run_iteration
 from train.loop.programs import make_programs
+from train.loop.training import run_iteration
 from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.players.learned import search_player
@@ -154,9 +155,8 @@ def _scores(seed: int, options: Options) -> Iterator[tuple[str, Score]]:
             players[name],
             players["base"],
             RULES,
-            games=options.games,
+            MatchOptions(games=options.games, opening_plies=OPENING),
             key=jax.random.key(seed),
-            opening_plies=OPENING,
         )
         yield name, Score(result.win_rate, trained.iterations, trained.games)
 

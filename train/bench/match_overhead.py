@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import jax
 
-from train.arena.match import play_match
+from train.arena.match import MatchOptions, play_match
 from train.bench.script import run_script
 from train.config import RunConfig, read_config
 from train.loop.programs import make_programs
@@ -89,6 +89,7 @@ def _make_match(config: RunConfig, games: int) -> Callable[[int], float]:
     """A function from the number of a run to useful evaluations a second of a match."""
     network = network_for(config.network, config.rules.players)
     simulations = config.search.simulations
+    options = MatchOptions(games=games, batch=config.selfplay.boards, opening_plies=OPENING)
     first, second = (
         search_player(
             name,
@@ -107,10 +108,8 @@ def _make_match(config: RunConfig, games: int) -> Callable[[int], float]:
             first,
             second,
             config.rules,
-            games=games,
+            options,
             key=jax.random.key(run),
-            batch=config.selfplay.boards,
-            opening_plies=OPENING,
         )
         seconds = time.perf_counter() - started
         plies = sum(max(0, len(game) - OPENING) for game in result.games)

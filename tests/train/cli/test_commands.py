@@ -21,11 +21,11 @@ from tests.support import tiny
 from tests.support.reference.referee import Game
 from train.__main__ import main
 from train.analysis.corridors import read_corridors
-from train.arena.match import wilson_interval
+from train.arena.result import wilson_interval
 from train.cli.commands import CONFIGURED
 from train.cli.options import EXIT_INTERRUPTED, EXIT_USAGE
 from train.config import RunConfig, config_to_dict
-from train.loop import iteration, training
+from train.loop import training
 from wallgo_jax.formats import records
 from wallgo_jax.notation import parse_moves
 
@@ -503,13 +503,13 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
 
 
 def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
-    one_by_one = iteration._one_by_one
+    one_by_one = training.split_steps
 
     def broken(steps):
         losses = [step.losses._replace(loss=float("nan")) for step in one_by_one(steps)]
         return [step._replace(losses=x) for step, x in zip(steps, losses, strict=True)]
 
-    monkeypatch.setattr(iteration, "_one_by_one", broken)
+    monkeypatch.setattr(training, "split_steps", broken)
     said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
     good = f"the last good checkpoint is {copy}/tiny/resume/6; start a run with a lower"
     assert complaint(said).startswith(f"iteration 7, step 1 of 2: the loss is nan; {good}")

@@ -16,7 +16,7 @@ from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.data.selfplay import SelfPlayMetrics, first_boards, make_selfplay, weigh
 from train.learning.config import LearnerConfig
-from train.loop import programs as programs_lib
+from train.loop import selfplay_programs
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.network.build import network_for
@@ -101,13 +101,16 @@ def test_sums_are_counted(played):
     assert sums.draws == (red[ended] == 0).sum()
 
 
-def test_a_run_compiles_in_its_first_iteration_alone(caplog):
-    """Self-play, the ring and the learner, over iterations with and without rows to learn from."""
-    programs = make_programs(CONFIG)
+@pytest.mark.parametrize("memory", ["device", pytest.param("host", marks=pytest.mark.slow)])
+def test_a_run_compiles_in_its_first_iteration_alone(caplog, memory):
+    """Self-play, replay and learner, over iterations with and without rows to learn from."""
+    replay = dataclasses.replace(CONFIG.replay, memory=memory)
+    config = dataclasses.replace(CONFIG, replay=replay)
+    programs = make_programs(config)
     state = programs.init()
     rows, compiled = [], []
     for iteration in range(4):
-        state, row, count = _compilations(CONFIG, programs, state, iteration, caplog)
+        state, row, count = _compilations(config, programs, state, iteration, caplog)
         rows.append(row)
         compiled.append(count)
     assert rows[0]["replay_rows"] == 0
@@ -287,17 +290,17 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations(caplo
 def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
     made = []
 
-    def fake(config, simulations):
-        made.append(simulations)
+    def fake(config, stage):
+        made.append(stage.simulations)
         nothing = jnp.zeros((1, 4))
         return lambda variables, variant, boards, key, coin_key: (
-            boards.ply + simulations,
+            boards.ply + stage.simulations,
             nothing,
             0.0,
         )
 
     programs = make_programs(GROWING)
-    monkeypatch.setattr(programs_lib, "selfplay_of", fake)
+    monkeypatch.setattr(selfplay_programs, "selfplay_of", fake)
     variables = tiny.new_weights(network_for(GROWING.network, 2))
     for iteration, expected in ((1, 4), (2, 8), (3, 8)):
         boards = start(programs.variant)

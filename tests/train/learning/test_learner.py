@@ -7,7 +7,8 @@ import optax
 import pytest
 
 from tests.train.data.test_selfplay import CONFIG, RULES
-from train.data.replay import Sample, draw
+from train.data import replay
+from train.data.replay import Sample
 from train.data.selfplay import first_boards
 from train.learning.config import LearnerConfig, LossWeights
 from train.learning.learner import (
@@ -27,7 +28,7 @@ from wallgo_jax.game.state import State, initial_state
 
 VIEW = {"planes": "BTR", "has_playable": False}
 
-drawn = jax.jit(draw, static_argnames="size")
+drawn = jax.jit(replay.sample, static_argnames="size")
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 
 
@@ -36,7 +37,9 @@ def step_of(learner, batch: int):
 
     def step(state, replay_state, variant, key):
         draw_key, turn_key = jax.random.split(key)
-        return learner.update(state, draw(replay_state, variant, draw_key, size=batch), turn_key)
+        return learner.update(
+            state, replay.sample(replay_state, variant, draw_key, size=batch), turn_key
+        )
 
     return step
 
@@ -53,7 +56,7 @@ def replay_state():
     )
     for key in jax.random.split(jax.random.key(2), 4):
         boards, plies, _ = programs.selfplay_at(0)(variables, programs.variant, boards, key)
-        filled = programs.append(filled, plies)
+        filled = programs.add(filled, plies)
     return filled, programs.variant
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.reference.referee import Board, Cell, Game
-from train.arena.match import play_match
+from train.arena.match import MatchOptions, play_match
 from train.network import MASKED
 from train.players import heuristics
 from train.players.basic import make_greedy_player
@@ -421,9 +421,7 @@ def test_wjx_beats_greedy():
         heuristics.make_heuristic_player("wjx", WJX),
         make_greedy_player(),
         PRESETS["wallzero-4stone"],
-        games=40,
+        MatchOptions(games=40, batch=40, opening_plies=2),
         key=jax.random.key(1),
-        batch=40,
-        opening_plies=2,
     )
     assert result.wins >= 36
