@@ -108,7 +108,11 @@ def test_planted_import_of_the_other_package_is_caught():
     ("name", "line", "found"),
     [
         ("wallgo_jax/view/captions.py", "import matplotlib", "matplotlib, which is not among its"),
-        ("train/learning/learner.py", "from flax import nnx", "flax, the business of train/network"),
+        (
+            "train/learning/learner.py",
+            "from flax import nnx",
+            "flax, the business of train/network",
+        ),
         ("train/loop/x.py", "if True:\n    from optax import adam", "optax, the business of train"),
         ("train/runtime/host.py", "import orbax.checkpoint", "orbax, the business of train/checkp"),
     ],
