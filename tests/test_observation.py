@@ -12,6 +12,7 @@ from tests.support.planes import expected_planes
 from tests.support.reference.games import Record, random_game
 from tests.support.reference.referee import random_rules
 from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 # Players, stones and planes, on boards of 4x4 to 7x7 in a grid of 7; history compiles slowly.
 SHAPES = ((2, 4, "BTRHV"), (3, 2, "BTRV"), (4, 2, "BTR"))
@@ -73,8 +74,8 @@ def compare(players: int, stones: int, planes: str) -> None:
     """Every plane of every ply of the games."""
     games, shown = played(players, stones)
     seen = observed(players, stones, planes, True)
-    names = list(map(str, observation.channels(planes, players, has_playable=True)))
-    everything = list(map(str, observation.channels("BTRHV", players, has_playable=True)))
+    names = list(map(str, planes_lib.channels(planes, players, has_playable=True)))
+    everything = list(map(str, planes_lib.channels("BTRHV", players, has_playable=True)))
     wanted = [everything.index(name) for name in names]
     assert seen.shape[-1] == len(names)
     assert seen.dtype == np.bool_
@@ -100,21 +101,21 @@ def test_games_reach_the_interesting_positions():
 
 
 def test_table_of_two_players():
-    table = tuple(map(str, observation.channels("BTRH", 2)))
+    table = tuple(map(str, planes_lib.channels("BTRH", 2)))
     assert table == TABLE
     assert len(table) == 49
     assert (table[8], table[11], table[13], table[48]) == (
         *("territory 0", "reach 0", "stone 0 -1", "neutral -4"),
     )
-    assert observation.channels("BTRH", 2, has_playable=True)[49:] == (
-        observation.Channel("playable"),
+    assert planes_lib.channels("BTRH", 2, has_playable=True)[49:] == (
+        planes_lib.Channel("playable"),
     )
 
 
 @pytest.mark.parametrize(("planes", "count"), [("B", 8), ("BT", 11), ("BTR", 13)])
 def test_plane_sets_are_prefixes(planes, count):
-    table = observation.channels(planes, 2)
-    assert table == observation.channels("BTRH", 2)[:count]
+    table = planes_lib.channels(planes, 2)
+    assert table == planes_lib.channels("BTRH", 2)[:count]
     seen = observed(2, 4, planes, False)
     np.testing.assert_array_equal(seen, observed(2, 4, "BTRHV", True)[..., :count])
 
@@ -123,15 +124,15 @@ def test_planes_of_the_variant_follow_all_others():
     steps = [f"walls_left_over_{step} {player}" for step in (0, 2, 5, 10) for player in range(2)]
     names = ["stay_needs_room", "limited_walls", *steps, "tie_region", "tie_mover_loses"]
     for planes in ("B", "BT", "BTR", "BTRH"):
-        table = observation.channels(f"{planes}V", 2, has_playable=True)
-        others = observation.channels(planes, 2)
+        table = planes_lib.channels(f"{planes}V", 2, has_playable=True)
+        others = planes_lib.channels(planes, 2)
         assert table[: len(others)] == others
         assert list(map(str, table[len(others) :])) == [*names, "playable"]
 
 
 def test_more_players_have_the_same_groups():
     for players in (2, 3, 4):
-        table = observation.channels("BTRH", players)
+        table = planes_lib.channels("BTRH", players)
         # Stones, walls of both orientations, turn, territory, reach: one plane a player.
         now, past = 6 * players + 1, 4 * players + 1
         assert len(table) == now + 4 * past
@@ -156,7 +157,7 @@ def test_history_is_the_earlier_observations():
     players, stones = 2, 4
     games, _ = played(players, stones)
     seen = observed(players, stones, "BTRHV", True)
-    table = observation.channels("BTRHV", players, has_playable=True)
+    table = planes_lib.channels("BTRHV", players, has_playable=True)
     for index, channel in enumerate(table):
         if channel.age:
             now = table.index(channel._replace(age=0))
@@ -181,4 +182,4 @@ def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
 def test_unknown_plane_set_is_refused():
     for planes in ("", "R", "BR", "TB", "btrh", "V", "BVT"):
         with pytest.raises(ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH, BV,"):
-            observation.channels(planes, 2)
+            planes_lib.channels(planes, 2)

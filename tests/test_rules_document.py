@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wallgo_jax
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.board.geometry import MOVE_OFFSETS, SIDE_OFFSETS
 from wallgo_jax.notation import COLOURS, LETTERS, parse_cell
 
@@ -62,9 +62,9 @@ def test_pictures_of_moves_and_sides():
     assert [SIDE_OFFSETS[side] for side in range(4)] == [(-1, 0), (0, 1), (1, 0), (0, -1)]
 
 
-@pytest.mark.parametrize("planes", observation.PLANE_SETS)
+@pytest.mark.parametrize("planes", planes_lib.PLANE_SETS)
 def test_planes(planes):
-    table = observation.channels(planes, 2)
+    table = planes_lib.channels(planes, 2)
     documented = []
     for span, kind, _, sets in rows("planes"):
         if planes.removesuffix("V") in sets.split():

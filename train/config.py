@@ -20,7 +20,7 @@ from train.runtime.errors import UsageError
 from train.search.search import SearchConfig
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.observation import check_planes
+from wallgo_jax.planes import check_planes
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 from train.checkpoints import pretrained, store
 from train.config import RunConfig, config_from_dict
-from train.network import Network, NetworkConfig, Variables, make_network
+from train.network import Variables
+from train.network.build import network_for
 from train.players.basic import (
     Player,
     make_greedy_player,
@@ -38,10 +39,9 @@ from train.players.heuristics import (
     make_two_ply_player,
 )
 from train.runtime.errors import UsageError
-from train.search.evaluator import Evaluator, make_evaluator
+from train.search.evaluator import Evaluator, evaluator_for
 from train.search.search import SearchConfig, make_search
 from train.solver.exact_player import make_exact_player
-from wallgo_jax import observation
 from wallgo_jax.game.rules import Rules, name_of
 
 DEFAULT_SIMULATIONS = 64
@@ -161,7 +161,7 @@ def _heuristic_act(weights: HeuristicConfig, grid: int, simulations: int) -> Cal
 def _make_net(order: PlayerSpec) -> Player:
     config, variables = load_weights(Path(order.target))
     _check_rules(order, config)
-    act = _network_act(config.network, order.rules.size, order.rules.players)
+    act = _network_act(evaluator_for(config.network, order.rules))
     return Player(order.name, variables, act)
 
 
@@ -221,43 +221,19 @@ def search_player(
 ) -> Player:
     """A run's search without exploration noise; players of one shape share one program."""
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-    return Player(name, variables, _search_act(config.network, rules.size, rules.players, options))
+    evaluate = evaluator_for(config.network, rules)
+    return Player(name, variables, _search_act(evaluate, rules.size, options))
 
 
 @functools.cache
-def _network_act(config: NetworkConfig, grid: int, players: int) -> Callable[..., Any]:
-    return make_network_player("net", (), _evaluator(config, grid, players)).act
+def _network_act(evaluate: Evaluator) -> Callable[..., Any]:
+    return make_network_player("net", (), evaluate).act
 
 
 @functools.cache
-def _search_act(
-    config: NetworkConfig, grid: int, players: int, options: SearchConfig
-) -> Callable[..., Any]:
-    search = make_search(
-        _evaluator(config, grid, players),
-        options,
-        grid=grid,
-        explores=False,
-    )
+def _search_act(evaluate: Evaluator, grid: int, options: SearchConfig) -> Callable[..., Any]:
+    search = make_search(evaluate, options, grid=grid, explores=False)
     return make_search_player("search", (), search).act
-
-
-def evaluator_for(config: NetworkConfig, rules: Rules) -> Evaluator:
-    """How a network judges states of these rules; one object for one shape."""
-    return _evaluator(config, rules.size, rules.players)
-
-
-@functools.cache
-def _evaluator(config: NetworkConfig, grid: int, players: int) -> Evaluator:
-    return make_evaluator(
-        network_for(config, players), grid=grid, planes=config.planes, has_playable=False
-    )
-
-
-@functools.cache
-def network_for(config: NetworkConfig, players: int) -> Network:
-    """The network of a config; one object for one shape."""
-    return make_network(config, observation.channels(config.planes, players))
 
 
 def load_weights(path: Path) -> tuple[RunConfig, Variables]:

@@ -1,34 +1,37 @@
 """WallGo as pure array functions: one board at a time, to be vmapped and jitted.
 
-Floors, each importing only from those above it in this list:
-
-    board        geometry: cells, sides, bitboards, floods; knows no rules
-    game         the referee: rules as data, state, actions, territory, symmetry
-    observation  state -> feature planes
-    env          the pgx-shaped face: init / step / observe
-
-and on the host, one game at a time:
-
-    notation     public actions <-> human text
-    scene        a position as plain data
-    objection    why an action is not allowed, in words
-    playback     a written-down game played again
-    records      games <-> JSON lines
-    hkoi_code    games <-> the HKOI contest's replay code
-    lattice      a board <-> lines of characters
-    diagram      positions <-> text that holds all the rules read
-    captions     what is said under a board
-    drawing      positions and games as SVG, and pixels and pages made of it
-    render       the one door to text and pictures
-    sources      what a command names, read
-    commands     show, replay, convert
-    adapters     faces that other libraries know
-
+`make` gives the game as an environment (`wallgo_jax.env`), `Rules` and `PRESETS` say which game.
+Text, pictures and files are in `wallgo_jax.render`, `wallgo_jax.formats` and `wallgo_jax.drawing`.
 `RULES.md` beside this file holds every rule and every table.
+
+Names are imported when they are first used: the package alone loads neither JAX nor NumPy.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from wallgo_jax._version import __version__
-from wallgo_jax.env import State, WallGo, make
-from wallgo_jax.game.rules import PRESETS, Rules
+
+if TYPE_CHECKING:
+    from wallgo_jax.env import State, WallGo, make
+    from wallgo_jax.game.rules import PRESETS, Rules
 
 __all__ = ["PRESETS", "Rules", "State", "WallGo", "__version__", "make"]
+
+_MODULES = {
+    "PRESETS": "wallgo_jax.game.rules",
+    "Rules": "wallgo_jax.game.rules",
+    "State": "wallgo_jax.env",
+    "WallGo": "wallgo_jax.env",
+    "make": "wallgo_jax.env",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

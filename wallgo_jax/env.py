@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from wallgo_jax import observation as observation_lib
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
@@ -46,7 +47,7 @@ class State:
 
     Attributes:
       current_player: int32, the player to move; player 0 is Red.
-      observation: bool[grid, grid, C], absolute planes (see `wallgo_jax.observation`).
+      observation: bool[grid, grid, C], absolute planes (see `wallgo_jax.planes`).
       rewards: float32[P], what the last step paid each player.
       terminated: bool. After an auto-reset step: whether that step ended a game.
       truncated: bool, always False.
@@ -87,8 +88,10 @@ class WallGo:
     holds, so states of several envs may be stacked into one batch.
     """
 
-    def __init__(self, rules: Rules, *, grid: int | None = None, planes: str = "BTRH") -> None:
-        observation_lib.check_planes(planes)
+    def __init__(
+        self, rules: Rules, *, grid: int | None = None, planes: str = planes_lib.DEFAULT_PLANES
+    ) -> None:
+        planes_lib.check_planes(planes)
         self.rules = rules
         self.planes = planes
         self.has_playable = grid is not None
@@ -133,11 +136,9 @@ class WallGo:
         return self.sizes.num_slots
 
     @property
-    def channels(self) -> tuple[observation_lib.Channel, ...]:
+    def channels(self) -> tuple[planes_lib.Channel, ...]:
         """What each plane of an observation shows."""
-        return observation_lib.channels(
-            self.planes, self.num_players, has_playable=self.has_playable
-        )
+        return planes_lib.channels(self.planes, self.num_players, has_playable=self.has_playable)
 
     @property
     def observation_shape(self) -> tuple[int, int, int]:
@@ -269,7 +270,9 @@ class WallGo:
         )
 
 
-def make(name_or_rules: str | Rules, *, grid: int | None = None, planes: str = "BTRH") -> WallGo:
+def make(
+    name_or_rules: str | Rules, *, grid: int | None = None, planes: str = planes_lib.DEFAULT_PLANES
+) -> WallGo:
     """An env for a preset's name or for custom rules.
 
     Args:

@@ -1,8 +1,6 @@
-"""What a network sees of a state: feature planes, one table naming the channels.
+"""What a network sees of a state: the feature planes that `wallgo_jax.planes` names.
 
-Planes are absolute (Red first), as in WallZero (Chen, Arjonilla, Wu, Wu), "WallZero Feature
-Designs": B board, T territory, R reachability, H four past positions. V, not WallZero's, names the
-variant for a network that plays several: all ones or all zeros over the board.
+Planes are absolute (Red first).
 """
 
 from collections.abc import Sequence
@@ -21,77 +19,11 @@ from wallgo_jax.game.state import (
     NO_LIMIT,
     TIE_MOVER_LOSES,
     TIE_REGION,
-    TRAIL_LENGTH,
     Position,
     State,
 )
 from wallgo_jax.game.terrain import BoardAnalysis
-
-PLANE_SETS = ("B", "BT", "BTR", "BTRH", "BV", "BTV", "BTRV", "BTRHV")
-WALLS_LEFT_STEPS = (0, 2, 5, 10)
-"""Planes of V that tell walls left: one for "more than this many", for each player."""
-DEFAULT_PLANES = "BTRH"
-
-
-class Channel(NamedTuple):
-    """One plane: what it shows, of which player, how many plies ago."""
-
-    kind: str
-    player: int | None = None
-    age: int = 0
-
-    def __str__(self) -> str:
-        owner = "" if self.player is None else f" {self.player}"
-        return f"{self.kind}{owner}" + (f" -{self.age}" if self.age else "")
-
-
-def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[Channel, ...]:
-    """The channels of a plane set, in order.
-
-    For two players: 8 (B), 11 (BT), 13 (BTR) or 49 (BTRH), 12 more with V, and one more where
-    playable cells show.
-
-    Raises:
-      ValueError: for an unknown plane set.
-    """
-    check_planes(planes)
-    who = range(players)
-    table = _board_channels(players, 0)
-    table += [Channel("turn", player) for player in who]
-    if "T" in planes:
-        table += _territory_channels(players, 0)
-    if "R" in planes:
-        table += [Channel("reach", player) for player in who]
-    if "H" in planes:
-        for age in range(1, TRAIL_LENGTH + 1):
-            table += _board_channels(players, age) + _territory_channels(players, age)
-    if "V" in planes:
-        table += [Channel(kind) for kind in ("stay_needs_room", "limited_walls")]
-        table += [
-            Channel(f"walls_left_over_{step}", player)
-            for step in WALLS_LEFT_STEPS
-            for player in who
-        ]
-        table += [Channel(kind) for kind in ("tie_region", "tie_mover_loses")]
-    if has_playable:
-        table.append(Channel("playable"))
-    return tuple(table)
-
-
-def _board_channels(players: int, age: int) -> list[Channel]:
-    kinds = ("stone", "horizontal", "vertical")
-    return [Channel(kind, player, age) for kind in kinds for player in range(players)]
-
-
-def _territory_channels(players: int, age: int) -> list[Channel]:
-    owned = [Channel("territory", player, age) for player in range(players)]
-    return [*owned, Channel("neutral", None, age)]
-
-
-def check_planes(planes: str) -> None:
-    """Refuse an unknown plane set with a ValueError."""
-    if planes not in PLANE_SETS:
-        raise ValueError(f"planes: {planes!r} is not one of {', '.join(PLANE_SETS)}")
+from wallgo_jax.planes import HISTORY_LENGTH, WALLS_LEFT_STEPS, Channel
 
 
 class Precomputed(NamedTuple):
@@ -206,7 +138,7 @@ def _frame(state: State, stones: tuple[Cells, ...], owned: tuple[Cells, ...] | N
 
 
 def _history(state: State, *, grid: int) -> jax.Array:
-    """uint32[W, TRAIL_LENGTH * (4 P + 1)]: the frames before this one, newest first."""
+    """uint32[W, HISTORY_LENGTH * (4 P + 1)]: the frames before this one, newest first."""
     variant, position = state
 
     def frame(position: Position) -> jax.Array:
@@ -215,7 +147,7 @@ def _history(state: State, *, grid: int) -> jax.Array:
 
     taken = []
     before = position
-    for _ in range(TRAIL_LENGTH):
+    for _ in range(HISTORY_LENGTH):
         existed, before = referee.take_back(before, grid=grid)
         taken.append((existed, before))
     taken = jax.tree.map(lambda *leaves: jnp.stack(leaves), *taken)
@@ -230,7 +162,7 @@ def _next_history(before: jax.Array, players: int) -> jax.Array:
     territory = 4 * players
     reach = territory + players + 1
     history = reach + players
-    kept = (TRAIL_LENGTH - 1) * (4 * players + 1)
+    kept = (HISTORY_LENGTH - 1) * (4 * players + 1)
     return jnp.concatenate(
         [
             before[:, : 3 * players],

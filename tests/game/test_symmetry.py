@@ -16,6 +16,7 @@ from tests.support.planes import expected_planes
 from tests.support.reference.games import Record, random_game, random_games, record
 from tests.support.reference.referee import MOVES, SIDES, Cell, random_rules
 from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, referee, symmetry
 
 # Boards of 3x3 to 5x5 in a grid of 5, so that some turn within a larger grid.
@@ -93,7 +94,7 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
 
 
 def test_all_planes_turn_as_the_turned_games_show(games):
-    channels = observation.channels("BTRHV", PLAYERS, has_playable=True)
+    channels = planes_lib.channels("BTRHV", PLAYERS, has_playable=True)
     turn_planes = jax.jit(
         jax.vmap(lambda planes, turn, size: observation.turn_planes(planes, channels, turn, size))
     )
@@ -149,7 +150,7 @@ def laws(state, slot, turn):
     turn_action = functools.partial(symmetry.turn_action, size=size, grid=GRID)
     # Without history, which compiles slowly; the trail turns with the state.
     observe = functools.partial(observation.observe, grid=GRID, planes="BTR", has_playable=True)
-    channels = observation.channels("BTR", PLAYERS, has_playable=True)
+    channels = planes_lib.channels("BTR", PLAYERS, has_playable=True)
 
     turned = turn_state(state, turn)
     after, rewards = referee.step(state, slot, grid=GRID)

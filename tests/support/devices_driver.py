@@ -16,7 +16,7 @@ from train.data.selfplay import first_boards, make_selfplay
 from train.learning.learner import LearnerConfig, make_learner
 from train.network import NetworkConfig, make_network
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 BOARDS, SAMPLES, STEPS = 16, 64, 3
 
@@ -30,7 +30,7 @@ def losses() -> dict[str, object]:
     replay_state = replay.append(replay.init_replay(24, plies), plies)
     sample = replay.draw(replay_state, variant, jax.random.key(1), size=SAMPLES)
     network = make_network(
-        NetworkConfig(blocks="RT", width=8, margin=True), observation.channels("BTR", 2)
+        NetworkConfig(blocks="RT", width=8, margin=True), planes_lib.channels("BTR", 2)
     )
     config = LearnerConfig(batch=SAMPLES, steps=1, warmup=0)
     learner = make_learner(

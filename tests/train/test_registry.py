@@ -12,6 +12,7 @@ from train import registry
 from train.checkpoints.store import Store
 from train.config import config_to_dict
 from train.network import Variables
+from train.network.build import network_for
 from train.players.heuristics import HeuristicConfig, HeuristicsConfig
 from train.registry import make_player
 from train.runtime.errors import UsageError
@@ -25,7 +26,7 @@ RULES = tiny.RULES
 def save_run(directory: Path, *, seeds: dict[int, int]) -> Path:
     """A run directory with checkpoints {iteration: seed of its weights}, and nothing to resume."""
     config = tiny.config()
-    network = registry.network_for(config.network, 2)
+    network = network_for(config.network, 2)
     store = Store(directory, keep=9)
     for iteration, seed in seeds.items():
         # New networks have no preference: their last layers start at zero.
@@ -79,7 +80,7 @@ def test_run_directory_means_its_newest_weights(run):
     config, variables = registry.load_weights(run)
     assert config == tiny.config()
     assert isinstance(variables, Variables)
-    expected = registry.network_for(config.network, 2).init(jax.random.key(1))
+    expected = network_for(config.network, 2).init(jax.random.key(1))
     for found, made in zip(jax.tree.leaves(variables), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
     for name in (f"net:{run}", f"search:{run}@2"):
@@ -160,7 +161,7 @@ def test_heuristics_have_weights():
 
 def test_a_checkpoint_of_a_run_has_a_name(run):
     old = make_player(f"search:{run}/checkpoints/9@2", RULES)
-    expected = registry.network_for(tiny.config().network, 2).init(jax.random.key(0))
+    expected = network_for(tiny.config().network, 2).init(jax.random.key(0))
     pairs = zip(jax.tree.leaves(old.variables), jax.tree.leaves(expected), strict=True)
     for found, made in pairs:
         np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
@@ -198,7 +199,7 @@ def test_run_that_is_not_there(tmp_path):
 def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
     config = config_to_dict(tiny.config())
     config["network"]["blocks"] = "RQ"
-    network = registry.network_for(tiny.config().network, 2)
+    network = network_for(tiny.config().network, 2)
     store = Store(tmp_path, keep=1)
     store.save(1, network.init(jax.random.key(0)), {"nothing": np.zeros(1)}, config)
     store.close()

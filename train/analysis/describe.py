@@ -17,9 +17,10 @@ from train import registry
 from train.checkpoints import store
 from train.config import RunConfig, read_config
 from train.network import Network, Part, Variables, census, compute_dtype
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import name_of
 
 DEFAULT_BATCH = 256
@@ -65,11 +66,11 @@ def describe(
         raise UsageError(f"describe: batch ({batch}) must be at least 1")
     source, config, variables = _read_target(target)
     players, size = config.game.players, config.game.size
-    channels = observation.channels(config.network.planes, players)
+    channels = planes_lib.channels(config.network.planes, players)
     parts = census(config.network, channels, size=size)
     speed = None
     if measure:
-        network = registry.network_for(config.network, players)
+        network = network_for(config.network, players)
         if variables is None:
             variables = network.init(jax.random.key(0))
         planes = random_planes(jax.random.key(1), batch, size, len(channels))
@@ -167,7 +168,7 @@ def describe_report(description: Description) -> Group:
 def _parts_table(description: Description) -> Table:
     source, config, parts, _ = description
     shape, size = config.network, config.game.size
-    planes = len(observation.channels(shape.planes, config.game.players))
+    planes = len(planes_lib.channels(shape.planes, config.game.players))
     table = Table(
         title=Text(f"{shape.blocks}, width {shape.width}: the network of {source}"),
         caption=Text(f"one {size}×{size} board of {planes} planes ({shape.planes})"),

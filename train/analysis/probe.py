@@ -22,10 +22,12 @@ from rich.text import Text
 from train.analysis.corridors import Corridors, grid_of, make_corridors
 from train.arena.match import wilson_interval
 from train.network import Network, Variables
-from train.registry import load_weights, network_for
+from train.network.build import network_for
+from train.registry import load_weights
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
@@ -186,7 +188,7 @@ def trunk_features(
 
 def _refuse_territory(planes: str) -> None:
     if "T" in planes:
-        allowed = [each for each in observation.PLANE_SETS if "T" not in each]
+        allowed = [each for each in planes_lib.PLANE_SETS if "T" not in each]
         raise UsageError(
             f"probe: the planes {planes} show territory, which holds the answer; "
             f"a network of planes {' or '.join(allowed)} can be probed"

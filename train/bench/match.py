@@ -22,6 +22,7 @@ from train import registry  # noqa: E402
 from train.arena.match import play_match  # noqa: E402
 from train.config import read_config  # noqa: E402
 from train.loop.programs import make_programs  # noqa: E402
+from train.network.build import network_for  # noqa: E402
 
 OPENING = 2
 
@@ -69,7 +70,7 @@ def _selfplay(config):
 
 
 def _match(config, games: int):
-    network = registry.network_for(config.network, 2)
+    network = network_for(config.network, 2)
     simulations = config.search.simulations
     first, second = (
         registry.search_player(

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from train.analysis.describe import Timer, lasting, make_timer, random_planes
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 PLANES, PLAYERS = "BTR", 2
 
@@ -115,7 +115,7 @@ def _measure(options: argparse.Namespace) -> list[Measured]:
 
 def _prepare(name: str, options: argparse.Namespace) -> tuple[Timer, int]:
     """A network, compiled and warm, with the number of its parameters."""
-    channels = observation.channels(PLANES, PLAYERS)
+    channels = planes_lib.channels(PLANES, PLAYERS)
     config = NetworkConfig(
         blocks=name, width=options.width, heads=options.heads, dtype=options.dtype
     )

@@ -14,6 +14,7 @@ from train.config import BEST, RunConfig
 from train.loop.metrics import Display, match_record, match_table
 from train.loop.run_directory import RESULT_FILE, write_json
 from train.network import Variables
+from train.network.build import network_for
 from train.players.basic import Player
 from train.runtime.devices import own_copy
 
@@ -151,6 +152,6 @@ def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None
     best = store.best_iteration(directory, before=done)
     if best is None:
         return None
-    network = registry.network_for(config.network, config.game.players)
+    network = network_for(config.network, config.game.players)
     weights = store.read_weights(directory, network.shapes, best)
     return _player(config, weights)._replace(name=f"iteration {best}")

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from rich.table import Table
 
-from train import registry
 from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
@@ -29,6 +28,7 @@ from train.loop.run_directory import (
     naming_last_good,
     write_json,
 )
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
@@ -183,7 +183,7 @@ def _place(state: FitState) -> FitState:
 
 def _make_programs(config: RunConfig) -> _Programs:
     grid, has_reply = config.game.size, config.network.reply
-    network = registry.network_for(config.network, config.game.players)
+    network = network_for(config.network, config.game.players)
     learner: Learner = make_learner(
         network,
         config.learner,

@@ -10,15 +10,16 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 from jax.stages import Compiled, Traced
 
-from train import registry
 from train.config import RunConfig
 from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.network import Network
+from train.network.build import network_for
 from train.players.basic import make_greedy_search
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
 from train.runtime.errors import UsageError
+from train.search.evaluator import evaluator_for
 from train.search.search import Search, make_search, simulations_at
 from wallgo_jax.game.state import Position, Variant, make_variant
 
@@ -76,7 +77,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(rules)
     )
     variant = devices.place(same, jax.tree.map(lambda x: BY_BOARD, same))
-    network = registry.network_for(config.network, rules.players)
+    network = network_for(config.network, rules.players)
     learner = _make_learner(config, network, devices)
     rows = -(-config.replay.positions // (boards * plies)) * plies
 
@@ -290,7 +291,7 @@ def own_key(key: jax.Array) -> jax.Array:
 def selfplay_of(config: RunConfig, simulations: int) -> Callable[..., Any]:
     """An iteration of self-play with so many simulations a move, or by the greedy player for
     GREEDY, to be jitted with its boards donated."""
-    evaluate = registry.evaluator_for(config.network, config.game)
+    evaluate = evaluator_for(config.network, config.game)
     grid, options = config.game.size, config.selfplay
     if simulations == GREEDY:
         return make_selfplay(make_greedy_search(grid=grid), grid=grid, plies=options.plies)

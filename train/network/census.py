@@ -10,7 +10,7 @@ from jax.extend import core
 
 from train.network.config import NetworkConfig
 from train.network.restnet import ResTNet, Variables
-from wallgo_jax.observation import Channel
+from wallgo_jax.planes import Channel
 
 
 class Part(NamedTuple):

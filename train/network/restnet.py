@@ -14,7 +14,7 @@ from train.network.config import NetworkConfig
 from train.network.heads import BoardHead, CellHead, expected_rewards, num_values, pool
 from train.network.layers import Playable, ResidualBlock, Stem, TransformerBlock
 from train.network.slots import POLICY_PLANES
-from wallgo_jax.observation import Channel
+from wallgo_jax.planes import Channel
 
 
 class Variables(NamedTuple):

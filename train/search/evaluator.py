@@ -10,16 +10,19 @@ after setup, a skipped opponent) and negative when the turn passes between the s
 B boards, A slots, P players.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 
-from train.network import Network, slot_logits
+from train.network import Network, NetworkConfig, slot_logits
+from train.network.build import network_for
 from train.search.tree import Step
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant
 from wallgo_jax.game.terrain import BoardAnalysis
 
@@ -62,6 +65,17 @@ def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bo
         return Evaluation(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
 
     return evaluate
+
+
+def evaluator_for(config: NetworkConfig, rules: Rules) -> Evaluator:
+    """The evaluator of a config's network for these rules; the same object for equal shapes."""
+    return _evaluator(config, rules.size, rules.players)
+
+
+@functools.cache
+def _evaluator(config: NetworkConfig, grid: int, players: int) -> Evaluator:
+    network = network_for(config, players)
+    return make_evaluator(network, grid=grid, planes=config.planes, has_playable=False)
 
 
 def legal_slots(states: State, analysis: BoardAnalysis | None, *, grid: int) -> jax.Array:

@@ -16,6 +16,7 @@ from train.analysis.attention import draw_attention, draw_ownership
 from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, Variables
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
 from wallgo_jax.formats import diagram, records
@@ -33,7 +34,7 @@ SMALL = NetworkConfig(blocks="TRT", width=8, heads=2, value_width=8, planes="B")
 
 def random_weights(config: NetworkConfig, players: int = 2, seed: int = 0) -> Variables:
     """Weights and statistics with nothing left at zero or one."""
-    shapes = registry.network_for(config, players).shapes
+    shapes = network_for(config, players).shapes
     source = np.random.default_rng(seed)
 
     def number(like):

@@ -12,15 +12,15 @@ import pytest
 from rich.console import Console
 
 from tests.support import tiny
-from train import registry
 from train.analysis.describe import Description, describe, describe_record, describe_report
 from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, census, compute_dtype, count_parameters, make_network
+from train.network.build import network_for
 from train.runtime.errors import UsageError
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
-CHANNELS = observation.channels("B", 2)
+CHANNELS = planes_lib.channels("B", 2)
 SIZE, PLANES, PLAYERS = 5, 8, 2
 WIDTH, HEADS, HIDDEN, VALUE_WIDTH = 12, 3, 18, 6
 CONFIG = NetworkConfig(
@@ -33,7 +33,7 @@ def run(tmp_path_factory) -> Path:
     """A run whose newest checkpoint is of iteration 10."""
     directory = tmp_path_factory.mktemp("runs") / "one"
     config = tiny.config()
-    weights = tiny.new_weights(registry.network_for(config.network, 2))
+    weights = tiny.new_weights(network_for(config.network, 2))
     store = Store(directory, keep=9)
     for iteration in (9, 10):
         store.save(iteration, weights, {"nothing": np.zeros(1)}, config_to_dict(config))

@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 
 from tests.support import tiny
-from train import registry
 from train.analysis import probe
 from train.analysis.corridors import make_corridors
 from train.analysis.probe import ProbeResult, linear_probe, probe_runs, probe_trunk, verdict
 from train.arena.match import wilson_interval
 from train.checkpoints.store import Store
 from train.config import config_to_dict, read_config
+from train.network.build import network_for
 from train.runtime.errors import UsageError
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import Rules
 
 RULES = Rules(size=5, stones=1, order=(0, 1))
@@ -38,7 +38,7 @@ def save_run(directory: Path, **network: str) -> Path:
     words = [f"--network.{key}={value!r}" for key, value in network.items()]
     small = ["--network.width=8", "--network.heads=2", "--network.value_width=8"]
     config = read_config(None, [*small, *words])
-    weights = tiny.new_weights(registry.network_for(config.network, 2))
+    weights = tiny.new_weights(network_for(config.network, 2))
     store = Store(directory, keep=1)
     store.save(1, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
     store.close()
@@ -134,7 +134,7 @@ def test_asked_features_keep_their_order(questions, monkeypatch):
     np.testing.assert_array_equal(features[:, 1], known.states.position.player)
 
 
-@pytest.mark.parametrize("planes", [p for p in observation.PLANE_SETS if "T" in p])
+@pytest.mark.parametrize("planes", [p for p in planes_lib.PLANE_SETS if "T" in p])
 def test_territory_planes_are_refused(planes):
     with pytest.raises(UsageError, match=f"planes {planes} show territory.* B or BV ") as caught:
         probe.trunk_features(None, None, grid=5, planes=planes, has_playable=False)  # type: ignore

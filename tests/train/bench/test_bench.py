@@ -18,7 +18,6 @@ import pytest
 from rich.console import Console
 
 from tests.support import tiny
-from train import registry
 from train.bench import report, scaling, suite
 from train.bench.harness import peak, play, program, timing
 from train.bench.harness.play import Game
@@ -29,11 +28,14 @@ from train.bench.parts.public import make_public_network_evaluator
 from train.bench.suite import Figures, Ratio, Request
 from train.cli.bench import Bench
 from train.config import RunConfig
+from train.network.build import network_for
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
+from train.search.evaluator import evaluator_for
 from train.search.search import make_recurrent_fn
 from train.search.tree import init_tree
-from wallgo_jax import PRESETS, observation
+from wallgo_jax import PRESETS
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, sizes_of
 
@@ -277,13 +279,13 @@ def test_public_evaluator_allows_what_is_legal():
 def test_public_network_says_of_an_action_what_it_says_of_its_slot():
     """The same logits as over slots, wherever an action is legal, in setup and in play."""
     config = tiny.config()
-    network = registry.network_for(config.network, 2)
+    network = network_for(config.network, 2)
     variables = tiny.new_weights(network)
     _, positions = search.spread_boards(tiny.RULES, 16, all_devices(1))
     states = State(tiny.variants(tiny.RULES, 16), positions)
 
     def both(variables, states):
-        in_slots = registry.evaluator_for(config.network, tiny.RULES)(variables, states)
+        in_slots = evaluator_for(config.network, tiny.RULES)(variables, states)
         evaluate = make_public_network_evaluator(network, grid=3, planes=config.network.planes)
         legal = jax.vmap(lambda s: actions.legal_actions(s, grid=3))(states)
         slots = jax.vmap(
@@ -306,7 +308,7 @@ def test_operations_are_those_of_the_layers():
     pooled. The search reads neither ownership nor what is not there; a step has all thrice, but for
     the stem's, whose planes need no gradient."""
     config = tiny.config()
-    planes = len(observation.channels("B", 2))
+    planes = len(planes_lib.channels("B", 2))
     stem, block = 81 * planes * 8, 2 * 81 * 8 * 8
     policy, value, ownership = 9 * 8 * 53 + 16 * 53, 16 * 8 + 8, 9 * 8 * 3 + 16 * 3
     assert peak.forward_operations(config) == 2 * (stem + block + policy + value)

@@ -10,6 +10,7 @@ from tests.support import tiny
 from train import registry
 from train.arena.match import play_match
 from train.checkpoints import pretrained
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 
@@ -23,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 def write(folder, name: str = "small", seed: int = 3):
     config = tiny.config()
-    network = registry.network_for(config.network, 2)
+    network = network_for(config.network, 2)
     variables = tiny.new_weights(network, seed)
     pretrained.write_model(folder / name, variables, config, {"run": "tiny"})
     return variables
@@ -81,7 +82,7 @@ def test_models_of_the_package():
     name = "wallzero-4stone"
     assert name in pretrained.models()
     config = pretrained.read_config(name)
-    network = registry.network_for(config.network, config.game.players)
+    network = network_for(config.network, config.game.players)
     variables = pretrained.read_weights(name, network.shapes)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(variables))
     assert pretrained.read_card(name)["bytes"] < 1_000_000

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.support import tiny
-from train import registry
 from train.checkpoints import store as store_lib
 from train.checkpoints.store import (
     FORMAT,
@@ -25,6 +24,7 @@ from train.checkpoints.store import (
 from train.config import config_to_dict
 from train.loop import training
 from train.loop.training import RunState
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 
@@ -384,7 +384,7 @@ def test_whole_checkpoints_are_left_in_place(damaged, fresh):
 )
 def test_weights_of_another_shape(saved, change, expected):
     config = tiny.config(change)
-    other = registry.network_for(config.network, config.game.players)
+    other = network_for(config.network, config.game.players)
     message = complaint(read_weights, saved[0], other.shapes)
     assert message.startswith(f"{saved[0] / WEIGHTS / '7'}: cannot be read: it has {expected}")
     assert message.endswith("; nor can any other of 2")

@@ -18,7 +18,7 @@ from train.learning.learner import LearnerConfig
 from train.loop import programs as programs_lib
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
-from train.registry import network_for
+from train.network.build import network_for
 from train.runtime.host import READS
 from train.search.search import SearchConfig
 from wallgo_jax import Rules

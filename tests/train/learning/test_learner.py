@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests.train.data.test_selfplay import CONFIG, RULES
 from train.data.replay import Sample, draw
 from train.data.selfplay import first_boards
 from train.learning.learner import (
@@ -19,12 +20,10 @@ from train.learning.learner import (
 from train.learning.losses import LossWeights, make_targets
 from train.loop.training import make_programs
 from train.network import MASKED, NetworkConfig, make_network, slot_logits
-from train.registry import network_for
-from wallgo_jax import observation
+from train.network.build import network_for
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, initial_state
-
-from tests.train.data.test_selfplay import CONFIG, RULES
 
 VIEW = {"grid": 4, "planes": "BTR", "has_playable": False}
 
@@ -82,7 +81,7 @@ def test_turned_samples_stay_samples(samples: Sample):
 def test_the_loss_is_the_stated_one(replay_state):
     """Against NumPy, on the untrained network: every slot even, every value 0."""
     filled, variant = replay_state
-    network = make_network(NetworkConfig(width=8), observation.channels("BTR", 2))
+    network = make_network(NetworkConfig(width=8), planes_lib.channels("BTR", 2))
     config = LearnerConfig(
         batch=256, steps=1, warmup=0, weights=LossWeights(value=0.5, ownership=0.25)
     )
@@ -217,7 +216,7 @@ def test_momentum_gathers_speed_and_decay_joins_the_gradient():
 
 @pytest.fixture(scope="module")
 def plain():
-    return make_network(NetworkConfig(width=8), observation.channels("BTR", 2))
+    return make_network(NetworkConfig(width=8), planes_lib.channels("BTR", 2))
 
 
 def test_averaged_weights_follow_slowly_and_play(replay_state, plain):

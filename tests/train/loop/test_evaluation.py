@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from tests.support import tiny
-from train import registry
 from train.checkpoints.store import Store
 from train.config import config_to_dict, read_config
 from train.loop import evaluation
 from train.loop.metrics import Display
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 
 CONFIG = tiny.config("--evaluation.anchors", '["best", "random"]', "--evaluation.games", "40")
 
 
 def weights(seed: int):
-    network = registry.network_for(CONFIG.network, 2)
+    network = network_for(CONFIG.network, 2)
     return tiny.new_weights(network, seed)
 
 

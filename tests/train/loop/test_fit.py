@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from tests.support import tiny
-from train import registry
+from tests.train.data.test_record_dataset import played
 from train.__main__ import main
 from train.checkpoints import store
 from train.loop import fit
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
-
-from tests.train.data.test_record_dataset import played
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
 OPTIONS = (
@@ -54,7 +53,7 @@ def rows_of(directory) -> list[dict]:
 
 
 def weights_of(directory):
-    return store.read_weights(directory, registry.network_for(CONFIG.network, 2).shapes)
+    return store.read_weights(directory, network_for(CONFIG.network, 2).shapes)
 
 
 def test_losses_on_games_held_back_are_reported_and_fall(straight):

@@ -9,7 +9,7 @@ from train.learning.learner import LearnerConfig
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_network_player, make_random_player
-from train.registry import evaluator_for
+from train.search.evaluator import evaluator_for
 from train.search.search import SearchConfig
 from wallgo_jax import Rules
 

@@ -23,10 +23,11 @@ from train.network import (
 from train.network.heads import pool
 from train.network.restnet import mover_first
 from wallgo_jax import PRESETS, make, observation
+from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State, initial_state
 
-CHANNELS = observation.channels("BTR", 2)
+CHANNELS = planes_lib.channels("BTR", 2)
 SMALL = NetworkConfig(
     blocks="RT", width=8, heads=2, value_width=8, ownership=True, margin=True, reply=True
 )
@@ -71,7 +72,7 @@ def _shaken(fresh, scale: float = 0.1):
 
 def _planes(key: int, size: int, batch: int = 4) -> jax.Array:
     planes = np.random.default_rng(key).random((batch, size, size, len(CHANNELS))) < 0.3
-    red, blue = (CHANNELS.index(observation.Channel("turn", p)) for p in (0, 1))
+    red, blue = (CHANNELS.index(planes_lib.Channel("turn", p)) for p in (0, 1))
     to_move = np.arange(batch)[:, None, None] % 2 == 1
     planes[..., blue], planes[..., red] = to_move, ~to_move
     return jnp.asarray(planes)
@@ -125,7 +126,7 @@ def test_colours_exchanged_give_the_same_answer_to_the_mover(network, variables)
 def test_mover_first_leaves_red_and_turns_blue():
     planes = np.asarray(_planes(7, 3))
     shown = np.asarray(jax.jit(mover_first, static_argnums=1)(planes, CHANNELS))
-    stones = [CHANNELS.index(observation.Channel("stone", p)) for p in (0, 1)]
+    stones = [CHANNELS.index(planes_lib.Channel("stone", p)) for p in (0, 1)]
     red_board, blue_board = 0, 1
     for mine, own in ((0, 0), (1, 1)):
         np.testing.assert_array_equal(
@@ -140,7 +141,7 @@ def test_mover_first_leaves_red_and_turns_blue():
 def test_padded_cells_do_not_count(blocks, norm):
     """A board in a larger grid: neither the grid nor what stands in its rim changes what is said
     of the board, nor, in learning, the statistics."""
-    channels = observation.channels("BTR", 2, has_playable=True)
+    channels = planes_lib.channels("BTR", 2, has_playable=True)
     config = dataclasses.replace(SMALL, blocks=blocks, norm=norm)
     padded = _jitted(config, channels)
     weights = _shaken(tiny.new_weights(padded))
@@ -228,14 +229,14 @@ def test_policy_has_no_mass_on_illegal_slots(network, variables):
 def test_values_of_several_players(players, kind):
     """One value a player, the mover first, within what a game can pay; renumbering the players
     changes nothing."""
-    channels = observation.channels("BTR", players)
+    channels = planes_lib.channels("BTR", players)
     config = dataclasses.replace(SMALL, blocks="R", value=kind)
     network = _jitted(config, channels)
     weights = _shaken(tiny.new_weights(network), scale=1.0)
     planes = np.random.default_rng(4).random((6, 5, 5, len(channels))) < 0.4
     mover = np.arange(6) % players
     for player in range(players):
-        index = channels.index(observation.Channel("turn", player))
+        index = channels.index(planes_lib.Channel("turn", player))
         planes[..., index] = (mover == player)[:, None, None]
     output = jax.device_get(network.evaluate(weights, planes))
     assert output.value.shape == (6, players)

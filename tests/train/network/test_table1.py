@@ -16,9 +16,9 @@ import pytest
 from train.bench.table1 import TABLE_1
 from train.network import NetworkConfig, make_network
 from train.network.blocks import parse_blocks
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
-CHANNELS = observation.channels("BTR", 2)
+CHANNELS = planes_lib.channels("BTR", 2)
 ROUNDING = 0.0005
 """Of the paper's figures, in millions."""
 ODD = ("6R", "1R5T")

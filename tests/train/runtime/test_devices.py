@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from tests.support import tiny
+from tests.train.cli.test_commands import process_environment
 from train.loop import training
 from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
-
-from tests.train.cli.test_commands import process_environment
 
 ROOT = Path(__file__).parents[3]
 RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learner.batch", "8"]

@@ -12,8 +12,8 @@ import scipy.special
 
 from tests.support import tiny
 from train.network import MASKED, NetworkConfig
-from train.registry import evaluator_for, network_for
-from train.search.evaluator import Evaluation, discount_of
+from train.network.build import network_for
+from train.search.evaluator import Evaluation, discount_of, evaluator_for
 from train.search.search import (
     SearchConfig,
     dirichlet,

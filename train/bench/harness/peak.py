@@ -14,7 +14,7 @@ from train.config import RunConfig
 from train.network import Output, Part, census, compute_dtype
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 PRODUCT, OPERATIONS = "matrix product", "operations"
 CPU_SIDE, SIDE = 1024, 8192
@@ -35,7 +35,7 @@ def step_operations(config: RunConfig) -> int:
 
 
 def _parts(config: RunConfig) -> tuple[Part, ...]:
-    channels = observation.channels(config.network.planes, config.game.players)
+    channels = planes_lib.channels(config.network.planes, config.game.players)
     return census(config.network, channels, size=config.game.size)
 
 

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train import registry
 from train.analysis.describe import random_planes
 from train.bench.harness.peak import OPERATIONS, step_operations
 from train.bench.harness.program import compile_program, timed
@@ -21,9 +20,10 @@ from train.config import RunConfig
 from train.data.selfplay import make_selfplay
 from train.loop.programs import Programs, RunState, make_programs, own_key
 from train.network import Variables
+from train.network.build import network_for
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices
 from train.runtime.host import fetch
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 LEARNER, BACKWARD = "learner", "network forward and backward"
 STEPS = 8
@@ -103,8 +103,8 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
 def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
     """Compile a forward and a backward pass, a call each as the learner's, or all in one."""
     players, size = config.game.players, config.game.size
-    channels = observation.channels(config.network.planes, players)
-    network = registry.network_for(config.network, players)
+    channels = planes_lib.channels(config.network.planes, players)
+    network = network_for(config.network, players)
     in_one = jax.default_backend() != "cpu"
 
     def step(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train import registry
 from train.bench.harness.play import count_set
 from train.bench.harness.program import compile_program
 from train.bench.harness.timing import CHECKSUM, Bench
@@ -23,9 +22,10 @@ from train.bench.parts.public import (
 )
 from train.config import RunConfig
 from train.network import MASKED
+from train.network.build import network_for
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from train.search.evaluator import Evaluation, Evaluator, legal_slots
+from train.search.evaluator import Evaluation, Evaluator, evaluator_for, legal_slots
 from train.search.search import Search, SearchConfig, SearchResult, make_search
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
@@ -65,7 +65,7 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
     rules = config.game
     grid, players = rules.size, rules.players
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-    network, variables = registry.network_for(config.network, players), ()
+    network, variables = network_for(config.network, players), ()
     if kind in (NETWORK, PUBLIC_NETWORK):
         variables = network.init(jax.random.key(0))
     if kind in (PUBLIC, PUBLIC_NETWORK):
@@ -81,7 +81,7 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
     if kind == UNIFORM:
         evaluate = make_uniform_evaluator(grid=grid, players=players)
     else:
-        evaluate = registry.evaluator_for(config.network, rules)
+        evaluate = evaluator_for(config.network, rules)
     return Searcher(kind, make_search(evaluate, options, grid=grid, explores=True), variables)
 
 

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train import registry
 from train.analysis.describe import random_planes
 from train.bench.harness.peak import OPERATIONS, forward_operations
 from train.bench.harness.play import count_set
@@ -23,9 +22,10 @@ from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.search import spread_boards
 from train.config import RunConfig
 from train.loop.programs import make_programs
+from train.network.build import network_for
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from wallgo_jax import observation
+from wallgo_jax import planes as planes_lib
 
 SELFPLAY, FORWARD = "self-play", "network alone"
 
@@ -44,7 +44,7 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
     config = steady(config, boards)
     programs = make_programs(_with_batch_for(config, devices), devices)
     selfplay = programs.selfplay_at(0)
-    network = registry.network_for(config.network, config.game.players)
+    network = network_for(config.network, config.game.players)
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
     _, positions = spread_boards(config.game, boards, devices)
@@ -83,8 +83,8 @@ def evaluations(config: RunConfig, metrics: Any) -> float:
 def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
     """Compile evaluations of a network in a loop, each waiting for the one before."""
     players, size = config.game.players, config.game.size
-    channels = observation.channels(config.network.planes, players)
-    network = registry.network_for(config.network, players)
+    channels = planes_lib.channels(config.network.planes, players)
+    network = network_for(config.network, players)
 
     def forward(variables: Any, planes: jax.Array, length: jax.Array):
         def evaluate(_: jax.Array, carry: tuple[jax.Array, jax.Array]):
