@@ -1,46 +1,27 @@
-"""What a run is: frozen dataclasses, read from TOML, changed from the command line."""
+"""What a run is: frozen dataclasses, read from TOML, changed from the command line.
+
+Importing this loads no array library: a config can be read, checked and printed at once.
+"""
 
 import dataclasses
 import difflib
 import tomllib
-import types
-import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import pydantic
 
-from train.arena.sprt import parse_sprt
-from train.data.selfplay import SelfPlayConfig
-from train.learning.learner import LearnerConfig
-from train.network import NetworkConfig
-from train.players.heuristics import HeuristicsConfig
+from train.arena.config import parse_sprt
+from train.data.config import ReplayConfig, SelfPlayConfig
+from train.learning.config import LearnerConfig
+from train.network.config import NetworkConfig
+from train.players.config import HeuristicsConfig
 from train.runtime.errors import UsageError
 from train.search.search import SearchConfig
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.planes import check_planes
-
-
-@dataclasses.dataclass(frozen=True)
-class ReplayConfig:
-    """How much is remembered, and where.
-
-    Attributes:
-      positions: plies kept, rounded up to whole iterations.
-      memory: `device`, or `host` where they do not fit there: samples are then drawn by the CPU.
-    """
-
-    positions: int = 200_000
-    memory: str = "device"
-
-    def __post_init__(self) -> None:
-        if self.positions < 1:
-            raise ValueError("positions must be at least 1")
-        if self.memory not in ("device", "host"):
-            raise ValueError(f"memory {self.memory!r} is not one of device, host")
-
 
 BEST = "best"
 """In place of a player's name: the best checkpoint so far."""
@@ -51,16 +32,15 @@ class EvaluationConfig:
     """Matches of the newest weights against other players.
 
     Attributes:
-      every: iterations between the short matches of a run; 0 for none.
-      opponents: names of players (see `train.registry`) that the final matches are against. None for
-        a run without matches.
-      anchors: names of players that short matches are against; `best` for the checkpoint that has
-        won most against the first other one.
+      every: iterations between the short matches of a run; 0 for no short match.
+      opponents: players (names as in `train.registry`) of the final matches; empty for no matches.
+      anchors: players of the short matches; `best` is the checkpoint that has won most against the
+        first other one.
       games: games of a short match.
-      sprt: ends a short match as soon as it is decided whether the lead is ELO0 or ELO1 points (see
-        `train.arena.sprt`), `ELO0,ELO1`; looked at after each `batch` games. Empty for all games.
+      sprt: `ELO0,ELO1`: ends a short match as soon as a sequential test after a batch tells these
+        two leads apart (see `train.arena.sprt`); empty to play all games.
       final_games: games against each opponent at the end of the run.
-      batch: games played at once.
+      batch: games played in parallel.
       simulations: simulations a move, without exploration noise.
       opening_plies: random plies at the start of a pair of games.
     """
@@ -88,15 +68,13 @@ class EvaluationConfig:
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointConfig:
-    """What is saved.
+    """Which checkpoints are saved and kept.
 
     Attributes:
       every: iterations between checkpoints.
-      keep: checkpoints of the weights that are kept, the newest; what resuming needs is kept twice.
-      keep_best: further ones, those that won most of a short match; a checkpoint without a match in
-        its iteration is not among them.
-      keep_every: the weights of every so-manyth iteration are kept for ever, where they are saved;
-        0 for none.
+      keep: how many of the newest weights are kept; of what resuming needs the newest two are.
+      keep_best: how many more weights are kept, those that won most of a short match.
+      keep_every: weights saved in multiples of this iteration are kept for ever; 0 for none.
     """
 
     every: int = 10
@@ -111,22 +89,44 @@ class CheckpointConfig:
             raise ValueError("keep_best and keep_every must not be negative")
 
 
+def _read_rules(given: Any) -> Any:
+    """Rules for a preset's name; all else is left to the reader of tables."""
+    if isinstance(given, int | float | list):
+        raise ValueError("rules: must be the name of a preset or a table of rules")
+    return rules_lib.named(given) if isinstance(given, str) else given
+
+
+def _write_rules(rules: Rules) -> str | dict[str, Any]:
+    """The name of a preset, or a table of rules: what `_read_rules` takes."""
+    name = rules_lib.name_of(rules)
+    return name if name in rules_lib.PRESETS else rules.to_dict()
+
+
+RulesField = Annotated[
+    Rules, pydantic.BeforeValidator(_read_rules), pydantic.PlainSerializer(_write_rules)
+]
+"""Rules; a file, a saved config and the command line may name a preset."""
+
+
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
 
     Attributes:
       name: directory of the run below the directory of all runs.
-      seed: of everything random.
-      iterations: the budget: self-play, then learning, this many times.
-      rules: name of a preset, or a table of rules.
+      seed: random seed.
+      iterations: how often the run plays and learns.
+      rules: the rules; where a config is read or built a preset's name stands for its rules.
       heuristics: weights of the players `ethen` and `wjx`.
     """
+
+    # Unknown keys are errors, in the tables as well: they take this over.
+    __pydantic_config__: ClassVar = pydantic.ConfigDict(extra="forbid")
 
     name: str = "quickstart"
     seed: int = 0
     iterations: int = 26
-    rules: str | Rules = "wallzero-4stone"
+    rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
     selfplay: SelfPlayConfig = dataclasses.field(
@@ -139,6 +139,7 @@ class RunConfig:
     heuristics: HeuristicsConfig = dataclasses.field(default_factory=HeuristicsConfig)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", rules_lib.named(self.rules))
         is_plain = self.name.isprintable() and Path(self.name).name == self.name
         if not self.name or not is_plain or self.name.startswith("."):
             raise ValueError(f"name {self.name!r} must be a plain directory name")
@@ -147,16 +148,11 @@ class RunConfig:
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
         check_planes(self.network.planes)
-        if rules_lib.named(self.rules).players != 2 and self.evaluation.opponents:
+        if self.rules.players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "
-                f"{rules_lib.named(self.rules).players} players it must be empty"
+                f"{self.rules.players} players it must be empty"
             )
-
-    @property
-    def game(self) -> Rules:
-        """The rules themselves."""
-        return rules_lib.named(self.rules)
 
 
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
@@ -170,13 +166,13 @@ def read_config(path: Path | None, overrides: Sequence[str] = ()) -> RunConfig:
     Raises:
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
-    fields = _embedded() if path is None else _read_toml(path)
+    fields = _default_fields() if path is None else _read_toml(path)
     for key, value in _pair_up(overrides):
         _assign(fields, key, value)
     return config_from_dict(fields, where="config" if path is None else f"config {path}")
 
 
-def _embedded() -> dict[str, Any]:
+def _default_fields() -> dict[str, Any]:
     """What `RunConfig()` sets apart from the defaults of its tables."""
     return {"selfplay": dataclasses.asdict(RunConfig().selfplay)}
 
@@ -191,22 +187,11 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
-    """A config from nested tables; `where` opens the complaint of a `UsageError`."""
-    _refuse_unknown_keys(RunConfig, fields, where=where, path="")
+    """A config from nested tables; the message of a `UsageError` begins with `where`."""
     try:
         return _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
-        first = next(each for each in error.errors() if not _is_table_for_text(each))
-        place = ".".join(str(part) for part in first["loc"] if part not in ("str", "Rules"))
-        given = f" (got {first['input']!r})" if not isinstance(first["input"], dict) else ""
-        subject = f"{place}: " if place else ""
-        message = first["msg"].removeprefix("Value error, ").removeprefix(subject)
-        raise UsageError(_one_line(f"{where}: {subject}{message}{given}")) from None
-
-
-def _is_table_for_text(error: Any) -> bool:
-    """Whether a table was refused only because it is no text, where either is allowed."""
-    return error["loc"][-1:] == ("str",) and isinstance(error["input"], dict)
+        raise UsageError(_one_line(f"{where}: {_describe(error)}")) from None
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:
@@ -214,24 +199,34 @@ def config_to_dict(config: RunConfig) -> dict[str, Any]:
     return _ADAPTER.dump_python(config, mode="json")
 
 
-def _refuse_unknown_keys(kind: type, fields: Mapping[str, Any], *, where: str, path: str) -> None:
-    types_of = typing.get_type_hints(kind)
-    for key, value in fields.items():
-        if key not in types_of:
-            near = difflib.get_close_matches(key, types_of, n=1)
-            hint = f"; did you mean {path}{near[0]}? Known" if near else "; known"
-            known = ", ".join(types_of)
-            raise UsageError(_one_line(f"{where}: unknown key {path}{key}{hint} keys: {known}"))
-        table = _table_type(types_of[key])
-        if table is not None and isinstance(value, Mapping):
-            _refuse_unknown_keys(table, value, where=where, path=f"{path}{key}.")
+def _describe(failed: pydantic.ValidationError) -> str:
+    """The first error of a validation, unknown keys before wrong values."""
+    errors = failed.errors()
+    unknown = [error for error in errors if error["type"] == "unexpected_keyword_argument"]
+    if unknown:
+        return _describe_unknown_key(_keys_of(unknown[0]))
+    first = errors[0]
+    place = ".".join(_keys_of(first))
+    given = f" (got {first['input']!r})" if not isinstance(first["input"], dict) else ""
+    subject = f"{place}: " if place else ""
+    return f"{subject}{first['msg'].removeprefix('Value error, ').removeprefix(subject)}{given}"
 
 
-def _table_type(hint: Any) -> type | None:
-    """The dataclass that a table of this type fills, if any."""
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    tables = [option for option in options if isinstance(option, type)]
-    return next((option for option in tables if dataclasses.is_dataclass(option)), None)
+def _keys_of(error: Any) -> list[str]:
+    """Keys that lead to an error."""
+    return [str(part) for part in error["loc"]]
+
+
+def _describe_unknown_key(keys: list[str]) -> str:
+    """An unknown key with the keys of its table, and the nearest of them if one is near."""
+    *tables, key = keys
+    table: Any = RunConfig()
+    for name in tables:
+        table = getattr(table, name)
+    known = [field.name for field in dataclasses.fields(table)]
+    near = difflib.get_close_matches(key, known, n=1)
+    hint = f"; did you mean {'.'.join([*tables, *near])}? Known" if near else "; known"
+    return f"unknown key {'.'.join(keys)}{hint} keys: {', '.join(known)}"
 
 
 def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:

@@ -31,9 +31,8 @@ from train.players.basic import (
     make_random_player,
     make_search_player,
 )
+from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.players.heuristics import (
-    HeuristicConfig,
-    HeuristicsConfig,
     make_heuristic_evaluator,
     make_heuristic_player,
     make_two_ply_player,
@@ -172,7 +171,7 @@ def _make_search(order: PlayerSpec) -> Player:
 
 def _make_pretrained(order: PlayerSpec) -> Player:
     config = pretrained.read_config(order.target)
-    network = network_for(config.network, config.game.players)
+    network = network_for(config.network, config.rules.players)
     variables = pretrained.read_weights(order.target, network.shapes)
     return _searching("pretrained", order, config, variables)
 
@@ -185,14 +184,14 @@ def _searching(kind: str, order: PlayerSpec, config: RunConfig, variables: Varia
 
 def _check_rules(order: PlayerSpec, config: RunConfig) -> None:
     """Refuse weights that learned other rules."""
-    if config.game.players != order.rules.players:
+    if config.rules.players != order.rules.players:
         raise UsageError(
-            f"player {order.name!r}: learned games of {config.game.players} players, "
+            f"player {order.name!r}: learned games of {config.rules.players} players, "
             f"the rules are for {order.rules.players}"
         )
-    if config.game != order.rules and not order.transfer:
+    if config.rules != order.rules and not order.transfer:
         raise UsageError(
-            f"player {order.name!r}: learned {_tell(config.game)}, asked to play "
+            f"player {order.name!r}: learned {_tell(config.rules)}, asked to play "
             f"{_tell(order.rules)}; --transfer lets networks play rules they have not learned"
         )
 
@@ -249,5 +248,5 @@ def load_weights(path: Path) -> tuple[RunConfig, Variables]:
         raise UsageError(f"{directory}: no such run directory")
     meta = store.read_meta(directory, store.WEIGHTS, iteration)
     config = config_from_dict(meta["config"], where=f"{directory}: saved config")
-    network = network_for(config.network, config.game.players)
+    network = network_for(config.network, config.rules.players)
     return config, store.read_weights(directory, network.shapes, iteration)

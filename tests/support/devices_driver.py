@@ -13,7 +13,8 @@ from tests.support import tiny
 from train.bench.parts.search import random_search
 from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay
-from train.learning.learner import LearnerConfig, make_learner
+from train.learning.config import LearnerConfig
+from train.learning.learner import make_learner
 from train.network import NetworkConfig, make_network
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from wallgo_jax import planes as planes_lib

@@ -10,17 +10,15 @@ from tests.support import tiny
 from train.config import (
     CheckpointConfig,
     EvaluationConfig,
-    ReplayConfig,
     RunConfig,
     config_from_dict,
     config_to_dict,
     read_config,
 )
-from train.data.selfplay import SelfPlayConfig
-from train.learning.learner import LearnerConfig
-from train.learning.losses import LossWeights
+from train.data.config import ReplayConfig, SelfPlayConfig
+from train.learning.config import LearnerConfig, LossWeights
 from train.network import NetworkConfig
-from train.players.heuristics import HeuristicConfig, HeuristicsConfig
+from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.runtime.errors import UsageError
 from train.search.search import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -132,7 +130,7 @@ FULL_CONFIG = RunConfig(
     name="every key",
     seed=11,
     iterations=12,
-    rules="hkoi",
+    rules=PRESETS["hkoi"],
     network=NetworkConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
     ),
@@ -186,11 +184,11 @@ def complaint(path: Path, *overrides: str) -> str:
 def test_every_key_is_read(tmp_path):
     config = read_config(write(tmp_path, FULL))
     assert config == FULL_CONFIG
-    assert config.game == PRESETS["hkoi"]
+    assert config.rules == PRESETS["hkoi"]
     # The text above leaves no key at its default.
     for field in dataclasses.fields(config):
         value, default = getattr(config, field.name), getattr(RunConfig(), field.name)
-        if not dataclasses.is_dataclass(value):
+        if not dataclasses.is_dataclass(value) or field.name == "rules":
             assert value != default
             continue
         for inner in dataclasses.fields(value):
@@ -208,13 +206,13 @@ def test_shipped_configs_are_read(path):
 
 def test_rules_as_a_table():
     config = tiny.config()
-    assert config.rules == config.game == Rules(size=3, stones=1, order=(0, 1))
+    assert config.rules == Rules(size=3, stones=1, order=(0, 1))
     table = (
         "{size = 4, stones = 1, start = [[0, 0, 0], [3, 3, 1]], order = [], walls = 5, tie = []}"
     )
     changed = tiny.config("--rules", table)
     start = ((0, 0, 0), (3, 3, 1))
-    assert changed.game == Rules(size=4, stones=1, start=start, order=(), walls=5, tie=())
+    assert changed.rules == Rules(size=4, stones=1, start=start, order=(), walls=5, tie=())
 
 
 @pytest.mark.parametrize(
@@ -233,7 +231,7 @@ def test_rules_as_a_table():
         (["--name=x=y"], "name", "x=y"),
         (["--evaluation.opponents", '["greedy", "random"]'], None, ("greedy", "random")),
         (["--evaluation.final-games", "50"], "evaluation.final_games", 50),
-        (["--rules", "wallzero-empty"], "rules", "wallzero-empty"),
+        (["--rules", "wallzero-empty"], "rules", PRESETS["wallzero-empty"]),
         (["--rules.size", "5"], "rules", Rules(size=5, stones=1, order=(0, 1))),
         (["--rules.stay-needs-room", "true"], "rules.stay_needs_room", True),
         (["--seed", "1", "--iterations=2", "--seed", "3"], "seed", 3),
@@ -268,6 +266,12 @@ def test_override_changes_nothing_else():
         (["--learnr.steps", "1"], "unknown key learnr; did you mean learner?"),
         (["--learner.stpes", "1"], "unknown key learner.stpes; did you mean learner.steps? Known"),
         (["--learner.q", "1"], "unknown key learner.q; known keys: batch, steps, optimizer,"),
+        (["--learner.str", "1"], "unknown key learner.str; "),
+        (["--seed", "x", "--learner.q", "1"], "unknown key learner.q; known keys: batch,"),
+        (
+            ["--heuristics.wjx.scal", "1"],
+            "unknown key heuristics.wjx.scal; did you mean heuristics.",
+        ),
         (["--rules.sise", "3"], "unknown key rules.sise; did you mean rules.size? Known keys: "),
         # Words that are no options.
         (["extra"], "'extra' is not an option; write --some.key value"),
@@ -340,7 +344,7 @@ def test_override_changes_nothing_else():
         (["--checkpoint.keep-every", "-1"], "keep_best and keep_every must not be negative"),
         # Rules.
         (["--rules", "wallzero"], "rules: unknown preset 'wallzero'; known presets: wallzero-4"),
-        (["--rules", "3"], "rules: Input should be a valid string (got 3)"),
+        (["--rules", "3"], "rules: must be the name of a preset or a table of rules (got 3)"),
         (["--rules.size", "2"], "rules: size is 2, not a whole number from 3 to 9"),
         (["--rules.size", "big"], "rules.size: Input should be a valid integer"),
         (["--rules.order", "[0, 0]"], "rules: start and order give player 0 2 stones, not 1"),
@@ -407,8 +411,21 @@ def test_round_trip_through_json(config):
     # The tables are complete: nothing rests on a default.
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and field.name != "rules":
             assert set(fields[field.name]) == {inner.name for inner in dataclasses.fields(value)}
+
+
+def test_rules_are_one_thing_however_they_are_given():
+    """A name or a table, read or passed as a keyword: always rules, equal where they mean the same."""
+    table = PRESETS["hkoi"].to_dict()
+    for given in ("hkoi", table, PRESETS["hkoi"]):
+        config = config_from_dict({"rules": given}, where="here")
+        assert config == RunConfig(rules=PRESETS["hkoi"])
+        assert config_to_dict(config)["rules"] == "hkoi"
+    assert RunConfig(**{"rules": "hkoi"}).rules == PRESETS["hkoi"]
+    fields = config_to_dict(tiny.config())
+    assert fields["rules"] == tiny.RULES.to_dict()
+    assert config_from_dict(fields, where="here").rules == tiny.RULES
 
 
 def test_complaint_opens_with_where():

@@ -13,7 +13,7 @@ from train.checkpoints.store import Store
 from train.config import config_to_dict
 from train.network import Variables
 from train.network.build import network_for
-from train.players.heuristics import HeuristicConfig, HeuristicsConfig
+from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.registry import make_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game import actions

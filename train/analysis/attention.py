@@ -240,9 +240,9 @@ def _players(game: State) -> int:
 
 def _load(run: Path, state: State) -> tuple[NetworkConfig, Variables]:
     config, variables = load_weights(run)
-    if config.game.players != _players(state):
+    if config.rules.players != _players(state):
         raise UsageError(
-            f"{run}: its network knows {config.game.players} players, the game has "
+            f"{run}: its network knows {config.rules.players} players, the game has "
             f"{_players(state)}"
         )
     return config.network, variables

@@ -65,7 +65,7 @@ def describe(
     if batch < 1:
         raise UsageError(f"describe: batch ({batch}) must be at least 1")
     source, config, variables = _read_target(target)
-    players, size = config.game.players, config.game.size
+    players, size = config.rules.players, config.rules.size
     channels = planes_lib.channels(config.network.planes, players)
     parts = census(config.network, channels, size=size)
     speed = None
@@ -147,9 +147,9 @@ def describe_record(description: Description) -> dict[str, Any]:
     source, config, parts, speed = description
     return {
         "source": source,
-        "rules": name_of(config.game),
-        "size": config.game.size,
-        "players": config.game.players,
+        "rules": name_of(config.rules),
+        "size": config.rules.size,
+        "players": config.rules.players,
         "network": dataclasses.asdict(config.network),
         "parts": [part._asdict() | {"shape": list(part.shape)} for part in parts],
         "parameters": sum(part.parameters for part in parts),
@@ -167,8 +167,8 @@ def describe_report(description: Description) -> Group:
 
 def _parts_table(description: Description) -> Table:
     source, config, parts, _ = description
-    shape, size = config.network, config.game.size
-    planes = len(planes_lib.channels(shape.planes, config.game.players))
+    shape, size = config.network, config.rules.size
+    planes = len(planes_lib.channels(shape.planes, config.rules.players))
     table = Table(
         title=Text(f"{shape.blocks}, width {shape.width}: the network of {source}"),
         caption=Text(f"one {size}×{size} board of {planes} planes ({shape.planes})"),

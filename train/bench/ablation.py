@@ -24,9 +24,9 @@ from rich.table import Table
 
 from train import registry
 from train.arena.match import play_match, wilson_interval
-from train.config import EvaluationConfig, ReplayConfig, RunConfig
-from train.data.selfplay import SelfPlayConfig
-from train.learning.learner import LearnerConfig
+from train.config import EvaluationConfig, RunConfig
+from train.data.config import ReplayConfig, SelfPlayConfig
+from train.learning.config import LearnerConfig
 from train.loop.iteration import run_iteration
 from train.loop.programs import make_programs
 from train.network import NetworkConfig, Variables

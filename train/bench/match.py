@@ -74,7 +74,7 @@ def _match(config, games: int):
     simulations = config.search.simulations
     first, second = (
         registry.search_player(
-            name, network.init(jax.random.key(seed)), config, config.game, simulations=simulations
+            name, network.init(jax.random.key(seed)), config, config.rules, simulations=simulations
         )
         for seed, name in enumerate("ab")
     )
@@ -84,7 +84,7 @@ def _match(config, games: int):
         result = play_match(
             first,
             second,
-            config.game,
+            config.rules,
             games=games,
             key=jax.random.key(number),
             batch=config.selfplay.boards,

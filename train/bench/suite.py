@@ -111,7 +111,7 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
     if "env" in request.parts:
         on_progress("the env's steps: compiling")
         compiled = games.compiled_steps(
-            request.config.game, max(request.batches), planes=ENV_PLANES
+            request.config.rules, max(request.batches), planes=ENV_PLANES
         )
     if "search" in request.parts:
         notes = [_left_out(request, x) for x in request.batches if not _fits_public(request, x)]
@@ -137,8 +137,8 @@ _Make = Callable[[], Bench]
 
 def _env(request: Request, batch: int) -> Iterator[_Make]:
     config, devices = request.config, devices_for(batch)
-    played = [games.core_game(config.game, on_bits=on_bits) for on_bits in (False, True)]
-    played.append(games.env_game(config.game, planes=ENV_PLANES))
+    played = [games.core_game(config.rules, on_bits=on_bits) for on_bits in (False, True)]
+    played.append(games.env_game(config.rules, planes=ENV_PLANES))
     if PGX in request.against:
         played.extend(rivals.rival_games())
     for game in played:
@@ -153,13 +153,13 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
     for kind in kinds:
         found = search.searcher(kind, config, count)
         yield lambda found=found: search.make_bench(
-            found, config.game, batch, count, devices_for(batch)
+            found, config.rules, batch, count, devices_for(batch)
         )
 
 
 def _public_bytes(request: Request, batch: int) -> int:
     """Of mctx's tree over public actions."""
-    rules = request.config.game
+    rules = request.config.rules
     actions = rules.size**2 * (PLAYS_PER_STONE + 1)
     return batch * (request.simulations + 1) * memory.mctx_node_bytes(rules, actions)
 

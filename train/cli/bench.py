@@ -95,7 +95,7 @@ class Bench:
     ) -> list[Point]:
         with console.status("scaling") as status:
             points = scaling.sweep(
-                request.config.game,
+                request.config.rules,
                 batches=batches,
                 seconds=self.seconds,
                 repeats=self.repeats,

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from train.analysis import value_accuracy
 from train.arena import match as match_lib
+from train.arena.config import Sprt, parse_sprt
 from train.arena.elo import pair_counts
-from train.arena.sprt import UNDECIDED, Sprt, parse_sprt
+from train.arena.sprt import UNDECIDED, decide
 from train.cli import options
 from train.loop import metrics, run_directory
 from train.runtime.errors import UsageError
@@ -108,4 +109,4 @@ class Accuracy:
 
 def _verdict(test: Sprt, result: match_lib.MatchResult) -> str:
     """What the test says of a match so far."""
-    return test.decide(pair_counts(result.outcome)).decision
+    return decide(test, pair_counts(result.outcome)).decision

@@ -1,6 +1,5 @@
 """Boards that play themselves: one scan over plies, a search at each, restart at the end."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,46 +14,6 @@ from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
 
 POLICY_DTYPE = jnp.float16
-
-
-@dataclasses.dataclass(frozen=True)
-class SelfPlayConfig:
-    """Size of an iteration of self-play.
-
-    Attributes:
-      boards: boards played at once.
-      plies: plies of every board in one iteration.
-      full_search_prob: chance of a ply, the same for all boards, to be searched in full. The others are
-        searched in little and without noise, and their policies are not learned: playout cap
-        randomization after Wu, "Accelerating Self-Play Learning in Go" (2019), section 3.1, with
-        one coin for the boards of all devices: the batch stays full, and no device waits for one
-        that has drawn more.
-      cheap_simulations: simulations a move of a ply in little, at most those of a ply in full.
-      policy_surprise_weight: share of the weight of the policies in learning that goes by how far the search
-        moved away from the network, after Wu, "Other Methods Implemented in KataGo", section
-        Policy Surprise Weighting, which has one half. There it is the weight of a whole sample.
-      bootstrap_iterations: iterations at the start that the greedy player plays in place of the network's
-        search, as the wallgame.io engine begins (see README, sources).
-    """
-
-    boards: int = 256
-    plies: int = 32
-    full_search_prob: float = 1.0
-    cheap_simulations: int = 4
-    policy_surprise_weight: float = 0.0
-    bootstrap_iterations: int = 0
-
-    def __post_init__(self) -> None:
-        if self.boards < 1 or self.plies < 1:
-            raise ValueError("boards and plies must be at least 1")
-        if not 0 < self.full_search_prob <= 1:
-            raise ValueError("full_search_prob must be above 0, at most 1")
-        if self.cheap_simulations < 1:
-            raise ValueError("cheap_simulations must be at least 1")
-        if self.bootstrap_iterations < 0:
-            raise ValueError("bootstrap_iterations must not be negative")
-        if not 0 <= self.policy_surprise_weight <= 1:
-            raise ValueError("policy_surprise_weight must be from 0 to 1")
 
 
 class SelfPlayMetrics(NamedTuple):

@@ -3,7 +3,6 @@
 N samples.
 """
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,75 +11,15 @@ import jax.numpy as jnp
 import optax
 
 from train.data.replay import Sample
-from train.learning.losses import Losses, LossWeights, TrainingTargets, losses, make_targets
+from train.learning.config import LearnerConfig
+from train.learning.losses import Losses, TrainingTargets, losses, make_targets
 from train.network import Network, Variables
 from wallgo_jax import observation
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 from wallgo_jax.game.state import State
 
-OPTIMIZERS = ("adamw", "sgd")
-SCHEDULES = ("cosine", "steps")
 NO_TENSOR = -1
 _Prepare = Callable[[Sample, jax.Array], tuple[TrainingTargets, jax.Array]]
-
-
-@dataclasses.dataclass(frozen=True)
-class LearnerConfig:
-    """How the network learns.
-
-    Attributes:
-      batch: samples a step.
-      steps: steps an iteration.
-      optimizer: `adamw`, or `sgd` with momentum.
-      momentum: of `sgd`.
-      learning_rate: peak of the schedule.
-      schedule: after a linear warm-up, `cosine` down to `final_rate` of the peak, or `steps`, which
-        halves the rate at each of `lr_drops` (ResTNet's 0.02, 0.01, 0.005).
-      final_rate: last learning rate of `cosine` over the peak.
-      lr_drops: shares of the run at which `steps` halves the rate.
-      warmup: steps of warm-up.
-      weight_decay: on kernels alone: norms, biases and tables of offsets are spared. AdamW's
-        decoupled one, or, for `sgd`, added to the gradient.
-      max_grad_norm: largest global norm of the gradient.
-      symmetry: turn each sample by a random symmetry of the square.
-      ema_decay: if above 0, the share of the past that a moving average of the weights keeps at each
-        step; the averaged weights then play, in games to learn from and in matches.
-      weights: of the losses.
-    """
-
-    batch: int = 512
-    steps: int = 32
-    optimizer: str = "adamw"
-    momentum: float = 0.9
-    learning_rate: float = 3e-3
-    schedule: str = "cosine"
-    final_rate: float = 0.1
-    lr_drops: tuple[float, ...] = (0.7, 0.9)
-    warmup: int = 50
-    weight_decay: float = 1e-4
-    max_grad_norm: float = 1.0
-    symmetry: bool = True
-    ema_decay: float = 0.0
-    weights: LossWeights = dataclasses.field(default_factory=LossWeights)
-
-    def __post_init__(self) -> None:
-        if self.batch < 1 or self.steps < 1 or self.warmup < 0:
-            raise ValueError("batch and steps must be at least 1, warmup at least 0")
-        if min(self.learning_rate, self.max_grad_norm) <= 0 or self.weight_decay < 0:
-            raise ValueError(
-                "learning_rate and max_grad_norm must be positive, weight_decay not negative"
-            )
-        for key, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        if not all(0 <= share < 1 for share in (self.momentum, self.ema_decay)):
-            raise ValueError("momentum and ema_decay must be from 0 to below 1")
-        if not 0 <= self.final_rate <= 1:
-            raise ValueError("final_rate must be from 0 to 1")
-        if not all(0 < share < 1 for share in self.lr_drops) or list(self.lr_drops) != sorted(
-            self.lr_drops
-        ):
-            raise ValueError("lr_drops must be shares between 0 and 1 in rising order")
 
 
 class LearnerState(NamedTuple):

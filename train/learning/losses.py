@@ -3,7 +3,6 @@
 N samples, A slots, P players counted from the one to move, H W cells.
 """
 
-import dataclasses
 from typing import NamedTuple
 
 import chex
@@ -12,34 +11,11 @@ import jax.numpy as jnp
 
 from train.data import outcomes
 from train.data.replay import Reply, Sample
+from train.learning.config import LossWeights
 from train.network import Output, reply_logits, slot_logits
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.state import State
-
-
-@dataclasses.dataclass(frozen=True)
-class LossWeights:
-    """What each head's loss counts in the sum; those of heads that the network lacks are idle.
-
-    Attributes:
-      policy: cross-entropy with the search's policy.
-      value: squared error of the outcome, or its cross-entropy where the value head says `wdl`.
-      ownership: cross-entropy with the owner at the end, mean over the cells.
-      margin: squared error of the final lead, in boards.
-      reply: cross-entropy with the policy of the next ply.
-    """
-
-    policy: float = 1.0
-    value: float = 1.0
-    ownership: float = 0.5
-    margin: float = 1.0
-    reply: float = 0.15
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            if not 0 <= getattr(self, field.name) < float("inf"):
-                raise ValueError(f"{field.name} must be a number from 0 on")
 
 
 class TrainingTargets(NamedTuple):

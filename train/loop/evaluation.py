@@ -6,9 +6,10 @@ from typing import Any
 import jax
 
 from train import registry
+from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
 from train.arena.match import MatchResult, play_match, play_rounds
-from train.arena.sprt import UNDECIDED, parse_sprt
+from train.arena.sprt import UNDECIDED, decide
 from train.checkpoints import store
 from train.config import BEST, RunConfig
 from train.loop.metrics import Display, match_record, match_table
@@ -78,17 +79,17 @@ def _short_match(
             "on_progress": on_progress,
         }
         if not options.sprt:
-            return play_match(player, opponent, config.game, **settings)
+            return play_match(player, opponent, config.rules, **settings)
         test = parse_sprt(options.sprt)
 
         def is_decided(result: MatchResult) -> bool:
             counts = pair_counts(result.outcome)
-            return test.decide(counts).decision != UNDECIDED
+            return decide(test, counts).decision != UNDECIDED
 
         return play_rounds(
             player,
             opponent,
-            config.game,
+            config.rules,
             is_decided=is_decided,
             round_games=options.batch,
             **settings,
@@ -107,7 +108,7 @@ def final_matches(
             result = play_match(
                 _player(config, variables),
                 opponent,
-                config.game,
+                config.rules,
                 games=options.final_games,
                 key=_key(config, _FINAL + number),
                 batch=options.batch,
@@ -139,12 +140,12 @@ def _player(config: RunConfig, variables: Variables) -> Player:
     simulations = config.evaluation.simulations
     name = f"{config.name}@{simulations}"
     return registry.search_player(
-        name, own_copy(variables), config, config.game, simulations=simulations
+        name, own_copy(variables), config, config.rules, simulations=simulations
     )
 
 
 def _opponent(config: RunConfig, name: str) -> Player:
-    return registry.make_player(name, config.game, heuristics=config.heuristics)
+    return registry.make_player(name, config.rules, heuristics=config.heuristics)
 
 
 def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None:
@@ -152,6 +153,6 @@ def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None
     best = store.best_iteration(directory, before=done)
     if best is None:
         return None
-    network = network_for(config.network, config.game.players)
+    network = network_for(config.network, config.rules.players)
     weights = store.read_weights(directory, network.shapes, best)
     return _player(config, weights)._replace(name=f"iteration {best}")

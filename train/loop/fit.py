@@ -182,8 +182,8 @@ def _place(state: FitState) -> FitState:
 
 
 def _make_programs(config: RunConfig) -> _Programs:
-    grid, has_reply = config.game.size, config.network.reply
-    network = network_for(config.network, config.game.players)
+    grid, has_reply = config.rules.size, config.network.reply
+    network = network_for(config.network, config.rules.players)
     learner: Learner = make_learner(
         network,
         config.learner,
@@ -212,7 +212,7 @@ def _make_programs(config: RunConfig) -> _Programs:
 def _read(
     config: RunConfig, records: Sequence[Path], validation: float
 ) -> tuple[_Data, dict[str, Any]]:
-    recorded = read_recorded_games(records, config.game)
+    recorded = read_recorded_games(records, config.rules)
     examples = make_examples(recorded)
     learned, held = split(examples, share=validation, seed=config.seed)
     batch = min(_CHECKED_AT_ONCE, len(held))

@@ -62,7 +62,7 @@ def run_iteration(
         replay_state.plies.terminated.shape[0],
         (iteration + 1) * config.selfplay.plies,
     )
-    if rows == 0 and played_rows >= held + config.game.max_plies:
+    if rows == 0 and played_rows >= held + config.rules.max_plies:
         row["warning"] = (
             f"nothing to learn from: {held} plies of each board hold no whole games; raise "
             "replay.positions"

@@ -72,7 +72,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     shared = {"selfplay_boards": boards, "learner_batch": config.learner.batch}
     devices = devices_for(**shared) if devices is None else devices
     devices.check_divides(**shared)
-    rules = config.game
+    rules = config.rules
     same = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(rules)
     )
@@ -123,7 +123,7 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
         network,
         config.learner,
         total_steps=config.iterations * config.learner.steps,
-        grid=config.game.size,
+        grid=config.rules.size,
         planes=config.network.planes,
         has_playable=False,
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
@@ -291,8 +291,8 @@ def own_key(key: jax.Array) -> jax.Array:
 def selfplay_of(config: RunConfig, simulations: int) -> Callable[..., Any]:
     """An iteration of self-play with so many simulations a move, or by the greedy player for
     GREEDY, to be jitted with its boards donated."""
-    evaluate = evaluator_for(config.network, config.game)
-    grid, options = config.game.size, config.selfplay
+    evaluate = evaluator_for(config.network, config.rules)
+    grid, options = config.rules.size, config.selfplay
     if simulations == GREEDY:
         return make_selfplay(make_greedy_search(grid=grid), grid=grid, plies=options.plies)
 

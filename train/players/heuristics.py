@@ -16,7 +16,6 @@ every cell, so that the first placement looks for the middle.
 B boards, A slots, P players, N cells.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ import jax.numpy as jnp
 
 from train.network import MASKED
 from train.players.basic import Player
+from train.players.config import HeuristicConfig
 from train.search.evaluator import Evaluation, Evaluator, side_of
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
@@ -40,71 +40,10 @@ UNREACHED = -1
 DECIDED = 1000.0
 """Score of a won game, more than any board can give; its negative for a lost one."""
 
-_FORMULAS: dict[str, Callable[[int, int], float]] = {
+_GUESSES: dict[str, Callable[[int, int], float]] = {
     "ethen": lambda own, other: 0.9 * (other - own) / max(own, other),
     "wjx": lambda own, other: 1 - 2 * own / (own + other),
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class HeuristicConfig:
-    """Weights of a cell, from the point of view of the player that is judged, and how they are
-    used.
-
-    Attributes:
-      formula: `ethen` or `wjx`: a cell's weight by its distances where both sides get there.
-      sure_own: a cell that only the player reaches.
-      sure_other: a cell that only others reach.
-      semi_sure_own: a cell that the others are far from.
-      semi_sure_other: a cell that the player is far from.
-      boundary: steps from which on a side is far from a cell.
-      guess_weight: factor of the formula.
-      stones_block: whether distances lead round stones as well.
-      top_k: plies that the two-ply player looks into.
-      temperature: score that makes a slot e times as likely before search.
-      scale: score whose value to search is tanh 1.
-    """
-
-    formula: str = "wjx"
-    sure_own: float = 0.9
-    sure_other: float = -0.85
-    semi_sure_own: float = 0.8
-    semi_sure_other: float = -0.75
-    boundary: int = 6
-    guess_weight: float = 0.9
-    stones_block: bool = False
-    top_k: int = 5
-    temperature: float = 1.0
-    scale: float = 10.0
-
-    def __post_init__(self) -> None:
-        if self.formula not in _FORMULAS:
-            raise ValueError(f"formula {self.formula!r} is not one of {', '.join(_FORMULAS)}")
-        if not 0 <= self.semi_sure_own <= self.sure_own <= 1:
-            raise ValueError("semi_sure_own must be from 0 to sure_own, sure_own at most 1")
-        if not -1 <= self.sure_other <= self.semi_sure_other <= 0:
-            raise ValueError("semi_sure_other must be from sure_other to 0, sure_other at least -1")
-        if not 1 <= self.boundary <= 20:
-            raise ValueError("boundary must be from 1 to 20")
-        if not 0 <= self.guess_weight <= 1:
-            raise ValueError("guess_weight must be from 0 to 1")
-        if self.top_k < 1:
-            raise ValueError("top_k must be at least 1")
-        if not 0.001 <= self.temperature <= 1000 or not 0.001 <= self.scale <= 1000:
-            raise ValueError("temperature and scale must be from 0.001 to 1000")
-
-
-@dataclasses.dataclass(frozen=True)
-class HeuristicsConfig:
-    """The heuristics that a run knows by name.
-
-    Attributes:
-      ethen: by the larger of the two distances.
-      wjx: by the sum of the two distances.
-    """
-
-    ethen: HeuristicConfig = HeuristicConfig(formula="ethen")
-    wjx: HeuristicConfig = HeuristicConfig(formula="wjx")
 
 
 class _Sides(NamedTuple):
@@ -209,7 +148,7 @@ def _make_guesses(config: HeuristicConfig) -> dict[float, list[tuple[int, int]]]
     for own in range(config.boundary):
         for other in range(config.boundary):
             if own != other:
-                guess = config.guess_weight * _FORMULAS[config.formula](own, other)
+                guess = config.guess_weight * _GUESSES[config.formula](own, other)
                 weight = min(max(guess, config.semi_sure_other), config.semi_sure_own)
                 guesses.setdefault(round(weight, 9), []).append((own, other))
     guesses.pop(0.0, None)

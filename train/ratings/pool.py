@@ -23,7 +23,7 @@ from train.arena.elo import Ratings
 from train.checkpoints import store
 from train.config import config_to_dict
 from train.players.basic import Player
-from train.players.heuristics import HeuristicsConfig
+from train.players.config import HeuristicsConfig
 from train.ratings import pairings
 from train.ratings.results_cache import Batch, ResultsCache
 from train.runtime.errors import UsageError

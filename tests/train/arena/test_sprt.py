@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from train.arena.sprt import STRONGER, UNDECIDED, WEAKER, Sprt, parse_sprt
+from train.arena.config import Sprt, parse_sprt
+from train.arena.sprt import STRONGER, UNDECIDED, WEAKER, decide, log_likelihood_ratio
 
 MATCHES, BATCH = 400, 8
 
@@ -16,7 +17,7 @@ def expected(lead: float) -> float:
     return 1 / (1 + 10 ** (-lead / 400))
 
 
-def decide(test: Sprt, lead: float, rng) -> tuple[str, int]:
+def simulate(test: Sprt, lead: float, rng) -> tuple[str, int]:
     """The decision on a simulated match of a true lead, and its pairs; a third of the games is
     drawn."""
     mean, drawn = expected(lead), 1 / 3
@@ -26,7 +27,7 @@ def decide(test: Sprt, lead: float, rng) -> tuple[str, int]:
     while pairs < 20_000:
         counts += rng.multinomial(BATCH, pair)
         pairs += BATCH
-        verdict = test.decide(counts)
+        verdict = decide(test, counts)
         if verdict.decision != UNDECIDED:
             return verdict.decision, pairs
     raise AssertionError("undecided")
@@ -36,7 +37,7 @@ def decide(test: Sprt, lead: float, rng) -> tuple[str, int]:
 def test_errors_are_as_rare_as_promised(lead, wrong):
     rng = np.random.default_rng(lead)
     test = Sprt(0, 60)
-    found = [decide(test, lead, rng) for _ in range(MATCHES)]
+    found = [simulate(test, lead, rng) for _ in range(MATCHES)]
     errors = sum(decision == wrong for decision, _ in found)
     # Steps go a little beyond the bounds, so that errors are rarer rather than more frequent.
     assert binom.ppf(0.0005, MATCHES, 0.03) <= errors <= binom.ppf(0.995, MATCHES, 0.05)
@@ -77,22 +78,24 @@ def test_statistic_is_that_of_the_likeliest_distributions(counts):
         return -found.fun
 
     by_search = loglikelihood(expected(25)) - loglikelihood(expected(-5))
-    assert Sprt(-5, 25).llr(counts) == pytest.approx(by_search, abs=1e-3)
+    assert log_likelihood_ratio(Sprt(-5, 25), counts) == pytest.approx(by_search, abs=1e-3)
 
 
 def test_statistic_of_the_other_side_is_turned_round():
     counts = (3, 8, 30, 12, 9)
-    assert Sprt(-20, 10).llr(counts[::-1]) == pytest.approx(-Sprt(-10, 20).llr(counts))
+    assert log_likelihood_ratio(Sprt(-20, 10), counts[::-1]) == pytest.approx(
+        -log_likelihood_ratio(Sprt(-10, 20), counts)
+    )
 
 
 def test_decisions():
     test = Sprt(0, 20)
-    assert test.decide((0, 0, 0, 0, 0)) == (0.0, UNDECIDED)
-    assert test.decide((0, 0, 4, 0, 1)).decision == UNDECIDED
-    assert test.decide((50, 0, 100, 0, 250)).decision == STRONGER
-    assert test.decide((250, 0, 100, 0, 50)).decision == WEAKER
-    assert test.decide((0, 0, 0, 0, 200)).decision == STRONGER
-    assert test.decide((200, 0, 0, 0, 0)).decision == WEAKER
+    assert decide(test, (0, 0, 0, 0, 0)) == (0.0, UNDECIDED)
+    assert decide(test, (0, 0, 4, 0, 1)).decision == UNDECIDED
+    assert decide(test, (50, 0, 100, 0, 250)).decision == STRONGER
+    assert decide(test, (250, 0, 100, 0, 50)).decision == WEAKER
+    assert decide(test, (0, 0, 0, 0, 200)).decision == STRONGER
+    assert decide(test, (200, 0, 0, 0, 0)).decision == WEAKER
 
 
 def test_text_is_read():
@@ -110,4 +113,4 @@ def test_bad_text_is_refused_in_one_line(text):
 @pytest.mark.parametrize("counts", [(1, 2, 3), (1, 2, 3, 4, -5)])
 def test_bad_counts_are_refused(counts):
     with pytest.raises(ValueError, match="five are wanted"):
-        Sprt(0, 5).llr(counts)
+        log_likelihood_ratio(Sprt(0, 5), counts)

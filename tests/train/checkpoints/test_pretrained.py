@@ -82,7 +82,7 @@ def test_models_of_the_package():
     name = "wallzero-4stone"
     assert name in pretrained.models()
     config = pretrained.read_config(name)
-    network = network_for(config.network, config.game.players)
+    network = network_for(config.network, config.rules.players)
     variables = pretrained.read_weights(name, network.shapes)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(variables))
     assert pretrained.read_card(name)["bytes"] < 1_000_000

@@ -384,7 +384,7 @@ def test_whole_checkpoints_are_left_in_place(damaged, fresh):
 )
 def test_weights_of_another_shape(saved, change, expected):
     config = tiny.config(change)
-    other = network_for(config.network, config.game.players)
+    other = network_for(config.network, config.rules.players)
     message = complaint(read_weights, saved[0], other.shapes)
     assert message.startswith(f"{saved[0] / WEIGHTS / '7'}: cannot be read: it has {expected}")
     assert message.endswith("; nor can any other of 2")

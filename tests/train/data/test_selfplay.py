@@ -12,9 +12,10 @@ import pytest
 
 from tests.support import tiny
 from train.bench.parts.search import random_search
-from train.config import EvaluationConfig, ReplayConfig, RunConfig
-from train.data.selfplay import SelfPlayConfig, SelfPlayMetrics, first_boards, make_selfplay, weigh
-from train.learning.learner import LearnerConfig
+from train.config import EvaluationConfig, RunConfig
+from train.data.config import ReplayConfig, SelfPlayConfig
+from train.data.selfplay import SelfPlayMetrics, first_boards, make_selfplay, weigh
+from train.learning.config import LearnerConfig
 from train.loop import programs as programs_lib
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig

@@ -9,15 +9,15 @@ import pytest
 from tests.train.data.test_selfplay import CONFIG, RULES
 from train.data.replay import Sample, draw
 from train.data.selfplay import first_boards
+from train.learning.config import LearnerConfig, LossWeights
 from train.learning.learner import (
     NO_TENSOR,
-    LearnerConfig,
     make_learner,
     make_optimizer,
     make_schedule,
     tensor_names,
 )
-from train.learning.losses import LossWeights, make_targets
+from train.learning.losses import make_targets
 from train.loop.training import make_programs
 from train.network import MASKED, NetworkConfig, make_network, slot_logits
 from train.network.build import network_for

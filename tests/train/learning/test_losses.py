@@ -10,7 +10,8 @@ from train.bench.parts.search import random_search
 from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay
 from train.learning import losses as losses_lib
-from train.learning.losses import LossWeights, cross_entropy, make_targets
+from train.learning.config import LossWeights
+from train.learning.losses import cross_entropy, make_targets
 from train.network import MASKED, Output
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import Rules

@@ -3,9 +3,9 @@
 import jax
 
 from train.arena.match import play_match
-from train.config import EvaluationConfig, ReplayConfig, RunConfig
-from train.data.selfplay import SelfPlayConfig
-from train.learning.learner import LearnerConfig
+from train.config import EvaluationConfig, RunConfig
+from train.data.config import ReplayConfig, SelfPlayConfig
+from train.learning.config import LearnerConfig
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_network_player, make_random_player
@@ -33,7 +33,7 @@ def test_training_beats_random_by_a_margin():
     takes the first legal slot every time."""
     programs = make_programs(CONFIG)
     state = programs.init()
-    rules = CONFIG.game
+    rules = CONFIG.rules
     player = make_network_player("raw", None, evaluator_for(CONFIG.network, rules))
     opponent = make_random_player(grid=rules.size)
 

@@ -14,7 +14,8 @@ from train.arena.match import play_match
 from train.network import MASKED
 from train.players import heuristics
 from train.players.basic import make_greedy_player
-from train.players.heuristics import UNREACHED, HeuristicConfig, HeuristicsConfig
+from train.players.config import HeuristicConfig, HeuristicsConfig
+from train.players.heuristics import UNREACHED
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import PRESETS, Rules

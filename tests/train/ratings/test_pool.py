@@ -11,7 +11,7 @@ import pytest
 from tests.support import tiny
 from train.arena import elo
 from train.players.basic import Player
-from train.players.heuristics import HeuristicsConfig
+from train.players.config import HeuristicsConfig
 from train.ratings import curves, pairings, pool, results_cache, tables
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import Batch, ResultsCache

@@ -35,8 +35,8 @@ def step_operations(config: RunConfig) -> int:
 
 
 def _parts(config: RunConfig) -> tuple[Part, ...]:
-    channels = planes_lib.channels(config.network.planes, config.game.players)
-    return census(config.network, channels, size=config.game.size)
+    channels = planes_lib.channels(config.network.planes, config.rules.players)
+    return census(config.network, channels, size=config.rules.size)
 
 
 def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:

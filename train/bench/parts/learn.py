@@ -66,7 +66,7 @@ def _with_batch(config: RunConfig, batch: int, devices: Devices) -> RunConfig:
     boards = max(BOARDS // devices.count, 1) * devices.count
     config = steady(config, boards)
     positions = min(config.replay.positions, MOST_POSITIONS)
-    rows = max(positions // boards, 2 * config.game.max_plies)
+    rows = max(positions // boards, 2 * config.rules.max_plies)
     return dataclasses.replace(
         config,
         learner=dataclasses.replace(config.learner, batch=batch, steps=STEPS),
@@ -78,8 +78,8 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     """A run's first state, with a replay full of random games."""
     state = programs.init()
     random_play = make_selfplay(
-        random_search(grid=config.game.size),
-        grid=config.game.size,
+        random_search(grid=config.rules.size),
+        grid=config.rules.size,
         plies=config.selfplay.plies,
         policy_surprise_weight=config.selfplay.policy_surprise_weight,
     )
@@ -102,7 +102,7 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
 
 def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
     """Compile a forward and a backward pass, a call each as the learner's, or all in one."""
-    players, size = config.game.players, config.game.size
+    players, size = config.rules.players, config.rules.size
     channels = planes_lib.channels(config.network.planes, players)
     network = network_for(config.network, players)
     in_one = jax.default_backend() != "cpu"

@@ -64,14 +64,14 @@ def tree_memory(
 ) -> TreeMemory:
     """Compile the search twice, for all and for half of the simulations; nothing is run."""
     whole, half = (
-        _peak(searcher(UNIFORM, config, count), config.game, boards, all_devices(1))
+        _peak(searcher(UNIFORM, config, count), config.rules, boards, all_devices(1))
         for count in (simulations, simulations // 2)
     )
     return TreeMemory(
         boards=boards,
         simulations=simulations,
-        actions=sizes_of(config.game).num_slots,
-        formula=node_bytes(config.game, simulations),
+        actions=sizes_of(config.rules).num_slots,
+        formula=node_bytes(config.rules, simulations),
         measured=(whole - half) / boards / (simulations - simulations // 2),
         total=whole,
     )

@@ -62,7 +62,7 @@ class Searcher(NamedTuple):
 
 def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
     """One of UNIFORM, NETWORK, PUBLIC and PUBLIC_NETWORK, in games of a config's rules."""
-    rules = config.game
+    rules = config.rules
     grid, players = rules.size, rules.players
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
     network, variables = network_for(config.network, players), ()

@@ -44,10 +44,10 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
     config = steady(config, boards)
     programs = make_programs(_with_batch_for(config, devices), devices)
     selfplay = programs.selfplay_at(0)
-    network = network_for(config.network, config.game.players)
+    network = network_for(config.network, config.rules.players)
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
-    _, positions = spread_boards(config.game, boards, devices)
+    _, positions = spread_boards(config.rules, boards, devices)
     compiled = compile_program(
         selfplay, (variables, programs.variant, positions, programs.keys(0).play)
     )
@@ -82,7 +82,7 @@ def evaluations(config: RunConfig, metrics: Any) -> float:
 
 def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
     """Compile evaluations of a network in a loop, each waiting for the one before."""
-    players, size = config.game.players, config.game.size
+    players, size = config.rules.players, config.rules.size
     channels = planes_lib.channels(config.network.planes, players)
     network = network_for(config.network, players)
 
