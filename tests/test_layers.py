@@ -1,4 +1,4 @@
-"""The floor plan: a folder imports only from folders above its own, and each library has one door."""
+"""The floor plan: a folder imports only from folders above its own; each library has one door."""
 
 import sys
 from collections import Counter

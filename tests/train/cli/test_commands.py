@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import io
 import json
-import os
 import re
 import shutil
 import signal
@@ -17,7 +16,7 @@ from typing import NamedTuple
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from tests.support import tiny
+from tests.support import compiling, tiny
 from tests.support.reference.referee import Game
 from train.__main__ import main
 from train.analysis.corridors import read_corridors
@@ -58,16 +57,6 @@ def complaint(said: Said) -> str:
     assert said.err.endswith("\n")
     assert len(said.err.splitlines()) == 1
     return said.err.removeprefix("error: ").rstrip()
-
-
-def process_environment() -> dict[str, str]:
-    """Of a command in another process, which shares the tests' compiled programs."""
-    return os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".jax_cache"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
 
 
 def read_rows(directory: Path) -> list[dict]:
@@ -520,7 +509,7 @@ def test_process_ends_without_a_traceback(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "train", "match", "random", "nobody"],
         cwd=tmp_path,
-        env=process_environment(),
+        env=compiling.environment(),
         capture_output=True,
         text=True,
         timeout=300,
@@ -535,7 +524,7 @@ def test_process_interrupted_and_resumed(tmp_path):
     words += ["--iterations", "30"]
     process = subprocess.Popen(
         [sys.executable, "-m", "train", "run", str(tiny.PATH), *words],
-        env=process_environment(),
+        env=compiling.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,8 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
-from tests.train.cli.test_commands import process_environment
+from tests.support import compiling, tiny
 from train.loop import training
 from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
@@ -24,7 +23,7 @@ RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learne
 def environment(*, devices: int, **more: str) -> dict[str, str]:
     """Of a process with so many simulated devices."""
     own = {"JAX_NUM_CPU_DEVICES": str(devices), "JAX_PLATFORMS": "cpu"}
-    return process_environment() | own | more
+    return compiling.environment() | own | more
 
 
 def run(*words: str, devices: int) -> str:
