@@ -1,4 +1,4 @@
-"""From a name to a player: `kind[:target][@simulations]`.
+"""A name becomes a player: `kind[:target][@simulations]`.
 
     random                     any legal action
     greedy                     one ply, largest immediate lead in territory
@@ -7,38 +7,32 @@
     heuristic-search:NAME[@n]  the heuristic in place of a network in a search of n simulations
     exact                      perfect play on small boards
     net:PATH                   raw policy of a checkpoint
-    search:PATH[@n]            its network in a search of n simulations (64 unless said)
+    search:PATH[@n]            its network in a search of n simulations (64 by default)
     pretrained:NAME[@n]        a search with weights that come with the package
 
 PATH is a run directory, which means its newest checkpoint, or one of its checkpoints,
 RUN/checkpoints/ITERATION.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from train.checkpoints import pretrained, store
-from train.config import RunConfig, config_from_dict
+from train.checkpoints import pretrained
+from train.checkpoints.weights import load_weights
+from train.config import RunConfig
 from train.network import Variables
 from train.network.build import network_for
-from train.players.basic import (
-    Player,
-    make_greedy_player,
-    make_network_player,
-    make_random_player,
-    make_search_player,
-)
+from train.players.basic import Player, make_greedy_player, make_random_player
 from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.players.heuristics import (
     make_heuristic_evaluator,
     make_heuristic_player,
     make_two_ply_player,
 )
+from train.players.learned import make_search_player, network_player, search_player
 from train.runtime.errors import UsageError
-from train.search.evaluator import Evaluator, evaluator_for
 from train.search.search import SearchConfig, make_search
 from train.solver.exact_player import make_exact_player
 from wallgo_jax.game.rules import Rules, name_of
@@ -53,11 +47,11 @@ _DEFAULT_HEURISTICS = HeuristicsConfig()
 
 
 class PlayerSpec(NamedTuple):
-    """What a name asks for."""
+    """What a name asks for, and how it is to be understood."""
 
     name: str
     target: str
-    simulations: int  # 0 where none are said
+    simulations: int
     rules: Rules
     heuristics: HeuristicsConfig
     transfer: bool
@@ -67,7 +61,7 @@ class PlayerKind(NamedTuple):
     """How a player of a kind is made."""
 
     make: Callable[[PlayerSpec], Player]
-    target: str = ""  # what the target is; empty where there is none
+    target: str = ""  # what the target names; empty for a kind without target
     searches: bool = False
 
 
@@ -82,9 +76,9 @@ def make_player(
 
     Args:
       name: `kind[:target][@simulations]`.
-      rules: what will be played.
+      rules: the rules to play.
       heuristics: weights of `ethen` and `wjx`.
-      transfer: let networks play rules that they have not learned.
+      transfer: let networks play rules that they were not trained on.
 
     Raises:
       UsageError: there is no such kind, target or checkpoint, or it is for other rules.
@@ -112,42 +106,42 @@ def _read_simulations(name: str, text: str) -> int:
 
 def _make_simple(make: Callable[..., Player]) -> Callable[[PlayerSpec], Player]:
     shared = functools.cache(make)
-    return lambda order: shared(grid=order.rules.size)
+    return lambda spec: shared(grid=spec.rules.size)
 
 
-def _make_exact(order: PlayerSpec) -> Player:
-    return _exact(order.rules)
+def _make_exact(spec: PlayerSpec) -> Player:
+    return _exact(spec.rules)
 
 
 _exact = functools.cache(make_exact_player)
 
 
-def _weights_of(order: PlayerSpec, name: str) -> HeuristicConfig:
+def _weights_of(spec: PlayerSpec, name: str) -> HeuristicConfig:
     if name not in ("ethen", "wjx"):
         raise UsageError(
-            f"player {order.name!r}: no heuristic {name!r}; known heuristics: ethen, wjx"
+            f"player {spec.name!r}: no heuristic {name!r}; known heuristics: ethen, wjx"
         )
-    return getattr(order.heuristics, name)
+    return getattr(spec.heuristics, name)
 
 
-def _make_one_ply(order: PlayerSpec) -> Player:
-    return _one_ply(order.name, _weights_of(order, order.name), grid=order.rules.size)
+def _make_one_ply(spec: PlayerSpec) -> Player:
+    return _one_ply(spec.name, _weights_of(spec, spec.name), grid=spec.rules.size)
 
 
 _one_ply = functools.cache(make_heuristic_player)
 
 
-def _make_two_ply(order: PlayerSpec) -> Player:
-    return _two_ply(order.name, _weights_of(order, order.target), grid=order.rules.size)
+def _make_two_ply(spec: PlayerSpec) -> Player:
+    return _two_ply(spec.name, _weights_of(spec, spec.target), grid=spec.rules.size)
 
 
 _two_ply = functools.cache(make_two_ply_player)
 
 
-def _make_heuristic_search(order: PlayerSpec) -> Player:
-    weights = _weights_of(order, order.target)
-    act = _heuristic_act(weights, order.rules.size, order.simulations)
-    return Player(f"heuristic-search:{order.target}@{order.simulations}", (), act)
+def _make_heuristic_search(spec: PlayerSpec) -> Player:
+    weights = _weights_of(spec, spec.target)
+    act = _heuristic_act(weights, spec.rules.size, spec.simulations)
+    return Player(f"heuristic-search:{spec.target}@{spec.simulations}", (), act)
 
 
 @functools.cache
@@ -157,42 +151,43 @@ def _heuristic_act(weights: HeuristicConfig, grid: int, simulations: int) -> Cal
     return make_search_player("heuristic-search", (), search).act
 
 
-def _make_net(order: PlayerSpec) -> Player:
-    config, variables = load_weights(Path(order.target))
-    _check_rules(order, config)
-    act = _network_act(evaluator_for(config.network, order.rules))
-    return Player(order.name, variables, act)
+def _make_net(spec: PlayerSpec) -> Player:
+    config, variables = load_weights(Path(spec.target))
+    _check_rules(spec, config)
+    return network_player(spec.name, variables, config.network, spec.rules)
 
 
-def _make_search(order: PlayerSpec) -> Player:
-    config, variables = load_weights(Path(order.target))
-    return _searching("search", order, config, variables)
+def _make_search(spec: PlayerSpec) -> Player:
+    config, variables = load_weights(Path(spec.target))
+    return _searching("search", spec, config, variables)
 
 
-def _make_pretrained(order: PlayerSpec) -> Player:
-    config = pretrained.read_config(order.target)
+def _make_pretrained(spec: PlayerSpec) -> Player:
+    config = pretrained.read_config(spec.target)
     network = network_for(config.network, config.rules.players)
-    variables = pretrained.read_weights(order.target, network.shapes)
-    return _searching("pretrained", order, config, variables)
+    variables = pretrained.read_weights(spec.target, network.shapes)
+    return _searching("pretrained", spec, config, variables)
 
 
-def _searching(kind: str, order: PlayerSpec, config: RunConfig, variables: Variables) -> Player:
-    _check_rules(order, config)
-    name = f"{kind}:{order.target}@{order.simulations}"
-    return search_player(name, variables, config, order.rules, simulations=order.simulations)
+def _searching(kind: str, spec: PlayerSpec, config: RunConfig, variables: Variables) -> Player:
+    _check_rules(spec, config)
+    name = f"{kind}:{spec.target}@{spec.simulations}"
+    return search_player(
+        name, variables, config.network, config.search, spec.rules, simulations=spec.simulations
+    )
 
 
-def _check_rules(order: PlayerSpec, config: RunConfig) -> None:
-    """Refuse weights that learned other rules."""
-    if config.rules.players != order.rules.players:
+def _check_rules(spec: PlayerSpec, config: RunConfig) -> None:
+    """Refuse weights that were trained on other rules."""
+    if config.rules.players != spec.rules.players:
         raise UsageError(
-            f"player {order.name!r}: learned games of {config.rules.players} players, "
-            f"the rules are for {order.rules.players}"
+            f"player {spec.name!r}: learned games of {config.rules.players} players, "
+            f"the rules are for {spec.rules.players}"
         )
-    if config.rules != order.rules and not order.transfer:
+    if config.rules != spec.rules and not spec.transfer:
         raise UsageError(
-            f"player {order.name!r}: learned {_tell(config.rules)}, asked to play "
-            f"{_tell(order.rules)}; --transfer lets networks play rules they have not learned"
+            f"player {spec.name!r}: learned {_tell(config.rules)}, asked to play "
+            f"{_tell(spec.rules)}; --transfer lets networks play rules they have not learned"
         )
 
 
@@ -213,40 +208,3 @@ _PLAYERS = {
     "search": PlayerKind(_make_search, target="run directory", searches=True),
     "pretrained": PlayerKind(_make_pretrained, target="model", searches=True),
 }
-
-
-def search_player(
-    name: str, variables: Variables, config: RunConfig, rules: Rules, *, simulations: int
-) -> Player:
-    """A run's search without exploration noise; players of one shape share one program."""
-    options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-    evaluate = evaluator_for(config.network, rules)
-    return Player(name, variables, _search_act(evaluate, rules.size, options))
-
-
-@functools.cache
-def _network_act(evaluate: Evaluator) -> Callable[..., Any]:
-    return make_network_player("net", (), evaluate).act
-
-
-@functools.cache
-def _search_act(evaluate: Evaluator, grid: int, options: SearchConfig) -> Callable[..., Any]:
-    search = make_search(evaluate, options, grid=grid, explores=False)
-    return make_search_player("search", (), search).act
-
-
-def load_weights(path: Path) -> tuple[RunConfig, Variables]:
-    """A run's config and its newest weights, or those of the checkpoint that the path names.
-
-    Raises:
-      UsageError: no such directory, no checkpoint in it, or one that cannot be read.
-    """
-    directory, iteration = path, None
-    if path.parent.name == store.WEIGHTS and path.name.isdecimal():
-        directory, iteration = path.parents[1], int(path.name)
-    if not directory.is_dir():
-        raise UsageError(f"{directory}: no such run directory")
-    meta = store.read_meta(directory, store.WEIGHTS, iteration)
-    config = config_from_dict(meta["config"], where=f"{directory}: saved config")
-    network = network_for(config.network, config.rules.players)
-    return config, store.read_weights(directory, network.shapes, iteration)

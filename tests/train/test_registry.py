@@ -10,6 +10,7 @@ import pytest
 from tests.support import tiny
 from train import registry
 from train.checkpoints.store import Store
+from train.checkpoints.weights import load_weights
 from train.config import config_to_dict
 from train.network import Variables
 from train.network.build import network_for
@@ -77,7 +78,7 @@ def test_every_name_form_plays_legally(run):
 
 
 def test_run_directory_means_its_newest_weights(run):
-    config, variables = registry.load_weights(run)
+    config, variables = load_weights(run)
     assert config == tiny.config()
     assert isinstance(variables, Variables)
     expected = network_for(config.network, 2).init(jax.random.key(1))

@@ -19,10 +19,10 @@ import numpy as np
 
 from train.analysis import pictures
 from train.analysis.pictures import Picture
+from train.checkpoints.weights import load_weights
 from train.network import NetworkConfig, Variables
 from train.network.blocks import TRANSFORMER, parse_blocks
 from train.network.build import network_for
-from train.registry import load_weights
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import observation, render

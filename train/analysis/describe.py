@@ -13,8 +13,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from train import registry
 from train.checkpoints import store
+from train.checkpoints.weights import load_weights
 from train.config import RunConfig, read_config
 from train.network import Network, Part, Variables, census, compute_dtype
 from train.network.build import network_for
@@ -91,7 +91,7 @@ def _read_target(target: str | Path | None) -> tuple[str, RunConfig, Variables |
         return "the default config", read_config(None), None
     path = Path(target)
     if path.is_dir():
-        config, variables = registry.load_weights(path)
+        config, variables = load_weights(path)
         newest = store.newest_iteration(path, store.WEIGHTS)
         return f"{path}, iteration {newest}", config, variables
     if not path.exists():

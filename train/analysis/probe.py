@@ -21,9 +21,9 @@ from rich.text import Text
 
 from train.analysis.corridors import Corridors, grid_of, make_corridors
 from train.arena.match import wilson_interval
+from train.checkpoints.weights import load_weights
 from train.network import Network, Variables
 from train.network.build import network_for
-from train.registry import load_weights
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import observation

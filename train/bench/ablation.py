@@ -1,6 +1,6 @@
 """What targets, symmetry and ways of self-play each give, at equal wall time on a small board.
 
-    python train/bench/ablation.py [--seconds 25] [--seeds 0 1 2] [--games 400]
+    python -m train.bench.ablation [--seconds 25] [--seeds 0 1 2] [--games 400]
         [--json OUT]
 
 Every variant changes one thing of the base, learns for the same number of seconds (compilation
@@ -22,7 +22,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from train import registry
 from train.arena.match import play_match, wilson_interval
 from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
@@ -30,6 +29,7 @@ from train.learning.config import LearnerConfig
 from train.loop.iteration import run_iteration
 from train.loop.programs import make_programs
 from train.network import NetworkConfig, Variables
+from train.players.learned import search_player
 from train.search.search import SearchConfig
 from wallgo_jax.game.rules import Rules
 
@@ -97,14 +97,15 @@ def learn(config: RunConfig, *, seconds: float) -> Trained:
 
 def player_of(name: str, trained: Trained) -> Any:
     """A search without noise."""
-    return registry.search_player(
-        name, trained.variables, trained.config, RULES, simulations=SIMULATIONS
+    config = trained.config
+    return search_player(
+        name, trained.variables, config.network, config.search, RULES, simulations=SIMULATIONS
     )
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Variants of one run at equal wall time.")
     parser.add_argument("--seconds", type=float, default=25)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--games", type=int, default=400)

@@ -1,6 +1,6 @@
 """A match of two search players beside self-play, in useful evaluations a second.
 
-    python train/bench/match.py [--boards 256] [--simulations 16] [--games 1024]
+    python -m train.bench.match [--boards 256] [--simulations 16] [--games 1024]
 
 An evaluation is useful where the board is live and the player that looks is to move: in self-play
 all are, in a match those of the plies that were played after the opening. Both use all devices,
@@ -18,18 +18,18 @@ from train.runtime.devices import use_all_cores
 
 use_all_cores()
 
-from train import registry  # noqa: E402
 from train.arena.match import play_match  # noqa: E402
 from train.config import read_config  # noqa: E402
 from train.loop.programs import make_programs  # noqa: E402
 from train.network.build import network_for  # noqa: E402
+from train.players.learned import search_player  # noqa: E402
 
 OPENING = 2
 
 
 def main() -> None:
     """Print both rates of each run and the ratio of the medians."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Match speed beside self-play speed.")
     parser.add_argument("--boards", type=int, default=256)
     parser.add_argument("--simulations", type=int, default=16)
     parser.add_argument("--games", type=int, default=1024)
@@ -73,8 +73,13 @@ def _match(config, games: int):
     network = network_for(config.network, 2)
     simulations = config.search.simulations
     first, second = (
-        registry.search_player(
-            name, network.init(jax.random.key(seed)), config, config.rules, simulations=simulations
+        search_player(
+            name,
+            network.init(jax.random.key(seed)),
+            config.network,
+            config.search,
+            config.rules,
+            simulations=simulations,
         )
         for seed, name in enumerate("ab")
     )

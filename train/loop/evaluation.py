@@ -17,6 +17,7 @@ from train.loop.run_directory import RESULT_FILE, write_json
 from train.network import Variables
 from train.network.build import network_for
 from train.players.basic import Player
+from train.players.learned import search_player
 from train.runtime.devices import own_copy
 
 _FINAL = 2**20
@@ -139,8 +140,13 @@ def _key(config: RunConfig, salt: int) -> jax.Array:
 def _player(config: RunConfig, variables: Variables) -> Player:
     simulations = config.evaluation.simulations
     name = f"{config.name}@{simulations}"
-    return registry.search_player(
-        name, own_copy(variables), config, config.rules, simulations=simulations
+    return search_player(
+        name,
+        own_copy(variables),
+        config.network,
+        config.search,
+        config.rules,
+        simulations=simulations,
     )
 
 

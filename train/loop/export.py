@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from train.checkpoints.pretrained import write_model
+from train.checkpoints.weights import load_weights
 from train.loop.metrics import METRICS_FILE
 from train.loop.run_directory import RESULT_FILE, STARTS_FILE
-from train.registry import load_weights
 from train.runtime.errors import UsageError
 
 

@@ -1,1 +1,1 @@
-"""Players without weights: random, greedy, heuristics."""
+"""Players: random, greedy, distance heuristics, and those that play with a network."""

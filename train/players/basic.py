@@ -1,4 +1,4 @@
-"""Who plays: a player chooses slots for a batch of states, on the device.
+"""Players choose slots for a batch of states, on the device; the random and the greedy player.
 
 A player's `act` is jitted once and takes its weights as an argument, so that the checkpoints of a
 run share one compiled program.
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.search.evaluator import Evaluator
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State
@@ -87,26 +86,3 @@ def make_greedy_search(*, grid: int) -> Search:
         )
 
     return search
-
-
-def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
-    """The raw policy: its likeliest legal slot, no search."""
-
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        del key
-        return evaluate(variables, states).logits.argmax(axis=-1).astype(jnp.int32)
-
-    return Player(name, variables, act)
-
-
-def make_search_player(
-    name: str, variables: Any, search: Callable[[Any, State, jax.Array], SearchResult]
-) -> Player:
-    """What a search chooses."""
-
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        return search(variables, states, key).slot
-
-    return Player(name, variables, act)

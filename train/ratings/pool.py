@@ -21,6 +21,7 @@ from train import registry
 from train.arena import elo, match
 from train.arena.elo import Ratings
 from train.checkpoints import store
+from train.checkpoints.weights import load_weights
 from train.config import config_to_dict
 from train.players.basic import Player
 from train.players.config import HeuristicsConfig
@@ -170,7 +171,7 @@ def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
     kind, _, target = name.partition(":")
     target = target.rpartition("@")[0] or target
     if kind in ("net", "search"):
-        config = config_to_dict(registry.load_weights(Path(target))[0])
+        config = config_to_dict(load_weights(Path(target))[0])
         return {key: config[key] for key in (("network",) if kind == "net" else _OF_SEARCH)}
     if kind == "pretrained":
         return target

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.support import tiny
-from train import registry
 from train.analysis import attention, pictures
 from train.analysis.attention import draw_attention, draw_ownership
 from train.checkpoints.store import Store
+from train.checkpoints.weights import load_weights
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, Variables
 from train.network.build import network_for
@@ -307,7 +307,7 @@ def test_figures_name_the_extra_that_they_need(game, monkeypatch):
 def test_attention_files(run, record, tmp_path):
     for ending in attention.ENDINGS:
         draw_attention(run, record, ply=2, cell="b3", out=tmp_path / f"a{ending}")
-    config, variables = registry.load_weights(run)
+    config, variables = load_weights(run)
     state = replay_moves(RULES, parse_moves(MOVES, grid=3)).states[2]
     raw = attention.raw_attention(config.network, variables, state, 7)
     with np.load(tmp_path / "a.npz") as arrays:
@@ -325,7 +325,7 @@ def test_attention_files(run, record, tmp_path):
 def test_ownership_files(run, record, tmp_path, game):
     for ending in attention.ENDINGS:
         draw_ownership(run, record, ply=1, out=tmp_path / f"o{ending}", theme="dark")
-    config, variables = registry.load_weights(run)
+    config, variables = load_weights(run)
     predicted = attention.predicted_ownership(config.network, variables, game.states[1])
     true = attention.true_ownership(game.states[-1])
     with np.load(tmp_path / "o.npz") as arrays:

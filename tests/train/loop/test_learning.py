@@ -8,7 +8,8 @@ from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
-from train.players.basic import make_network_player, make_random_player
+from train.players.basic import make_random_player
+from train.players.learned import make_network_player
 from train.search.evaluator import evaluator_for
 from train.search.search import SearchConfig
 from wallgo_jax import Rules

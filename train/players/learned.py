@@ -1,0 +1,74 @@
+"""Players with weights: a network's raw policy, or a search that a network guides.
+
+Players of equal configs share one compiled program, whatever their weights.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from train.network import NetworkConfig, Variables
+from train.players.basic import Player
+from train.search.evaluator import Evaluator, evaluator_for
+from train.search.search import Search, SearchConfig, make_search
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+_Act = Callable[[Any, State, jax.Array], jax.Array]
+
+
+def network_player(
+    name: str, variables: Variables, config: NetworkConfig, rules: Rules
+) -> Player:
+    """Plays the likeliest legal slot of a network, without search."""
+    return Player(name, variables, _network_act(evaluator_for(config, rules)))
+
+
+def search_player(
+    name: str,
+    variables: Variables,
+    network: NetworkConfig,
+    options: SearchConfig,
+    rules: Rules,
+    *,
+    simulations: int,
+) -> Player:
+    """Searches without exploration noise, with this many simulations at every ply of a game."""
+    options = dataclasses.replace(options, simulations=simulations, first_simulations=0)
+    return Player(name, variables, _search_act(evaluator_for(network, rules), rules.size, options))
+
+
+def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
+    """Plays the likeliest legal slot of an evaluator, without search."""
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        del key
+        return evaluate(variables, states).logits.argmax(axis=-1).astype(jnp.int32)
+
+    return Player(name, variables, act)
+
+
+def make_search_player(name: str, variables: Any, search: Search) -> Player:
+    """Plays what a search chooses."""
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        return search(variables, states, key).slot
+
+    return Player(name, variables, act)
+
+
+@functools.cache
+def _network_act(evaluate: Evaluator) -> _Act:
+    return make_network_player("net", (), evaluate).act
+
+
+@functools.cache
+def _search_act(evaluate: Evaluator, grid: int, options: SearchConfig) -> _Act:
+    search = make_search(evaluate, options, grid=grid, explores=False)
+    return make_search_player("search", (), search).act
