@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import compiling, tiny
+from tests.support import compiling, devices_driver, tiny
 from train.loop import training
 from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
@@ -47,9 +47,22 @@ def test_eight_devices_learn_what_one_learns():
         json.loads(run("-m", "tests.support.devices_driver", devices=count)) for count in (1, 8)
     )
     assert (one["devices"], eight["devices"]) == (1, 8)
-    np.testing.assert_allclose(eight["losses"], one["losses"], rtol=1e-4)
-    np.testing.assert_allclose(eight["statistics"], one["statistics"], rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(eight["weights"], one["weights"], rtol=1e-4)
+    assert_same_learning(one, eight)
+
+
+def test_two_devices_learn_what_one_learns():
+    """As users compile it."""
+    devices_driver.first_batch()
+    with compiling.as_users():
+        one, two = (devices_driver.losses(all_devices(count)) for count in (1, 2))
+    assert (one["devices"], two["devices"]) == (1, 2)
+    assert_same_learning(one, two)
+
+
+def assert_same_learning(one: dict, other: dict) -> None:
+    np.testing.assert_allclose(other["losses"], one["losses"], rtol=1e-4)
+    np.testing.assert_allclose(other["statistics"], one["statistics"], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(other["weights"], one["weights"], rtol=1e-4)
 
 
 def rows_of(directory: Path) -> list[dict]:
