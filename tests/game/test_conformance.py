@@ -8,6 +8,8 @@ import pytest
 from tests.support import harness
 from tests.support.reference.referee import Game
 
+pytestmark = pytest.mark.usefixtures("as_users_compile")
+
 VARIANTS = (
     "wallzero-4stone",
     "wallzero-empty",

@@ -26,6 +26,8 @@ from wallgo_jax import Rules
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position
 
+pytestmark = pytest.mark.usefixtures("as_users_compile")
+
 RULES = Rules(size=4, stones=1, order=(0, 1))
 CONFIG = RunConfig(
     name="tiny",
