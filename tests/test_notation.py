@@ -5,9 +5,9 @@ import pytest
 from wallgo_jax import notation
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import NotatedMove
-from wallgo_jax.view.game_replay import play, replay_moves
+from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.illegality import has_turn, illegality
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 FIRST_PLACEMENT = 49 * 52
 B6 = 5 * 7 + 1
@@ -159,15 +159,15 @@ def test_no_room_to_stay():
 @pytest.mark.parametrize("grid", [2, 10])
 def test_a_grid_that_does_not_hold_the_board(grid):
     with pytest.raises(ValueError, match=f"grid: {grid} is not between the board's size 3 and 9"):
-        play(SMALL, [], grid=grid)
+        replay_actions(SMALL, [], grid=grid)
 
 
 @pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
 def test_objections_are_to_just_what_is_illegal(conformance, variant):
     record = conformance[variant][0]
-    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     for ply in range(0, len(game.actions), 5):
-        snapshot = read(game.states[ply])
+        snapshot = take_snapshot(game.states[ply])
         allowed = [a for a in range(snapshot.grid**2 * 53) if illegality(snapshot, a) is None]
         assert allowed == record["legal"][ply]
         assert has_turn(snapshot)
@@ -175,4 +175,4 @@ def test_objections_are_to_just_what_is_illegal(conformance, variant):
 
 def test_presets_start_with_a_placement():
     for name, rules in PRESETS.items():
-        assert play(rules, []).movers == (), name
+        assert replay_actions(rules, []).movers == (), name

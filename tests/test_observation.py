@@ -52,9 +52,7 @@ def played(players: int, stones: int) -> tuple[list[Record], harness.Shown]:
 @functools.cache
 def observed(players: int, stones: int, planes: str, has_playable: bool) -> np.ndarray:
     """bool[T, B, GRID, GRID, C]: what the engine shows of the games."""
-    observe = functools.partial(
-        observation.observe, grid=GRID, planes=planes, has_playable=has_playable
-    )
+    observe = functools.partial(observation.observe, planes=planes, has_playable=has_playable)
     _, shown = played(players, stones)
     return np.asarray(jax.jit(jax.vmap(jax.vmap(observe)))(shown.state))
 

@@ -106,7 +106,7 @@ def _read_simulations(name: str, text: str) -> int:
 
 def _make_simple(make: Callable[..., Player]) -> Callable[[PlayerSpec], Player]:
     shared = functools.cache(make)
-    return lambda spec: shared(grid=spec.rules.size)
+    return lambda spec: shared()
 
 
 def _make_exact(spec: PlayerSpec) -> Player:
@@ -125,14 +125,14 @@ def _weights_of(spec: PlayerSpec, name: str) -> HeuristicConfig:
 
 
 def _make_one_ply(spec: PlayerSpec) -> Player:
-    return _one_ply(spec.name, _weights_of(spec, spec.name), grid=spec.rules.size)
+    return _one_ply(spec.name, _weights_of(spec, spec.name))
 
 
 _one_ply = functools.cache(make_heuristic_player)
 
 
 def _make_two_ply(spec: PlayerSpec) -> Player:
-    return _two_ply(spec.name, _weights_of(spec, spec.target), grid=spec.rules.size)
+    return _two_ply(spec.name, _weights_of(spec, spec.target))
 
 
 _two_ply = functools.cache(make_two_ply_player)
@@ -140,14 +140,14 @@ _two_ply = functools.cache(make_two_ply_player)
 
 def _make_heuristic_search(spec: PlayerSpec) -> Player:
     weights = _weights_of(spec, spec.target)
-    act = _heuristic_act(weights, spec.rules.size, spec.simulations)
+    act = _heuristic_act(weights, spec.simulations)
     return Player(f"heuristic-search:{spec.target}@{spec.simulations}", (), act)
 
 
 @functools.cache
-def _heuristic_act(weights: HeuristicConfig, grid: int, simulations: int) -> Callable[..., Any]:
-    evaluate = make_heuristic_evaluator(weights, grid=grid)
-    search = make_search(evaluate, SearchConfig(simulations=simulations), grid=grid, explores=False)
+def _heuristic_act(weights: HeuristicConfig, simulations: int) -> Callable[..., Any]:
+    evaluate = make_heuristic_evaluator(weights)
+    search = make_search(evaluate, SearchConfig(simulations=simulations), explores=False)
     return make_search_player("heuristic-search", (), search).act
 
 

@@ -191,16 +191,16 @@ class WallGo:
         """bool[grid, grid, C] of the state; the same for every player, colours being absolute."""
         del player
         return observation_lib.observe(
-            state.game, grid=self.grid, planes=self.planes, has_playable=self.has_playable
+            state.game, planes=self.planes, has_playable=self.has_playable
         )
 
     def territory(self, state: State) -> jax.Array:
         """int32[P]: cells of regions whose stones all belong to one player."""
-        return referee.territory(state.game, grid=self.grid)
+        return referee.territory(state.game)
 
     def legal_slots(self, state: State) -> jax.Array:
         """bool[num_slots] of the compact action space."""
-        return actions.legal_slots(state.game, grid=self.grid)
+        return actions.legal_slots(state.game)
 
     def _see(
         self, game: state_lib.State, precomputed: observation_lib.Precomputed | None = None
@@ -208,16 +208,13 @@ class WallGo:
         """uint32[W, C] (see `wallgo_jax.observation.observe_sets`)."""
         return observation_lib.observe_sets(
             game,
-            grid=self.grid,
             planes=self.planes,
             has_playable=self.has_playable,
             precomputed=precomputed,
         )
 
     def _precompute_first(self, game: state_lib.State) -> observation_lib.Precomputed:
-        return observation_lib.precompute_first(
-            game, grid=self.grid, num_channels=len(self.channels)
-        )
+        return observation_lib.precompute_first(game, num_channels=len(self.channels))
 
     def _see_next(self, state: State, game: state_lib.State, analysis: BoardAnalysis) -> jax.Array:
         """The planes' sets after a step: those shown before where no ply was played."""
@@ -229,12 +226,10 @@ class WallGo:
     ) -> tuple[state_lib.State, jax.Array, jax.Array, BoardAnalysis]:
         """The next game, what it pays, its plies, and what was seen of the board, which means
         something only where a ply was played."""
-        slot = actions.slot_of_action(state.game, action, grid=self.grid)
+        slot = actions.slot_of_action(state.game, action)
         before = state.game.position
         is_legal = (slot != actions.NO_SLOT) & state.legal_action_mask.at[action].get(mode="clip")
-        game, rewards, analysis = referee.step_with_analysis(
-            state.game, slot, is_legal, grid=self.grid
-        )
+        game, rewards, analysis = referee.step_with_analysis(state.game, slot, is_legal)
         # Mask and planes are wide: without a border the ply is worked out for each of their bits.
         position, rewards = fusion_barrier((game.position, rewards), token=before.ply < 0)
         count = state._step_count + ~before.terminated
@@ -262,7 +257,7 @@ class WallGo:
             rewards=rewards,
             terminated=terminated,
             truncated=jnp.bool_(False),
-            legal_action_mask=actions.legal_actions(game, grid=self.grid, terrain=terrain),
+            legal_action_mask=actions.legal_actions(game, terrain=terrain),
             final_observation=final,
             _step_count=count.astype(jnp.int32),
             _planes=sets,

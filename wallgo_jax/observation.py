@@ -33,10 +33,11 @@ class Precomputed(NamedTuple):
     analysis: BoardAnalysis
 
 
-def precompute_first(state: State, *, grid: int, num_channels: int) -> Precomputed:
+def precompute_first(state: State, *, num_channels: int) -> Precomputed:
     """What is known of a game's first state: the board has no walls, so it is one region, and no
     past."""
-    terrain = terrain_lib.read_terrain(*state, grid=grid)
+    grid = state.grid
+    terrain = terrain_lib.read_terrain(*state)
     playable, nowhere = bitboard.unpack(state.variant.playable), bitboard.empty(grid)
     reached = tuple(
         bitboard.where(bitboard.any_cell(own), playable, nowhere) for own in terrain.stones
@@ -48,7 +49,6 @@ def precompute_first(state: State, *, grid: int, num_channels: int) -> Precomput
 def observe(
     state: State,
     *,
-    grid: int,
     planes: str,
     has_playable: bool = False,
     precomputed: Precomputed | None = None,
@@ -57,14 +57,13 @@ def observe(
 
     Cells outside a small board are 0 in every plane. Past positions before the start are zeros.
     """
-    sets = observe_sets(
-        state, grid=grid, planes=planes, has_playable=has_playable, precomputed=precomputed
-    )
+    grid = state.grid
+    sets = observe_sets(state, planes=planes, has_playable=has_playable, precomputed=precomputed)
     return show(sets, grid=grid, token=state.position.ply < 0)
 
 
 def show(sets: jax.Array, *, grid: int, token: jax.Array) -> jax.Array:
-    """uint32[W, C] sets of cells -> bool[grid, grid, C] planes; `never` is for `materialize`."""
+    """uint32[W, C] sets of cells -> bool[grid, grid, C] planes; `token` is for `fusion_barrier`."""
     rows = bitboard.to_rows(fusion_barrier(sets, token=token), grid)
     return bitboard.rows_to_planes(fusion_barrier(rows, token=token))
 
@@ -72,7 +71,6 @@ def show(sets: jax.Array, *, grid: int, token: jax.Array) -> jax.Array:
 def observe_sets(
     state: State,
     *,
-    grid: int,
     planes: str,
     has_playable: bool = False,
     precomputed: Precomputed | None = None,
@@ -82,7 +80,7 @@ def observe_sets(
     players = position.stones.shape[0]
     everywhere, token = variant.playable, position.ply < 0
     terrain = (
-        terrain_lib.read_terrain(variant, position, grid=grid)
+        terrain_lib.read_terrain(variant, position)
         if precomputed is None
         else precomputed.analysis.terrain
     )
@@ -94,18 +92,18 @@ def observe_sets(
         owned = (
             precomputed.analysis.owned
             if is_known
-            else terrain_lib.owned(terrain_lib.regions(terrain, grid=grid))
+            else terrain_lib.owned(terrain_lib.regions(terrain))
         )
     shown = _frame(state, stones, owned)
     turn = position.player == jnp.arange(players)
     parts = [shown[:, : 3 * players], _filled(turn, everywhere), shown[:, 3 * players :]]
     if "R" in planes:
-        reach = [terrain_lib.movement(own, variant, terrain, grid=grid) for own in terrain.stones]
+        reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
         parts.append(_rows(fusion_barrier(reach, token=token)))
     parts = [fusion_barrier(jnp.concatenate(parts, axis=1), token=token)]
     if "H" in planes:
         if precomputed is None or precomputed.before is None:
-            parts.append(_history(state, grid=grid))
+            parts.append(_history(state))
         else:
             parts.append(_next_history(precomputed.before, players))
     if "V" in planes:
@@ -137,18 +135,18 @@ def _frame(state: State, stones: tuple[Cells, ...], owned: tuple[Cells, ...] | N
     return _rows(sets)
 
 
-def _history(state: State, *, grid: int) -> jax.Array:
+def _history(state: State) -> jax.Array:
     """uint32[W, HISTORY_LENGTH * (4 P + 1)]: the frames before this one, newest first."""
     variant, position = state
 
     def frame(position: Position) -> jax.Array:
-        terrain, owned = terrain_lib.analyse_board(variant, position, grid=grid)
+        terrain, owned = terrain_lib.analyse_board(variant, position)
         return _frame(State(variant, position), terrain.stones, owned)
 
     taken = []
     before = position
     for _ in range(HISTORY_LENGTH):
-        existed, before = referee.take_back(before, grid=grid)
+        existed, before = referee.take_back(before, grid=state.grid)
         taken.append((existed, before))
     taken = jax.tree.map(lambda *leaves: jnp.stack(leaves), *taken)
     existed, past = fusion_barrier(taken, token=position.ply < 0)

@@ -27,8 +27,8 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import format_action
 from wallgo_jax.view import captions
-from wallgo_jax.view.game_replay import Game, play
-from wallgo_jax.view.snapshot import Snapshot, game_of, read
+from wallgo_jax.view.game_replay import Game, replay_actions
+from wallgo_jax.view.snapshot import Snapshot, game_of, take_snapshot
 
 MAX_BOARDS = 16
 """Boards of a batch that `sheet` and `html` show."""
@@ -45,7 +45,7 @@ def text(state: EnvState | State, *, color: bool = False) -> str:
     Raises:
       ValueError: if the state is a batch.
     """
-    snapshot = read(state)
+    snapshot = take_snapshot(state)
     lines = ascii_board.coloured_lines(snapshot, _paint) if color else ascii_board.lines(snapshot)
     return "\n".join([*lines, *captions.status_lines(snapshot)])
 
@@ -62,7 +62,7 @@ def game_text(
     Raises:
       ValueError: at the first action that is not allowed, naming the ply and the reason.
     """
-    return played_text(play(rules_lib.named(rules), actions, grid=grid), color=color)
+    return played_text(replay_actions(rules_lib.named(rules), actions, grid=grid), color=color)
 
 
 def played_text(game: Game, *, color: bool = False) -> str:
@@ -102,7 +102,7 @@ def svg(
     Raises:
       ValueError: if the state is a batch, or an argument does not fit it.
     """
-    snapshot, colours = read(state), theme_lib.named(theme)
+    snapshot, colours = take_snapshot(state), theme_lib.named(theme)
     under = [] if heat is None else overlay.heat(snapshot, colours, heat)
     under += [] if reach is None else overlay.reach(snapshot, colours, reach)
     over = [] if arrows is None else overlay.arrows(snapshot, colours, arrows)
@@ -130,12 +130,12 @@ def _scenes(
 ) -> tuple[list[Snapshot], int]:
     """The first boards, and how many there are."""
     if not isinstance(states, EnvState | State):
-        return [read(state) for state in states[:limit]], len(states)
+        return [take_snapshot(state) for state in states[:limit]], len(states)
     game: State = jax.device_get(game_of(states))
     batch = np.shape(game.position.ply)
     total = int(np.prod(batch))
     flat = jax.tree.map(lambda leaf: leaf.reshape(total, *leaf.shape[len(batch) :]), game)
-    return [read(_pick(flat, index)) for index in range(min(total, limit))], total
+    return [take_snapshot(_pick(flat, index)) for index in range(min(total, limit))], total
 
 
 def _pick(batch: State, index: int) -> State:

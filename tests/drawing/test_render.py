@@ -20,8 +20,8 @@ from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import NOT_PLACED
 from wallgo_jax.notation import parse_moves
-from wallgo_jax.view.game_replay import play, replay_moves
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.game_replay import replay_actions, replay_moves
+from wallgo_jax.view.snapshot import take_snapshot
 
 SVG = "{http://www.w3.org/2000/svg}"
 SMALL = Rules(size=3, stones=1, order=(0, 1), tie=())
@@ -49,7 +49,7 @@ def small():
 def four(conformance):
     """A whole game of four players, and its record."""
     record = conformance["playwallgo-4p"][0]
-    return play(Rules.from_dict(record["rules"]), record["actions"]), record
+    return replay_actions(Rules.from_dict(record["rules"]), record["actions"]), record
 
 
 def elements(svg, tag):
@@ -107,9 +107,9 @@ def test_a_draw_is_a_draw(conformance):
 @pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
 def test_scenes_say_what_an_independent_referee_says(conformance, variant):
     record = conformance[variant][1]
-    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     for ply in range(0, len(game.actions), 6):
-        snapshot = read(game.states[ply])
+        snapshot = take_snapshot(game.states[ply])
         assert list(snapshot.territory) == record["territory_by_ply"][ply]
         assert [sorted(cells) for cells in snapshot.reach] == record["reach_by_ply"][ply]
         assert (snapshot.player, snapshot.ply, snapshot.is_over) == (
@@ -117,7 +117,7 @@ def test_scenes_say_what_an_independent_referee_says(conformance, variant):
             ply,
             False,
         )
-    last = read(game.states[-1])
+    last = take_snapshot(game.states[-1])
     assert list(last.territory) == record["territory"]
     assert last.payoff == pytest.approx(record["rewards"], abs=1e-5)
 
@@ -209,7 +209,7 @@ def test_heat_is_as_strong_as_the_value(small):
 
 
 def test_painted_cells_keep_stones_in_sight(small):
-    snapshot = read(small.states[-1])
+    snapshot = take_snapshot(small.states[-1])
     colours = [f"#0000{cell:02x}" for cell in range(9)]
     notes = [f"note {cell}" for cell in range(9)]
     drawn = "".join(overlay.paint(snapshot, LIGHT, colours, notes))
@@ -225,7 +225,7 @@ def test_painted_cells_keep_stones_in_sight(small):
 def test_painted_boards_share_a_sheet(small):
     bare = (LIGHT.tile,) * 9
     panels = [
-        contact_sheet.Panel(read(state), f"board {index} <&>", bare, None, index)
+        contact_sheet.Panel(take_snapshot(state), f"board {index} <&>", bare, None, index)
         for index, state in enumerate(small.states[:3])
     ]
     legend = contact_sheet.Legend("low", (LIGHT.tile, LIGHT.shade), "high")
@@ -327,7 +327,7 @@ def test_a_film_shows_each_position_at_its_time(four, loop):
         assert standing == sum(int(word).bit_count() for word in np.ravel(state.position.walls))
         fills = [shown_at(tile, "fill", time, total) for tile in tiles]
         tinted = [fills.count(LIGHT.tint(player)) for player in range(4)]
-        assert tinted == list(read(state).territory)
+        assert tinted == list(take_snapshot(state).territory)
 
 
 def test_a_film_without_a_player_shows_the_end(four):

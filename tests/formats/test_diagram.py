@@ -8,8 +8,8 @@ from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.state import empty_trail
-from wallgo_jax.view.game_replay import play
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.game_replay import replay_actions
+from wallgo_jax.view.snapshot import take_snapshot
 
 BY_HAND = """
 # A board that a person drew: stones without indices, no counts.
@@ -51,7 +51,7 @@ def test_states_come_back(conformance, variant, grid):
     rules = Rules.from_dict(record["rules"])
     size = rules.size
     played = [to_grid(action, size, grid or size) for action in record["actions"]]
-    game = play(rules, played, grid=grid)
+    game = replay_actions(rules, played, grid=grid)
     for state in (*game.states[::4], game.states[-1]):
         assert_same(state, diagram.parse(diagram.draw(state)))
     assert bool(diagram.parse(diagram.draw(game.states[-1])).position.terminated)
@@ -66,19 +66,15 @@ def to_grid(action, size, grid):
 
 def test_every_preset_is_named():
     for name, rules in PRESETS.items():
-        text = diagram.draw(play(rules, []).states[0])
+        text = diagram.draw(replay_actions(rules, []).states[0])
         assert text.splitlines()[0] == f"rules: {name}"
 
 
 def test_a_state_that_came_back_plays_on(conformance):
     record = conformance["3x3-1stone"][2]
-    game = play(Rules.from_dict(record["rules"]), record["actions"])
+    game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     state = diagram.parse(diagram.draw(game.states[4]))
-    step = jax.jit(
-        lambda state, action: referee.step(
-            state, actions.slot_of_action(state, action, grid=3), grid=3
-        )
-    )
+    step = jax.jit(lambda state, action: referee.step(state, actions.slot_of_action(state, action)))
     for action in record["actions"][4:]:
         state, rewards = step(state, np.int32(action))
     assert bool(state.position.terminated)
@@ -87,7 +83,7 @@ def test_a_state_that_came_back_plays_on(conformance):
 
 def test_a_board_drawn_by_hand():
     state = diagram.parse(BY_HAND)
-    snapshot = read(state)
+    snapshot = take_snapshot(state)
     assert snapshot.stones == ((0, 8), (2, 6))
     # A wall lies below its cell (0) or right of it (1).
     assert set(snapshot.walls) == {(0, 1, 0), (0, 3, 1), (1, 3, 1), (1, 7, 0)}
@@ -110,7 +106,7 @@ def test_the_result_is_not_claimed_where_it_hangs_on_the_last_ply():
      3 | . r . r . |
        +---+---+---+
     """
-    snapshot = read(diagram.parse(text))
+    snapshot = take_snapshot(diagram.parse(text))
     assert snapshot.territory == (3, 3) and snapshot.is_over and not snapshot.by_illegal_action
     assert snapshot.payoff is None
 
@@ -194,4 +190,4 @@ def test_limits_that_are_not_there():
 
 
 def diagram_of_hkoi():
-    return "".join(diagram.draw(play(PRESETS["hkoi"], []).states[0]).splitlines(True)[2:])
+    return "".join(diagram.draw(replay_actions(PRESETS["hkoi"], []).states[0]).splitlines(True)[2:])

@@ -7,8 +7,8 @@ import pytest
 from wallgo_jax.formats import hkoi_code
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import format_action, parse_moves
-from wallgo_jax.view.game_replay import play, replay_moves
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.game_replay import replay_actions, replay_moves
+from wallgo_jax.view.snapshot import take_snapshot
 
 EXAMPLE = (Path(__file__).parents[1] / "data" / "hkoi-example.txt").read_text().strip()
 DIGITS = "0123456789abcdefghijklmnopqrstuv"
@@ -36,7 +36,7 @@ def example():
 def test_the_printed_example_ends_exactly_at_its_last_move(example):
     assert len(example.actions) == 8 + 44
     assert [bool(state.position.terminated) for state in example.states] == [False] * 52 + [True]
-    assert read(example.states[-1]).territory == (26, 11)
+    assert take_snapshot(example.states[-1]).territory == (26, 11)
     assert example.rewards == (1.0, -1.0)
 
 
@@ -59,7 +59,7 @@ def test_the_example_written_again_is_the_same_game(example):
 def test_conformance_games_come_back(conformance, variant):
     rules = PRESETS[variant]
     for record in conformance[variant][:3]:
-        played = play(rules, record["actions"])
+        played = replay_actions(rules, record["actions"])
         back = hkoi_code.decode(hkoi_code.encode(played), rules)
         assert list(back.actions) == record["actions"]
 
@@ -138,8 +138,8 @@ def test_other_games_have_no_code():
         (Rules(size=8), None),
     ]:
         with pytest.raises(ValueError, match="only games of 2 players with 4 stones each"):
-            hkoi_code.encode(play(rules, [], grid=grid))
+            hkoi_code.encode(replay_actions(rules, [], grid=grid))
     with pytest.raises(ValueError, match="larger grid"):
-        hkoi_code.encode(play(PRESETS["hkoi"], [], grid=9))
+        hkoi_code.encode(replay_actions(PRESETS["hkoi"], [], grid=9))
     with pytest.raises(ValueError, match="0 plies; a code has all 8 placements"):
-        hkoi_code.encode(play(PRESETS["hkoi"], []))
+        hkoi_code.encode(replay_actions(PRESETS["hkoi"], []))

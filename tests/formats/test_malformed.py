@@ -16,7 +16,7 @@ from tests.formats.test_diagram import assert_same
 from wallgo_jax import notation
 from wallgo_jax.formats import diagram, hkoi_code, records
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.view.game_replay import Game, play, replay_moves
+from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
 
 # Illegal actions and steps after the end, on a game of each preset.
 
@@ -150,7 +150,7 @@ def value_or_complaint(read, text):
 def game(preset, record) -> Game:
     """Placements and ten more plies."""
     rules = PRESETS[preset]
-    return play(rules, record["actions"][: len(rules.order) + 10])
+    return replay_actions(rules, record["actions"][: len(rules.order) + 10])
 
 
 def fuzz(text: str, read, check) -> None:
@@ -182,7 +182,7 @@ def test_diagrams(game, ply):
 def test_diagrams_of_custom_rules(game):
     first, *order = game.rules.order
     rules = dataclasses.replace(game.rules, start=(*game.rules.start, (0, 0, first)), order=order)
-    text = diagram.draw(play(rules, [], grid=8).states[0])
+    text = diagram.draw(replay_actions(rules, [], grid=8).states[0])
     fuzz(text, diagram.parse, assert_diagram_is_whole)
 
 
@@ -208,7 +208,7 @@ def test_games_in_human_notation(game):
     def read(text):
         return replay_moves(game.rules, notation.parse_moves(text, grid=7))
 
-    fuzz(text, read, lambda played: play(game.rules, played.actions))
+    fuzz(text, read, lambda played: replay_actions(game.rules, played.actions))
 
 
 @pytest.mark.parametrize("preset", ["hkoi", "wallzero-empty", "playwallgo-2p"], scope="module")
@@ -308,7 +308,7 @@ def test_json_nested_too_deeply():
 @pytest.mark.parametrize("action", [2**31, 2**40, -(2**70)])
 def test_an_id_beyond_32_bits_is_illegal_like_any_other(action):
     with pytest.raises(ValueError, match=f"ply 1: action {action} is not between 0 and 2596"):
-        play(PRESETS["hkoi"], [action])
+        replay_actions(PRESETS["hkoi"], [action])
 
 
 EMPTY = """

@@ -10,7 +10,7 @@ from wallgo_jax import env
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.view.game_replay import play
+from wallgo_jax.view.game_replay import replay_actions
 
 DATA = Path(__file__).parents[1] / "data" / "conformance.jsonl.gz"
 SMALL = Rules(size=3, stones=1, order=(0, 1))
@@ -61,11 +61,11 @@ def test_a_line_of_custom_rules_in_a_larger_grid():
 
 
 def test_a_finished_game_holds_what_the_referee_paid():
-    game = play(SMALL, FINISHED)
+    game = replay_actions(SMALL, FINISHED)
     record = records.of_game(game, players=["a", "b"], values=[0.5, -0.5, 0.25, 0, 1])
     assert game.is_over and record.result == (-1.0, 1.0)
     assert records.replay(record).actions == game.actions
-    assert records.of_game(play(SMALL, FINISHED[:-1])).result is None
+    assert records.of_game(replay_actions(SMALL, FINISHED[:-1])).result is None
 
 
 def test_files_come_back(tmp_path):

@@ -16,7 +16,7 @@ from tests.support.strategies import games
 from wallgo_jax import notation
 from wallgo_jax.formats import diagram, hkoi_code, records
 from wallgo_jax.game.rules import PRESETS, TIE_RULES, Rules
-from wallgo_jax.view.game_replay import Game, play, replay_moves
+from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
 
 # Players, stones, sizes of boards, and grids to put them in beside their own.
 SHAPES = (
@@ -42,7 +42,7 @@ def for_each_game(check):
         @hypothesis.given(drawn_games(shape))
         def draw(record):
             rules = Rules.from_dict(record.rules)
-            check(record, play(rules, record.actions, grid=record.grid))
+            check(record, replay_actions(rules, record.actions, grid=record.grid))
 
         draw()
 
@@ -54,7 +54,7 @@ def for_each_game(check):
 @pytest.fixture(params=PRESETS)
 def preset_game(request, conformance) -> Game:
     """A whole game of each preset."""
-    return play(PRESETS[request.param], conformance[request.param][5]["actions"])
+    return replay_actions(PRESETS[request.param], conformance[request.param][5]["actions"])
 
 
 # Diagrams.
@@ -95,7 +95,7 @@ def test_records_hold_every_game(record, game):
 @for_each_game
 def test_records_hold_every_beginning_of_a_game(record, game):
     beginnings = [
-        play(game.rules, record.actions[:plies], grid=record.grid)
+        replay_actions(game.rules, record.actions[:plies], grid=record.grid)
         for plies in (0, 1, len(record.actions) - 1)
     ]
     written = [records.of_game(beginning) for beginning in beginnings]
@@ -164,5 +164,5 @@ def test_the_contests_code_holds_every_game_from_an_empty_board(
 ):
     rules = Rules(order=order, walls=walls, stay_needs_room=needs_room, tie=tie)
     record = random_game(random.Random(seed), rules.to_dict(), grid=7)
-    game = play(rules, record.actions)
+    game = replay_actions(rules, record.actions)
     assert_same_game(hkoi_code.decode(hkoi_code.encode(game), rules), game)

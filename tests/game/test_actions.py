@@ -72,12 +72,12 @@ def sample(request) -> Sample:
 
     def look(state):
         def over(function, numbers):
-            return jax.vmap(lambda number: function(state, number, grid=grid))(numbers)
+            return jax.vmap(lambda number: function(state, number))(numbers)
 
         return Seen(
-            words=actions.legal_words(state, grid=grid),
-            slots=actions.legal_slots(state, grid=grid),
-            actions=actions.legal_actions(state, grid=grid),
+            words=actions.legal_words(state),
+            slots=actions.legal_slots(state),
+            actions=actions.legal_actions(state),
             is_legal=over(actions.is_legal, asked_slots),
             action_of_slot=over(actions.action_of_slot, jnp.arange(num_slots)),
             slot_of_action=over(actions.slot_of_action, asked_actions),

@@ -52,21 +52,19 @@ class Seen(NamedTuple):
     planes: Any  # bool[grid, grid, C]
 
 
-def show_and_step(state, action, legal, *, grid: int, planes: str, has_playable: bool):
+def show_and_step(state, action, legal, *, planes: str, has_playable: bool):
     """One ply of a public action, legal or not, on a board of these legal ones."""
-    after, rewards = referee.step(
-        state, actions.slot_of_action(state, action, grid=grid), grid=grid
-    )
+    after, rewards = referee.step(state, actions.slot_of_action(state, action))
     return after, Seen(
         player=state.position.player,
         terminated=state.position.terminated,
         ply=state.position.ply,
         walls_left=state.position.walls_left,
         stones=state.position.stones,
-        territory=referee.territory(state, grid=grid),
+        territory=referee.territory(state),
         rewards=rewards,
         actions=legal,
-        planes=observation.observe(state, grid=grid, planes=planes, has_playable=has_playable),
+        planes=observation.observe(state, planes=planes, has_playable=has_playable),
     )
 
 
@@ -79,12 +77,10 @@ def play_alone(size: int, planes: str):
 
     def ply(state, drawn):
         bits, slips = drawn
-        legal = actions.legal_actions(state, grid=size)
+        legal = actions.legal_actions(state)
         anything = jnp.ones_like(legal)
         action = chance.choose(bits, jnp.where(slips, anything, legal))
-        after, seen = show_and_step(
-            state, action, legal, grid=size, planes=planes, has_playable=False
-        )
+        after, seen = show_and_step(state, action, legal, planes=planes, has_playable=False)
         return after, (action, seen)
 
     return jax.jit(lambda state, bits, slips: jax.lax.scan(ply, state, (bits, slips))[1])
@@ -95,8 +91,8 @@ def play_together(grid: int, planes: str):
     """A jitted `(states [B], actions [T, B]) -> Seen [T, B]`."""
 
     def ply(state, action):
-        legal = actions.legal_actions(state, grid=grid)
-        return show_and_step(state, action, legal, grid=grid, planes=planes, has_playable=True)
+        legal = actions.legal_actions(state)
+        return show_and_step(state, action, legal, planes=planes, has_playable=True)
 
     return jax.jit(lambda states, played: jax.lax.scan(jax.vmap(ply), states, played)[1])
 

@@ -38,8 +38,8 @@ def wall_on_the_wrong_side(original):
 
 
 def walls_of_the_last_player_do_not_block(original):
-    def read_terrain(variant, position, *, grid):
-        return original(variant, position._replace(walls=position.walls.at[-1].set(0)), grid=grid)
+    def read_terrain(variant, position):
+        return original(variant, position._replace(walls=position.walls.at[-1].set(0)))
 
     return read_terrain
 
@@ -49,20 +49,21 @@ def diagonal_passes_one_corner_only(original):
 
 
 def stay_allowed_without_room(original):
-    def legal_moves(cells, terrain, variant, *, grid):
+    def legal_moves(cells, terrain, variant):
         variant = variant._replace(stay_needs_room=jnp.bool_(False))
-        return original(cells, terrain, variant, grid=grid)
+        return original(cells, terrain, variant)
 
     return legal_moves
 
 
 def move_passes_own_stones(original):
-    def legal_moves(cells, terrain, variant, *, grid):
+    def legal_moves(cells, terrain, variant):
+        grid = variant.grid.side
         own = terrain_lib.stone_cells(jnp.atleast_1d(cells), grid=grid)
         others = bitboard.difference(terrain.occupied, own)
         loose = terrain._replace(free_exits=bitboard.free_exits(terrain.exits, others, grid))
-        moves = original(cells, terrain, variant, grid=grid)
-        passing = original(cells, loose, variant, grid=grid)
+        moves = original(cells, terrain, variant)
+        passing = original(cells, loose, variant)
         for move, delta in enumerate(geometry.make_move_deltas(grid)):
             is_empty = 1 - bitboard.contains(terrain.occupied, cells + int(delta))
             moves[move] = moves[move] | (passing[move] & is_empty)
@@ -88,11 +89,11 @@ def tie_rules_in_reverse(original):
 
 
 def separation_before_the_last_placement(original):
-    def settle(variant, position, mover, *, grid):
-        position, *rest = original(variant, position, mover, grid=grid)
-        terrain = terrain_lib.read_terrain(variant, position, grid=grid)
-        per_device = terrain_lib.is_separated(terrain, terrain_lib.regions(terrain, grid=grid))
-        return position._replace(terminated=position.terminated | per_device), *rest
+    def settle(variant, position, mover):
+        position, *rest = original(variant, position, mover)
+        terrain = terrain_lib.read_terrain(variant, position)
+        is_apart = terrain_lib.is_separated(terrain, terrain_lib.regions(terrain))
+        return position._replace(terminated=position.terminated | is_apart), *rest
 
     return settle
 
@@ -149,7 +150,7 @@ def steps_stop_at_the_word_border(original):
 
 ERRORS = {
     wall_on_the_wrong_side: Site(referee, "wall_bits", "walls"),
-    walls_of_the_last_player_do_not_block: Site(terrain_lib, "survey", "actions"),
+    walls_of_the_last_player_do_not_block: Site(terrain_lib, "read_terrain", "actions"),
     diagonal_passes_one_corner_only: Site(actions, "MOVE_PATHS", "actions"),
     stay_allowed_without_room: Site(actions, "_legal_moves", "actions"),
     move_passes_own_stones: Site(actions, "_legal_moves", "actions"),

@@ -46,28 +46,28 @@ class Walk(NamedTuple):
 @functools.cache
 def make_walk(grid: int):
     """A jitted `(states [B], bits [T, B]) -> Walk [T, B]` of uniform play on all turned boards."""
-    turn_state = functools.partial(symmetry.turn_state, grid=grid)
+    turn_state = functools.partial(symmetry.turn_state)
 
     def turned_ply(state, action, turn):
         size = state.variant.size
         turned_action = symmetry.turn_action(action, turn, size, grid=grid)
-        slot = actions.slot_of_action(state, turned_action, grid=grid)
-        after, rewards = referee.step(state, slot, grid=grid)
-        legal = actions.legal_slots(state, grid=grid), actions.legal_actions(state, grid=grid)
+        slot = actions.slot_of_action(state, turned_action)
+        after, rewards = referee.step(state, slot)
+        legal = actions.legal_slots(state), actions.legal_actions(state)
         return after, (rewards, slot, *legal)
 
     def ply(boards, bits):  # [8]
         state = jax.tree.map(lambda leaf: leaf[0], boards)
-        slot = chance.choose_bit(bits, actions.legal_words(state, grid=grid))
+        slot = chance.choose_bit(bits, actions.legal_words(state))
         after, shown = jax.vmap(turned_ply, (0, None, 0))(
-            boards, actions.action_of_slot(state, slot, grid=grid), TURNS
+            boards, actions.action_of_slot(state, slot), TURNS
         )
         over = state.position.terminated
         rewards, turned_slots, slots, public = shown
         phase, size = symmetry.phase_of(state), state.variant.size
         all_slots = jnp.arange(slots.shape[1])
-        to_action = functools.partial(actions.action_of_slot, state, grid=grid)
-        to_slot = functools.partial(actions.slot_of_action, state, grid=grid)
+        to_action = functools.partial(actions.action_of_slot, state)
+        to_slot = functools.partial(actions.slot_of_action, state)
         all_actions = jax.vmap(to_action)(all_slots)
 
         def compare(turn):
@@ -90,7 +90,7 @@ def make_walk(grid: int):
             public[0],
             all_actions,
             jax.vmap(to_slot)(all_actions),
-            actions.is_legal(state, slot, grid=grid),
+            actions.is_legal(state, slot),
             *jax.vmap(compare)(TURNS),
             boards.position.walls,
         )

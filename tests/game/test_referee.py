@@ -15,9 +15,9 @@ from wallgo_jax.game.rules import Rules
 BOTH_ORDERS = (("region", "mover_loses"), ("mover_loses", "region"))
 
 
-def play_on(state, *played: int, grid: int) -> harness.Shown:
+def play_on(state, *played: int) -> harness.Shown:
     """`Shown` [T] of plies on one position."""
-    shown = harness.replay_on(harness.stack([state]), [played], grid=grid)
+    shown = harness.replay_on(harness.stack([state]), [played])
     return jax.tree.map(lambda leaf: leaf[:, 0], shown)
 
 
@@ -50,7 +50,7 @@ def test_every_illegal_action_ends_the_game_with_the_board_unchanged(phase):
         stones = state.position.stones.copy()
         stones[1, 1] = state_lib.NOT_PLACED
         state = state._replace(position=state.position._replace(stones=stones, ply=np.int16(3)))
-    legal = np.flatnonzero(play_on(state, grid=grid).actions[0])
+    legal = np.flatnonzero(play_on(state).actions[0])
     assert len(legal) > 20
     ids = [*range(-3, grid**2 * 53 + 3), 10**9, -(10**9)]
     illegal = [action for action in ids if action not in legal]
@@ -58,7 +58,6 @@ def test_every_illegal_action_ends_the_game_with_the_board_unchanged(phase):
     shown = harness.replay_on(
         harness.stack([state] * len(illegal)),
         [(action, *after_end) for action in illegal],
-        grid=grid,
     )
     np.testing.assert_array_equal(shown.rewards[0], [[1.0, -1.0]] * len(illegal))
     assert shown.terminated[1:].all()
@@ -94,14 +93,14 @@ CORNERED = (
 
 def test_stuck_player_is_skipped():
     state = draw(CORNERED, player=0, grid=3, stay_needs_room=True)
-    shown = play_on(state, go("B1", "B1", "right", grid=3), grid=3)
+    shown = play_on(state, go("B1", "B1", "right", grid=3))
     assert not shown.terminated[1]
     assert shown.player[1] == 0
 
 
 def test_stone_that_may_stay_without_room_is_not_stuck():
     state = draw(CORNERED, player=0, grid=3)
-    shown = play_on(state, go("B1", "B1", "right", grid=3), grid=3)
+    shown = play_on(state, go("B1", "B1", "right", grid=3))
     assert shown.player[1] == 1
     # The one side without a border or a wall is the one towards Red's stone.
     assert np.flatnonzero(shown.actions[1]).tolist() == [go("A1", "A1", "right", grid=3)]
@@ -120,7 +119,7 @@ def test_player_without_walls_is_skipped():
     drawing = ("R . .", " +=+ ", *SPENT[2:])
     state = draw(drawing, player=0, grid=3, walls=2)
     red_twice = go("A1", "A1", "right", grid=3), go("A1", "A3", "up", grid=3)
-    shown = play_on(state, *red_twice, grid=3)
+    shown = play_on(state, *red_twice)
     assert shown.player[:2].tolist() == [0, 0]
     assert shown.terminated.tolist() == [False, False, True]
     assert shown.state.position.walls_left.tolist() == [[2, 0], [1, 0], [0, 0]]
@@ -129,7 +128,7 @@ def test_player_without_walls_is_skipped():
 def test_player_with_a_wall_left_is_not_skipped():
     state = draw(SPENT, player=0, grid=3, walls=3)
     both = go("A1", "A1", "right", grid=3), go("C3", "C3", "up", grid=3)
-    shown = play_on(state, *both, grid=3)
+    shown = play_on(state, *both)
     assert shown.player.tolist() == [0, 1, 0]
     assert not shown.terminated.any()
     assert shown.state.position.walls_left.tolist() == [[2, 1], [1, 1], [1, 0]]
@@ -138,7 +137,7 @@ def test_player_with_a_wall_left_is_not_skipped():
 @pytest.mark.parametrize(("tie", "pays"), [((), [0, 0]), (("mover_loses",), [-1, 1])])
 def test_game_ends_when_nobody_has_a_wall_left(tie, pays):
     state = draw(SPENT, player=0, grid=3, walls=2, tie=tie)
-    shown = play_on(state, go("A1", "A1", "right", grid=3), grid=3)
+    shown = play_on(state, go("A1", "A1", "right", grid=3))
     assert shown.terminated.tolist() == [False, True]
     assert shown.territory[1].tolist() == [0, 0]
     assert paid(shown) == pays
@@ -220,7 +219,7 @@ RED_CLOSES, BLUE_CLOSES = go("B3", "B4", "right", grid=5), go("D4", "C4", "left"
 )
 def test_tie_rules_of_two_players(drawing, tie, red_closes, blue_closes):
     for player, closing, expected in ((0, RED_CLOSES, red_closes), (1, BLUE_CLOSES, blue_closes)):
-        shown = play_on(draw(drawing, player=player, grid=5, tie=tie), closing, grid=5)
+        shown = play_on(draw(drawing, player=player, grid=5, tie=tie), closing)
         assert shown.terminated.tolist() == [False, True]
         assert shown.territory[1].tolist() == [8, 8]
         assert paid(shown) == expected
@@ -258,9 +257,7 @@ def test_tie_rules_of_three_players(tie, blue_closes, green_closes):
         (2, go("E5", "E6", "left", grid=7), green_closes),
     )
     for player, action, expected in closing:
-        shown = play_on(
-            draw(THREE_LEVEL, player=player, grid=7, players=3, tie=tie), action, grid=7
-        )
+        shown = play_on(draw(THREE_LEVEL, player=player, grid=7, players=3, tie=tie), action)
         assert shown.terminated.tolist() == [False, True]
         assert shown.territory[1].tolist() == [12, 12, 12]
         assert shown.largest[1].tolist() == [6, 12, 12]
@@ -280,7 +277,7 @@ FOUR_PLAYERS = (
 
 def test_winner_of_four_takes_a_third_from_each_other():
     state = draw(FOUR_PLAYERS, player=1, grid=7, players=4)
-    shown = play_on(state, go("C1", "C3", "down", grid=7), grid=7)
+    shown = play_on(state, go("C1", "C3", "down", grid=7))
     assert shown.terminated.tolist() == [False, True]
     assert shown.territory.tolist() == [[4, 0, 4, 0], [4, 6, 4, 2]]
     assert paid(shown) == [-1 / 3, 1, -1 / 3, -1 / 3]
@@ -324,14 +321,11 @@ def games(conformance):
 
 def test_play_is_step_for_legal_slots(games):
     _, shown = games
-    grid = 5
 
     def body(states, slots):
         before = states.position.terminated
         # A finished game is played on with a junk slot: nothing may change.
-        states, rewards = jax.vmap(lambda s, a: referee.play(s, a, grid=grid))(
-            states, jnp.where(before, 7, slots)
-        )
+        states, rewards = jax.vmap(referee.play)(states, jnp.where(before, 7, slots))
         return states, (states, rewards)
 
     start = jax.tree.map(lambda leaf: leaf[0], shown.state)

@@ -72,9 +72,7 @@ def shown(games) -> harness.Shown:
 def test_turned_games_pass_through_the_turned_states(games, shown):
     turn_states = jax.jit(
         jax.vmap(
-            jax.vmap(
-                jax.vmap(functools.partial(symmetry.turn_state, grid=GRID), (None, 0)), (0, None)
-            ),
+            jax.vmap(jax.vmap(functools.partial(symmetry.turn_state), (None, 0)), (0, None)),
             (0, None),
         )
     )
@@ -144,30 +142,30 @@ def laws(state, slot, turn):
     size, setup = state.variant.size, symmetry.phase_of(state)
     running = ~state.position.terminated
     back = symmetry.inverse(turn)
-    turn_state = functools.partial(symmetry.turn_state, grid=GRID)
+    turn_state = functools.partial(symmetry.turn_state)
     turn_slot = functools.partial(symmetry.turn_slot, in_setup=setup, size=size, grid=GRID)
     turn_policy = functools.partial(symmetry.turn_policy, in_setup=setup, size=size, grid=GRID)
     turn_action = functools.partial(symmetry.turn_action, size=size, grid=GRID)
     # Without history, which compiles slowly; the trail turns with the state.
-    observe = functools.partial(observation.observe, grid=GRID, planes="BTR", has_playable=True)
+    observe = functools.partial(observation.observe, planes="BTR", has_playable=True)
     channels = planes_lib.channels("BTR", PLAYERS, has_playable=True)
 
     turned = turn_state(state, turn)
-    after, rewards = referee.step(state, slot, grid=GRID)
-    turned_after, turned_rewards = referee.step(turned, turn_slot(slot, turn), grid=GRID)
+    after, rewards = referee.step(state, slot)
+    turned_after, turned_rewards = referee.step(turned, turn_slot(slot, turn))
 
     slots, ids = jnp.arange(NUM_SLOTS), jnp.arange(NUM_ACTIONS)
     in_phase = ~setup | (slots < GRID**2)
     turned_slots = turn_slot(slots, turn)
     policy = jnp.cos(slots.astype(jnp.float32))
     turned_policy = turn_policy(policy, turn)
-    legal = actions.legal_slots(state, grid=GRID)
-    turned_legal = actions.legal_slots(turned, grid=GRID)
-    to_action = jax.vmap(functools.partial(actions.action_of_slot, grid=GRID), (None, 0))
-    to_slot = jax.vmap(functools.partial(actions.slot_of_action, grid=GRID), (None, 0))
+    legal = actions.legal_slots(state)
+    turned_legal = actions.legal_slots(turned)
+    to_action = jax.vmap(functools.partial(actions.action_of_slot), (None, 0))
+    to_slot = jax.vmap(functools.partial(actions.slot_of_action), (None, 0))
     turned_twice = to_slot(turned, turn_action(to_action(state, slots), turn))
-    public = actions.legal_actions(state, grid=GRID)
-    turned_public = actions.legal_actions(turned, grid=GRID)
+    public = actions.legal_actions(state)
+    turned_public = actions.legal_actions(turned)
 
     planes = observe(state)
     turned_planes = observation.turn_planes(planes, channels, turn, size)

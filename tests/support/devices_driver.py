@@ -26,7 +26,7 @@ BOARDS, SAMPLES, STEPS = 16, 64, 3
 def first_batch() -> replay.Sample:
     """Samples of random games, as NumPy arrays."""
     variant = tiny.variants(tiny.RULES, BOARDS)
-    play = jax.jit(make_selfplay(random_search(grid=3), grid=3, plies=24))
+    play = jax.jit(make_selfplay(random_search(), plies=24))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
     replay_state = replay.append(replay.init_replay(24, plies), plies)
     return jax.device_get(replay.draw(replay_state, variant, jax.random.key(1), size=SAMPLES))
@@ -43,7 +43,6 @@ def losses(devices: Devices) -> dict[str, object]:
         network,
         config,
         total_steps=STEPS,
-        grid=3,
         planes="BTR",
         has_playable=False,
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),

@@ -60,21 +60,19 @@ def make_replay(grid: int) -> Replay:
     """A newly traced `(states [B], actions [T, B]) -> (states [B], Shown [T, B])`."""
 
     def ply(state: State, action: jax.Array) -> tuple[State, Shown]:
-        slot = actions.slot_of_action(state, action, grid=grid)
-        after, rewards = referee.step(state, slot, grid=grid)
-        terrain = terrain_lib.read_terrain(*state, grid=grid)
-        reach = [
-            terrain_lib.movement(own, state.variant, terrain, grid=grid) for own in terrain.stones
-        ]
+        slot = actions.slot_of_action(state, action)
+        after, rewards = referee.step(state, slot)
+        terrain = terrain_lib.read_terrain(*state)
+        reach = [terrain_lib.movement(own, state.variant, terrain) for own in terrain.stones]
         return after, Shown(
             state=state,
             player=state.position.player,
             terminated=state.position.terminated,
-            actions=actions.legal_actions(state, grid=grid),
+            actions=actions.legal_actions(state),
             slot=slot,
-            back=actions.action_of_slot(state, slot, grid=grid),
-            territory=referee.territory(state, grid=grid),
-            largest=referee.largest_region(state, grid=grid),
+            back=actions.action_of_slot(state, slot),
+            territory=referee.territory(state),
+            largest=referee.largest_region(state),
             reach=bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in reach]), grid),
             rewards=rewards,
         )
@@ -94,17 +92,18 @@ def replay(
     program: Replay | None = None,
 ) -> Shown:
     """NumPy `Shown` [T, B] of games from their start, given by their actions (see `replay_on`)."""
-    return replay_on(new_games(rules, grid), played, grid=grid, program=program)
+    return replay_on(new_games(rules, grid), played, program=program)
 
 
 def replay_on(
-    states: State, played: Sequence[Sequence[int]], *, grid: int, program: Replay | None = None
+    states: State, played: Sequence[Sequence[int]], *, program: Replay | None = None
 ) -> Shown:
     """NumPy `Shown` [T, B] of plies played on boards [B].
 
     T is one more than the most plies, so that the last position shows as well. A board with fewer
     plies plays on with `PASS`, which changes nothing once a game is over, and ends it otherwise.
     """
+    grid = states.grid
     program = shared_replay(grid) if program is None else program
     length = max(map(len, played)) + 1
     boards = np.arange(-(-len(played) // BATCH) * BATCH) % len(played)

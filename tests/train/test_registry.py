@@ -67,7 +67,7 @@ def other_run(tmp_path_factory) -> Path:
 
 def test_every_name_form_plays_legally(run):
     states = batch()
-    legal = np.asarray(jax.jit(jax.vmap(lambda s: actions.legal_slots(s, grid=3)))(states))
+    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
     heuristic = ("wjx", "two-ply:wjx", "heuristic-search:ethen@2")
     for name in ("random", "greedy", *heuristic, f"net:{run}", f"search:{run}@2"):
         player = make_player(name, RULES)
@@ -114,7 +114,7 @@ def test_network_plays_on_another_board(run):
     variant = tiny.variants(rules, 2)
     states = State(variant, jax.vmap(initial_position)(variant))
     slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
-    legal = np.asarray(jax.jit(jax.vmap(lambda s: actions.legal_slots(s, grid=7)))(states))
+    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
     assert legal[np.arange(2), slots].all()
 
 

@@ -101,7 +101,7 @@ def predicted_ownership(
 
 def true_ownership(state: EnvState | State) -> np.ndarray:
     """float32[P + 1, H, W] of 0 and 1: whose territory each cell is, nobody last."""
-    shown = snapshot.read(state)
+    shown = snapshot.take_snapshot(state)
     owners = np.array(shown.owner).reshape(shown.grid, shown.grid)
     kinds = np.array([*range(shown.players), snapshot.NOBODY])
     return (owners == kinds[:, None, None]).astype(np.float32)
@@ -207,7 +207,7 @@ def _programs(config: NetworkConfig, players: int, grid: int) -> _Programs:
     network = network_for(config, players)
 
     def see(state: State) -> jax.Array:
-        return observation.observe(state, grid=grid, planes=config.planes)[None]
+        return observation.observe(state, planes=config.planes)[None]
 
     def attention(variables: Variables, state: State) -> jax.Array:
         return network.attention(variables, see(state))[0]
@@ -227,8 +227,8 @@ def _board(state: EnvState | State) -> tuple[int, State]:
       UsageError: the board lies in a larger grid, whose rim the network would take for cells.
       ValueError: the state is a batch.
     """
-    game = snapshot.game_of(state)
-    grid, size = snapshot.grid_of(game), int(game.variant.size)
+    game = snapshot.one_board(state)
+    grid, size = game.grid, int(game.variant.size)
     if grid != size:
         raise UsageError(f"grid {grid}: networks see a board of {size} without a rim around it")
     return grid, game

@@ -15,7 +15,6 @@ hold the enemies: only who follows the corridors knows the answer. Host side; th
 engine's exact flood.
 """
 
-import functools
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,11 +94,6 @@ def position_keys(corridors: Corridors) -> list[bytes]:
     return [_key(*row) for row in zip(*columns, strict=True)]
 
 
-def grid_of(states: State) -> int:
-    """Side length of the board that the states of corridors fill."""
-    return int(np.asarray(states.variant.size).ravel()[0])
-
-
 def write_corridors(path: Path, corridors: Corridors) -> None:
     """A JSON object a line: `diagram`, `cell` by name, `is_connected` and `distance`.
 
@@ -107,7 +101,7 @@ def write_corridors(path: Path, corridors: Corridors) -> None:
       UsageError: the file cannot be written.
     """
     leaves, tree = jax.tree.flatten(fetch(corridors.states))
-    grid = grid_of(corridors.states)
+    grid = corridors.states.grid
     lines = []
     for *state, cell, connected, distance in zip(*leaves, *corridors[1:], strict=True):
         row = {
@@ -139,7 +133,7 @@ def read_corridors(path: Path) -> Corridors:
             rows.append(_read_row(json.loads(line)))
         except (ValueError, TypeError, KeyError) as error:
             raise UsageError(f"{path}: line {number} is no position: {error}") from None
-    if len({grid_of(row.states) for row in rows}) != 1:
+    if len({row.states.grid for row in rows}) != 1:
         raise UsageError(f"{path}: holds no positions, or boards of several sizes")
     states, *answers = zip(*rows, strict=True)
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
@@ -149,7 +143,7 @@ def read_corridors(path: Path) -> Corridors:
 def _read_row(row: dict[str, Any]) -> Corridors:
     """One position, without the axis of positions."""
     state = diagram.parse(row["diagram"])
-    cell = parse_cell(row["cell"], grid=grid_of(state))
+    cell = parse_cell(row["cell"], grid=state.grid)
     answer = np.bool_(row["is_connected"]), np.int64(row["distance"])
     return Corridors(state, np.int64(cell), *answer)  # pyright: ignore[reportArgumentType]
 
@@ -316,7 +310,7 @@ def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Cor
         player=jnp.asarray(np.array([pair.player for pair in pairs], np.int8)[pair_of]),
         ply=jnp.asarray(len(rules.order) + built.sum(axis=1), jnp.int16),
     )
-    asked = _ask_referee(State(variant, position), jnp.asarray(cell), grid=rules.size)
+    asked = _ask_referee(State(variant, position), jnp.asarray(cell))
     is_connected, is_over = fetch(asked)
     if (is_connected != version).any():
         raise RuntimeError("corridors: the referee's flood contradicts the maze")
@@ -325,14 +319,14 @@ def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Cor
     return Corridors(states, cell, is_connected, distance)
 
 
-@functools.partial(jax.jit, static_argnames=("grid",))
-def _ask_referee(states: State, cell: jax.Array, *, grid: int) -> tuple[jax.Array, jax.Array]:
+@jax.jit
+def _ask_referee(states: State, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
     """bool[N] whether the stone on each cell is connected to the other player's, bool[N] whether
     the game is over."""
 
     def ask(state: State, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
-        terrain = terrain_lib.read_terrain(*state, grid=grid)
-        red, blue = reached = terrain_lib.regions(terrain, grid=grid)
+        terrain = terrain_lib.read_terrain(*state)
+        red, blue = reached = terrain_lib.regions(terrain)
         is_red = bitboard.contains(terrain.stones[0], cell) != 0
         is_connected = bitboard.contains(bitboard.where(is_red, blue, red), cell) != 0
         return is_connected, terrain_lib.is_separated(terrain, reached)

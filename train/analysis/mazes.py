@@ -26,8 +26,8 @@ def make_board(size: int) -> Board:
     edges = tuple(sorted(right + down))
     neighbours = tuple(tuple(sum(edge) - cell for edge in edges if cell in edge) for cell in cells)
     row, column = np.divmod(np.arange(size * size), size)
-    per_device = np.maximum(abs(row[:, None] - row), abs(column[:, None] - column))
-    return Board(neighbours, edges, per_device <= SIGHT)
+    distance = np.maximum(abs(row[:, None] - row), abs(column[:, None] - column))
+    return Board(neighbours, edges, distance <= SIGHT)
 
 
 class Tree(NamedTuple):

@@ -14,7 +14,7 @@ from wallgo_jax.env import State as EnvState
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import COLOURS, COLUMNS, cell_name
 from wallgo_jax.view import captions
-from wallgo_jax.view.snapshot import Snapshot, Wall, read
+from wallgo_jax.view.snapshot import Snapshot, Wall, take_snapshot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def attention_picture(
       name: of the network.
       theme: `light` or `dark`.
     """
-    snapshot, colours = read(state), theme_lib.named(theme)
+    snapshot, colours = take_snapshot(state), theme_lib.named(theme)
     panels = []
     for place, heads in zip(blocks, raw, strict=True):
         maps = {f"block {place} head {head}": values for head, values in enumerate(heads, start=1)}
@@ -121,7 +121,7 @@ def ownership_picture(
       name: of the network.
       theme: `light` or `dark`.
     """
-    now, end, colours = read(state), read(final), theme_lib.named(theme)
+    now, end, colours = take_snapshot(state), take_snapshot(final), theme_lib.named(theme)
     left = f"predicted at ply {now.ply} · mean squared error {error:.3f}"
     right = f"true at ply {end.ply} · {captions.status(end)}"
     return Picture(

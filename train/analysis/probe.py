@@ -19,7 +19,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from train.analysis.corridors import Corridors, grid_of, make_corridors
+from train.analysis.corridors import Corridors, make_corridors
 from train.arena.match import wilson_interval
 from train.checkpoints.weights import load_weights
 from train.network import Network, Variables
@@ -158,7 +158,7 @@ def probe_scores(
 
 def asked_features(features_of: Features, corridors: Corridors) -> np.ndarray:
     """float32[N, F]: the features at the asked cell, BATCH positions at a time."""
-    count, grid = len(corridors.cell), grid_of(corridors.states)
+    count, grid = len(corridors.cell), corridors.states.grid
     rows = np.arange(-(-count // BATCH) * BATCH) % count  # the last batch is filled up
     parts = []
     for places in rows.reshape(-1, BATCH):
@@ -168,7 +168,7 @@ def asked_features(features_of: Features, corridors: Corridors) -> np.ndarray:
 
 
 def trunk_features(
-    network: Network, variables: Variables, *, grid: int, planes: str, has_playable: bool
+    network: Network, variables: Variables, *, planes: str, has_playable: bool
 ) -> Features:
     """The frozen trunk as a function of states.
 
@@ -180,7 +180,6 @@ def trunk_features(
         _observe_features,
         variables,
         features=network.features,
-        grid=grid,
         planes=planes,
         has_playable=has_playable,
     )
@@ -195,19 +194,16 @@ def _refuse_territory(planes: str) -> None:
         )
 
 
-@functools.partial(jax.jit, static_argnames=("features", "grid", "planes", "has_playable"))
+@functools.partial(jax.jit, static_argnames=("features", "planes", "has_playable"))
 def _observe_features(
     variables: Variables,
     states: State,
     *,
     features: Callable[[Variables, jax.Array], jax.Array],
-    grid: int,
     planes: str,
     has_playable: bool,
 ) -> jax.Array:
-    observe = functools.partial(
-        observation.observe, grid=grid, planes=planes, has_playable=has_playable
-    )
+    observe = functools.partial(observation.observe, planes=planes, has_playable=has_playable)
     return features(variables, jax.vmap(observe)(states)).astype(jnp.float32)
 
 
@@ -274,9 +270,7 @@ def _load_trunks(directories: Sequence[Path], rules: Rules, *, untrained: bool) 
         except UsageError as error:
             raise UsageError(f"{directory}: {error}") from None
         network = network_for(config.network, rules.players)
-        make = functools.partial(
-            trunk_features, network, grid=rules.size, planes=planes, has_playable=False
-        )
+        make = functools.partial(trunk_features, network, planes=planes, has_playable=False)
         trained = make(variables)
         trunks.append(_Trunk(directory.name, blocks, lambda seed, trained=trained: trained))
         kind = blocks, config.network.width, planes

@@ -18,7 +18,6 @@ from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import (
     DRAW,
     LOSS,
-    SIZE,
     WIN,
     Tables,
     check_tables,
@@ -131,7 +130,7 @@ def _judge(
 
     def judge(state: State, slot: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         best = optimal_slots(tables, state)
-        legal = actions.legal_slots(state, grid=SIZE)
+        legal = actions.legal_slots(state)
         return value_of(tables, state), (legal & ~best).any(), best[slot]
 
     return jax.vmap(judge)(states, slots)

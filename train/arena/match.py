@@ -291,7 +291,7 @@ def _programs(
     opening_plies: int,
 ) -> _Programs:
     """Programs for K boards a half and up to Q games a half, on each device."""
-    variant, grid = make_variant(rules), rules.size
+    variant = make_variant(rules)
 
     def own_pairs(pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """int32[Q] numbers of the device's pairs, and bool[Q] which of them there are."""
@@ -301,7 +301,7 @@ def _programs(
         return number, (local < share) & (number < pairs)
 
     def begin(pairs: jax.Array, key: jax.Array) -> tuple[Openings, Match]:
-        openings = _open(variant, *own_pairs(pairs), key, grid=grid, plies=opening_plies)
+        openings = _open(variant, *own_pairs(pairs), key, plies=opening_plies)
         return openings, _set_up(openings, boards=boards, plies=rules.max_plies)
 
     def go_on(
@@ -319,7 +319,7 @@ def _programs(
                 place, is_valid = _boards_to_move(match, seat=seat)
                 states = _states(variant, jax.tree.map(lambda x: x[place], match.active.position))  # noqa: B023
                 slots = act(variables[seat], states, keys[seat])
-                match = _apply(match, openings, states, place, slots, is_valid, grid=grid)
+                match = _apply(match, openings, states, place, slots, is_valid)
             active = match.active
             return match._replace(active=active._replace(tick=active.tick + 1))
 
@@ -344,7 +344,7 @@ def _spread(tree: Any, count: int) -> Any:
 
 
 def _open(
-    variant: Variant, pairs: jax.Array, is_own: jax.Array, key: jax.Array, *, grid: int, plies: int
+    variant: Variant, pairs: jax.Array, is_own: jax.Array, key: jax.Array, *, plies: int
 ) -> Openings:
     """Random plies, which depend on the key and the number of the pair alone; of pairs int32[Q]
     those that are not the device's own, bool[Q], are never played."""
@@ -355,8 +355,8 @@ def _open(
     def ply(carry: tuple[State, jax.Array], number: jax.Array) -> tuple[Any, jax.Array]:
         states, paid = carry
         bits = jax.vmap(lambda k: jax.random.bits(jax.random.fold_in(k, number)))(keys)
-        words = jax.vmap(lambda state: actions.legal_words(state, grid=grid))(states)
-        after, rewards, public = _play(states, jax.vmap(chance.choose_bit)(bits, words), grid=grid)
+        words = jax.vmap(actions.legal_words)(states)
+        after, rewards, public = _play(states, jax.vmap(chance.choose_bit)(bits, words))
         is_live = ~states.position.terminated
         paid = jnp.where(is_live[:, None], rewards, paid)
         return (after, paid), jnp.where(is_live, public, NO_ACTION)
@@ -373,10 +373,10 @@ def _open(
     )
 
 
-def _play(states: State, slots: jax.Array, *, grid: int) -> tuple[State, jax.Array, jax.Array]:
+def _play(states: State, slots: jax.Array) -> tuple[State, jax.Array, jax.Array]:
     """The states [B] after slots int32[B], the rewards, and the slots' public ids."""
-    public = jax.vmap(lambda s, slot: actions.action_of_slot(s, slot, grid=grid))(states, slots)
-    after, rewards = jax.vmap(lambda s, slot: referee.play(s, slot, grid=grid))(states, slots)
+    public = jax.vmap(actions.action_of_slot)(states, slots)
+    after, rewards = jax.vmap(referee.play)(states, slots)
     return after, rewards, public.astype(jnp.int32)
 
 
@@ -422,14 +422,12 @@ def _apply(
     place: jax.Array,
     slots: jax.Array,
     is_valid: jax.Array,
-    *,
-    grid: int,
 ) -> Match:
     """Play slots on the given boards, write them down, and begin new games where some ended."""
     active, log = match
     no_game = log.rewards.shape[0]
     half_pairs, half_boards = no_game // 2, active.game.shape[0] // 2
-    after, rewards, public = _play(states, slots, grid=grid)
+    after, rewards, public = _play(states, slots)
     game = active.game[place]
     over = is_valid & after.position.terminated
     written, ended = jnp.where(is_valid, game, no_game), jnp.where(over, game, no_game)
@@ -496,4 +494,4 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
 @functools.partial(jax.jit, static_argnames=("rules",))
 def _territory(position: Position, rules: Rules) -> jax.Array:
     states = _states(make_variant(rules), position)
-    return jax.vmap(lambda state: referee.territory(state, grid=rules.size))(states)
+    return jax.vmap(referee.territory)(states)

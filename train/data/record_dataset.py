@@ -3,7 +3,6 @@
 G games, L plies of the longest, N positions, A slots.
 """
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -112,7 +111,7 @@ def _replayed(recorded: RecordedGames, variant: Variant, chosen: np.ndarray) -> 
         played = recorded.records[game].actions[: table.shape[1]]
         table[row, : len(played)] = played
     some = jax.tree.map(lambda x: x[filled], variant)
-    outcome, over, position, slot = fetch(_replay(some, table.T, grid=rules.size))
+    outcome, over, position, slot = fetch(_replay(some, table.T))
     for row, game in enumerate(chosen):
         result = recorded.records[game].result
         if not over[row] or not np.allclose(outcome.rewards[row], result, atol=1e-3):
@@ -136,19 +135,17 @@ def _complain(recorded: RecordedGames, game: int) -> None:
     raise UsageError(f"{recorded.places[game]}: goes on after its end")
 
 
-@functools.partial(jax.jit, static_argnames="grid")
-def _replay(
-    variant: Variant, table: jax.Array, *, grid: int
-) -> tuple[Outcome, jax.Array, Position, jax.Array]:
+@jax.jit
+def _replay(variant: Variant, table: jax.Array) -> tuple[Outcome, jax.Array, Position, jax.Array]:
     """Games [G] from public actions [L, G]: endings [G], whether they ended as they should, and
     positions and slots [L, G]."""
 
     def ply(carry: tuple[State, jax.Array, jax.Array], action: jax.Array):
         state, rewards, is_sound = carry
         acts = action != NO_ACTION
-        slot = actions.slot_of_action(state, action, grid=grid)
-        allowed = actions.is_legal(state, slot, grid=grid) & ~state.position.terminated
-        after, step_outcome = referee.step(state, slot, grid=grid)
+        slot = actions.slot_of_action(state, action)
+        allowed = actions.is_legal(state, slot) & ~state.position.terminated
+        after, step_outcome = referee.step(state, slot)
         position = jax.tree.map(
             lambda new, old: jnp.where(acts, new, old), after.position, state.position
         )
@@ -165,7 +162,7 @@ def _replay(
         (state, rewards, is_sound), plies = jax.lax.scan(
             ply, (state, rewards, jnp.bool_(True)), played
         )
-        owned = referee.owned_cells(state, grid=grid)
+        owned = referee.owned_cells(state)
         return Outcome(rewards, owned), is_sound & state.position.terminated, *plies
 
     return jax.vmap(game, in_axes=(0, 1), out_axes=(0, 0, 1, 1))(variant, table)
@@ -187,11 +184,11 @@ def split(examples: Examples, *, share: float, seed: int) -> tuple[np.ndarray, n
     return np.flatnonzero(~is_held[game]), np.flatnonzero(is_held[game])
 
 
-def take(examples: Examples, index: jax.Array, *, grid: int, has_reply: bool) -> Sample:
+def take(examples: Examples, index: jax.Array, *, has_reply: bool) -> Sample:
     """Samples [n] of positions int[n]: the policy is the slot that was played."""
     position = jax.tree.map(lambda x: x[index], examples.position)
     game = examples.game[index]
-    slots = actions.num_slots(examples.position.stones.shape[2], grid=grid)
+    slots = State(examples.variant, examples.position).num_slots
     reply = None
     if has_reply:
         after = jnp.minimum(index + 1, examples.game.shape[0] - 1)

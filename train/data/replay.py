@@ -148,7 +148,7 @@ def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
     )
 
 
-def newest_game(replay_state: ReplayState, variant: Variant, *, grid: int) -> list[int]:
+def newest_game(replay_state: ReplayState, variant: Variant) -> list[int]:
     """Public actions of a finished game whose last ply is the newest there is, read on the host;
     empty when the ring holds no whole game."""
     written, ended, ply = fetch(
@@ -161,19 +161,17 @@ def newest_game(replay_state: ReplayState, variant: Variant, *, grid: int) -> li
             length = int(ply[ages[age], board]) + 1
             if length <= age + 1 - max(rows - int(written), 0):
                 places = ages[age - length + 1 : age + 1]
-                return _actions_of(replay_state, variant, places, int(board), grid=grid)
+                return _actions_of(replay_state, variant, places, int(board))
     return []
 
 
 def _actions_of(
-    replay_state: ReplayState, variant: Variant, rows: np.ndarray, board: int, *, grid: int
+    replay_state: ReplayState, variant: Variant, rows: np.ndarray, board: int
 ) -> list[int]:
     # By way of the host: the ring and the variant may lie on different devices.
     chosen = jax.tree.map(
         lambda x: x[rows, board], (replay_state.plies.position, replay_state.plies.slot)
     )
     (position, slot), rules = fetch((chosen, jax.tree.map(lambda x: x[board], variant)))
-    public = jax.vmap(lambda p, s: actions.action_of_slot(State(rules, p), s, grid=grid))(
-        position, slot
-    )
+    public = jax.vmap(lambda p, s: actions.action_of_slot(State(rules, p), s))(position, slot)
     return [int(action) for action in fetch(public)]

@@ -36,7 +36,6 @@ def first_boards(variant: Variant) -> Position:
 def make_selfplay(
     search: Search,
     *,
-    grid: int,
     plies: int,
     cheap: Search | None = None,
     full_search_prob: float = 1.0,
@@ -51,7 +50,6 @@ def make_selfplay(
 
     Args:
       search: decides what is played.
-      grid: side length of the boards.
       plies: T.
       cheap: the search in little; None for none.
       full_search_prob, policy_surprise_weight: as in `SelfPlayConfig`; `full_search_prob` is idle without `cheap`.
@@ -69,7 +67,7 @@ def make_selfplay(
             ply_key, is_full = drawn
             found = look(variables, State(variant, position), ply_key, is_full)
             after, rewards, analysis = jax.vmap(
-                lambda state, slot: referee.play_with_analysis(state, slot, grid=grid)
+                lambda state, slot: referee.play_with_analysis(state, slot)
             )(State(variant, position), found.slot)
             over = after.position.terminated
             made = Trajectory(

@@ -61,7 +61,6 @@ def make_learner(
     config: LearnerConfig,
     *,
     total_steps: int,
-    grid: int,
     planes: str,
     has_playable: bool,
     per_device: Callable[[_Prepare], _Prepare] = lambda prepare: prepare,
@@ -72,7 +71,6 @@ def make_learner(
       network: what learns.
       config: how.
       total_steps: length of the schedule of the learning rate.
-      grid: side length of the boards.
       planes: what the network sees.
       has_playable: whether it sees the playable cells.
       apart: makes a function of arrays [N, ...] run on each device for itself, so that none waits
@@ -87,11 +85,11 @@ def make_learner(
 
     @jax.vmap
     def look(state: State) -> jax.Array:
-        return observation.observe(state, grid=grid, planes=planes, has_playable=has_playable)
+        return observation.observe(state, planes=planes, has_playable=has_playable)
 
     @per_device
     def prepare(sample: Sample, turn: jax.Array) -> tuple[TrainingTargets, jax.Array]:
-        targets = make_targets(sample, turn, grid=grid)
+        targets = make_targets(sample, turn)
         return targets, look(targets.states)
 
     def loss_of(

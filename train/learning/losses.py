@@ -52,25 +52,26 @@ class Losses(NamedTuple):
     reply_loss: jax.Array | None  # nats, over the samples that have a next ply, by its weight
 
 
-def make_targets(sample: Sample, turn: jax.Array, *, grid: int) -> TrainingTargets:
-    """The lessons of samples [N], each under its own symmetry int[N]."""
-    return jax.vmap(lambda one, g: _lesson_of(one, g, grid=grid))(sample, turn)
+def make_targets(sample: Sample, turn: jax.Array) -> TrainingTargets:
+    """Make the targets of samples [N], each under its own symmetry int[N]."""
+    return jax.vmap(_targets_of)(sample, turn)
 
 
-def _lesson_of(sample: Sample, turn: jax.Array, *, grid: int) -> TrainingTargets:
+def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
     chex.assert_rank(sample.policy, 1)
+    grid = sample.variant.grid.side
     size, player = sample.variant.size, sample.position.player
     board = bitboard.to_mask(sample.variant.playable, grid)
     owned = symmetry.turn_masks(bitboard.to_mask(sample.outcome.owned, grid), turn, size, grid=grid)
     owned = outcomes.from_mover(owned, player)
     reply = sample.reply
     if reply is not None:
-        after, policy = _turn(State(sample.variant, reply.position), reply.policy, turn, grid)
+        after, policy = _turn(State(sample.variant, reply.position), reply.policy, turn)
         reply = reply._replace(position=after.position, policy=policy)
-    state, policy = _turn(State(sample.variant, sample.position), sample.policy, turn, grid)
+    state, policy = _turn(State(sample.variant, sample.position), sample.policy, turn)
     return TrainingTargets(
         states=state,
-        legal=actions.legal_slots(state, grid=grid),
+        legal=actions.legal_slots(state),
         policy=policy,
         policy_weight=sample.policy_weight,
         outcome=outcomes.from_mover(sample.outcome.rewards, player),
@@ -81,11 +82,11 @@ def _lesson_of(sample: Sample, turn: jax.Array, *, grid: int) -> TrainingTargets
     )
 
 
-def _turn(state: State, policy: jax.Array, turn: jax.Array, grid: int) -> tuple[State, jax.Array]:
+def _turn(state: State, policy: jax.Array, turn: jax.Array) -> tuple[State, jax.Array]:
     in_setup = actions.in_setup(*state)
     policy = policy.astype(jnp.float32)
-    turned = symmetry.turn_policy(policy, turn, in_setup, state.variant.size, grid=grid)
-    return symmetry.turn_state(state, turn, grid=grid), turned
+    turned = symmetry.turn_policy(policy, turn, in_setup, state.variant.size, grid=state.grid)
+    return symmetry.turn_state(state, turn), turned
 
 
 def losses(output: Output, targets: TrainingTargets, weights: LossWeights) -> Losses:

@@ -182,17 +182,16 @@ def _place(state: FitState) -> FitState:
 
 
 def _make_programs(config: RunConfig) -> _Programs:
-    grid, has_reply = config.rules.size, config.network.reply
+    has_reply = config.network.reply
     network = network_for(config.network, config.rules.players)
     learner: Learner = make_learner(
         network,
         config.learner,
         total_steps=config.iterations * config.learner.steps,
-        grid=grid,
         planes=config.network.planes,
         has_playable=False,
     )
-    choose = functools.partial(take, grid=grid, has_reply=has_reply)
+    choose = functools.partial(take, has_reply=has_reply)
 
     def init() -> FitState:
         key = jax.random.fold_in(jax.random.key(config.seed), 2**31 - 1)

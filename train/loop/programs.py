@@ -123,7 +123,6 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
         network,
         config.learner,
         total_steps=config.iterations * config.learner.steps,
-        grid=config.rules.size,
         planes=config.network.planes,
         has_playable=False,
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
@@ -292,20 +291,19 @@ def selfplay_of(config: RunConfig, simulations: int) -> Callable[..., Any]:
     """An iteration of self-play with so many simulations a move, or by the greedy player for
     GREEDY, to be jitted with its boards donated."""
     evaluate = evaluator_for(config.network, config.rules)
-    grid, options = config.rules.size, config.selfplay
+    options = config.selfplay
     if simulations == GREEDY:
-        return make_selfplay(make_greedy_search(grid=grid), grid=grid, plies=options.plies)
+        return make_selfplay(make_greedy_search(), plies=options.plies)
 
     def search_of(simulations: int, *, explores: bool) -> Search:
         search = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-        return make_search(evaluate, search, grid=grid, explores=explores)
+        return make_search(evaluate, search, explores=explores)
 
     cheap = None
     if options.full_search_prob < 1:
         cheap = search_of(min(options.cheap_simulations, simulations), explores=False)
     return make_selfplay(
         search_of(simulations, explores=True),
-        grid=grid,
         plies=options.plies,
         cheap=cheap,
         full_search_prob=options.full_search_prob,

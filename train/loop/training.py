@@ -139,7 +139,7 @@ def _has_match(config: RunConfig, done: int) -> bool:
 
 
 def _write_game(config: RunConfig, programs: Programs, state: RunState, directory: Path) -> None:
-    game = replay.newest_game(state.replay_state, programs.variant, grid=config.rules.size)
+    game = replay.newest_game(state.replay_state, programs.variant)
     if game:
         text = render.game_text(config.rules, game)
         (directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ def slot_logits(policy: jax.Array, state: State, legal: jax.Array | None = None)
       legal: bool[A], the state's legal slots, where they are known already.
     """
     if legal is None:
-        legal = actions.legal_slots(state, grid=policy.shape[0])
+        legal = actions.legal_slots(state)
     return jnp.where(legal, _gather(policy, state), MASKED)
 
 
@@ -33,11 +33,9 @@ def reply_logits(policy: jax.Array, after: State) -> jax.Array:
     Only slots that mean nothing in its phase are MASKED: which of the others are legal hangs on
     the ply that the planes do not know.
     """
-    grid = policy.shape[0]
-    slots = actions.num_slots(after.position.stones.shape[1], grid=grid)
     plays = after.position.stones.shape[1] * PLAYS_PER_STONE
-    last = jnp.where(actions.in_setup(*after), grid * grid, plays)
-    return jnp.where(jnp.arange(slots) < last, _gather(policy, after), MASKED)
+    last = jnp.where(actions.in_setup(*after), after.grid**2, plays)
+    return jnp.where(jnp.arange(after.num_slots) < last, _gather(policy, after), MASKED)
 
 
 def _gather(policy: jax.Array, state: State) -> jax.Array:
@@ -49,7 +47,7 @@ def _gather(policy: jax.Array, state: State) -> jax.Array:
         (actions.own_cells(state.position), actions.in_setup(*state)),
         token=state.position.ply < 0,
     )
-    slots = actions.num_slots(cells.shape[0], grid=grid)
+    slots = state.num_slots
     play = flat[jnp.maximum(cells, 0), :PLAYS_PER_STONE].reshape(-1)
     place = flat[:, PLAYS_PER_STONE]
     play, place = (jnp.pad(x, (0, slots - x.shape[0])) for x in (play, place))

@@ -24,58 +24,58 @@ class Player(NamedTuple):
     """(variables, states [B], key) -> int32[B] legal slots (slot 0 on finished boards)."""
 
 
-def make_random_player(*, grid: int) -> Player:
+def make_random_player() -> Player:
     """Every legal slot is as likely as the others."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        words = jax.vmap(lambda state: actions.legal_words(state, grid=grid))(states)
+        words = jax.vmap(actions.legal_words)(states)
         return jax.vmap(chance.choose_bit)(bits, words)
 
     return Player("random", (), act)
 
 
-def make_greedy_player(*, grid: int) -> Player:
+def make_greedy_player() -> Player:
     """One ply: the largest lead in territory right after the ply, at random among equals."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        return jax.vmap(chance.choose)(bits, greedy_slots(states, grid=grid))
+        return jax.vmap(chance.choose)(bits, greedy_slots(states))
 
     return Player("greedy", (), act)
 
 
-def greedy_slots(states: State, *, grid: int) -> jax.Array:
+def greedy_slots(states: State) -> jax.Array:
     """bool[B, A]: the legal slots that lead to the mover's largest lead in territory at once."""
 
     def best(state: State) -> jax.Array:
         mover = state.position.player
-        slots = jnp.arange(actions.num_slots(state.position.stones.shape[1], grid=grid))
+        slots = jnp.arange(state.num_slots)
 
         def lead_after(slot: jax.Array) -> jax.Array:
-            after, _ = referee.play(state, slot, grid=grid)
-            territory = referee.territory(after, grid=grid)
+            after, _ = referee.play(state, slot)
+            territory = referee.territory(after)
             own = jnp.arange(territory.shape[0]) == mover
             return jnp.where(own, territory, 0).sum() - jnp.where(own, 0, territory).max()
 
-        legal = actions.legal_slots(state, grid=grid)
+        legal = actions.legal_slots(state)
         lead = jnp.where(legal, jax.vmap(lead_after)(slots), jnp.iinfo(jnp.int32).min)
         return legal & (lead == lead.max())
 
     return jax.vmap(best)(states)
 
 
-def make_greedy_search(*, grid: int) -> Search:
+def make_greedy_search() -> Search:
     """The greedy player in place of a search: its policy is even over the slots that it draws
     from."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables
-        best = greedy_slots(states, grid=grid)
+        best = greedy_slots(states)
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
         nothing = jnp.zeros(best.shape[0], jnp.float32)
         return SearchResult(

@@ -54,8 +54,9 @@ class _Sides(NamedTuple):
     exits: Exits
 
 
-def _sides_of(state: State, player: jax.Array, *, stones_block: bool, grid: int) -> _Sides:
-    terrain = terrain_lib.read_terrain(*state, grid=grid)
+def _sides_of(state: State, player: jax.Array, *, stones_block: bool) -> _Sides:
+    grid = state.grid
+    terrain = terrain_lib.read_terrain(*state)
     nothing = bitboard.empty(grid)
     own = bitboard.union(
         *(bitboard.where(player == p, cells, nothing) for p, cells in enumerate(terrain.stones))
@@ -64,13 +65,14 @@ def _sides_of(state: State, player: jax.Array, *, stones_block: bool, grid: int)
     return _Sides(own, bitboard.difference(terrain.occupied, own), exits)
 
 
-def distances(state: State, player: jax.Array, *, stones_block: bool, grid: int) -> jax.Array:
+def distances(state: State, player: jax.Array, *, stones_block: bool) -> jax.Array:
     """int32[2, N]: steps to each cell from the nearest stone of the player, and of any other.
 
     UNREACHED where no way leads; 0 on a side's own stones. With `stones_block` a step cannot end
     on a stone, so that those of the other side are UNREACHED.
     """
-    own, other, exits = _sides_of(state, player, stones_block=stones_block, grid=grid)
+    grid = state.grid
+    own, other, exits = _sides_of(state, player, stones_block=stones_block)
 
     def body(carry: Any) -> Any:
         reached, count, _ = carry
@@ -89,14 +91,15 @@ def _masks(sets: tuple[Cells, ...], grid: int) -> jax.Array:
     return bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in sets]), grid)
 
 
-def score(state: State, player: jax.Array, config: HeuristicConfig, *, grid: int) -> jax.Array:
+def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
     """float32[]: the sum of all cells' weights for one player, in cells; a finished game is judged
     like any other.
 
     Cells are counted by weight as sets, not weighed one by one.
     """
+    grid = state.grid
     chex.assert_rank(state.position.ply, 0)
-    own, other, exits = _sides_of(state, player, stones_block=config.stones_block, grid=grid)
+    own, other, exits = _sides_of(state, player, stones_block=config.stones_block)
     playable = bitboard.unpack(state.variant.playable)
     near_own = _discs(own, exits, playable, config.boundary, grid=grid)
     near_other = _discs(other, exits, playable, config.boundary, grid=grid)
@@ -155,40 +158,40 @@ def _make_guesses(config: HeuristicConfig) -> dict[float, list[tuple[int, int]]]
     return guesses
 
 
-def slot_scores(state: State, config: HeuristicConfig, *, grid: int) -> jax.Array:
+def slot_scores(state: State, config: HeuristicConfig) -> jax.Array:
     """float32[A]: the mover's score after each legal slot, -inf elsewhere.
 
     Games that end are scored by their result alone: DECIDED times the mover's reward.
     """
     mover = state.position.player
-    slots = actions.num_slots(state.position.stones.shape[1], grid=grid)
+    slots = state.num_slots
 
     def after(slot: jax.Array) -> jax.Array:
-        return outcome(*referee.play(state, slot, grid=grid), mover, config, grid=grid)
+        return outcome(*referee.play(state, slot), mover, config)
 
-    legal = actions.legal_slots(state, grid=grid)
+    legal = actions.legal_slots(state)
     return jnp.where(legal, jax.vmap(after)(jnp.arange(slots)), -jnp.inf)
 
 
 def outcome(
-    state: State, rewards: jax.Array, player: jax.Array, config: HeuristicConfig, *, grid: int
+    state: State, rewards: jax.Array, player: jax.Array, config: HeuristicConfig
 ) -> jax.Array:
     """float32[]: a player's score after a ply that paid float32[P] rewards."""
     return jnp.where(
         state.position.terminated,
         DECIDED * referee.reward_of(rewards, player),
-        score(state, player, config, grid=grid),
+        score(state, player, config),
     )
 
 
-def make_heuristic_player(name: str, config: HeuristicConfig, *, grid: int) -> Player:
+def make_heuristic_player(name: str, config: HeuristicConfig) -> Player:
     """One ply: the highest score right after it, at random among equals."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        scores = jax.vmap(lambda state: slot_scores(state, config, grid=grid))(states)
+        scores = jax.vmap(lambda state: slot_scores(state, config))(states)
         return jax.vmap(_choose_best)(bits, scores)
 
     return Player(name, (), act)
@@ -199,7 +202,7 @@ def _choose_best(bits: jax.Array, scores: jax.Array) -> jax.Array:
     return chance.choose(bits, scores == scores.max())
 
 
-def make_two_ply_player(name: str, config: HeuristicConfig, *, grid: int) -> Player:
+def make_two_ply_player(name: str, config: HeuristicConfig) -> Player:
     """Two plies: of the `top_k` best after one ply, the one that leaves the next player's best
     reply worst; at random among equals.
 
@@ -211,18 +214,18 @@ def make_two_ply_player(name: str, config: HeuristicConfig, *, grid: int) -> Pla
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         first_bits, last_bits = jax.random.bits(key, (2, *states.position.ply.shape), jnp.uint32)
-        choose = functools.partial(_two_ply_slot, config=config, grid=grid)
+        choose = functools.partial(_two_ply_slot, config=config)
         return jax.vmap(choose)(states, first_bits, last_bits)
 
     return Player(name, (), act)
 
 
 def _two_ply_slot(
-    state: State, first_bits: jax.Array, last_bits: jax.Array, *, config: HeuristicConfig, grid: int
+    state: State, first_bits: jax.Array, last_bits: jax.Array, *, config: HeuristicConfig
 ) -> jax.Array:
-    scores = slot_scores(state, config, grid=grid)
+    scores = slot_scores(state, config)
     slots = _best_slots(first_bits, scores, config.top_k)  # [K]
-    values = jax.vmap(lambda slot: _value_of_reply(state, slot, config, grid=grid))(slots)
+    values = jax.vmap(lambda slot: _value_of_reply(state, slot, config))(slots)
     best = _choose_best(last_bits, jnp.where(scores[slots] > -jnp.inf, values, -jnp.inf))
     return slots[best]
 
@@ -234,19 +237,17 @@ def _best_slots(bits: jax.Array, scores: jax.Array, count: int) -> jax.Array:
     return jnp.lexsort((lot, -scores))[:count].astype(jnp.int32)
 
 
-def _value_of_reply(
-    state: State, slot: jax.Array, config: HeuristicConfig, *, grid: int
-) -> jax.Array:
+def _value_of_reply(state: State, slot: jax.Array, config: HeuristicConfig) -> jax.Array:
     """float32[]: what a ply is worth to the mover once the next player has made its best one; the
     end counts double when it comes at once."""
     mover = state.position.player
-    after, rewards = referee.play(state, slot, grid=grid)
-    reply = slot_scores(after, config, grid=grid).max() * side_of(after.position.player, mover)
+    after, rewards = referee.play(state, slot)
+    reply = slot_scores(after, config).max() * side_of(after.position.player, mover)
     won = 2 * DECIDED * referee.reward_of(rewards, mover)
     return jnp.where(after.position.terminated, won, reply)
 
 
-def make_heuristic_evaluator(config: HeuristicConfig, *, grid: int) -> Evaluator:
+def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
     """The heuristic in place of a network, for search.
 
     The logits are the scores after one ply over the temperature. The value of the mover is a
@@ -256,8 +257,8 @@ def make_heuristic_evaluator(config: HeuristicConfig, *, grid: int) -> Evaluator
     def judge(state: State) -> Evaluation:
         position = state.position
         players = position.stones.shape[0]
-        scores = slot_scores(state, config, grid=grid)
-        still = score(state, position.player, config, grid=grid)
+        scores = slot_scores(state, config)
+        still = score(state, position.player, config)
         value = jnp.tanh((scores.max() + still) / 2 / config.scale)
         share = jnp.full(players, -1.0 / (players - 1)).at[0].set(1.0)
         logits = jnp.where(scores > -jnp.inf, scores / config.temperature, MASKED)

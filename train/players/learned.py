@@ -21,9 +21,7 @@ from wallgo_jax.game.state import State
 _Act = Callable[[Any, State, jax.Array], jax.Array]
 
 
-def network_player(
-    name: str, variables: Variables, config: NetworkConfig, rules: Rules
-) -> Player:
+def network_player(name: str, variables: Variables, config: NetworkConfig, rules: Rules) -> Player:
     """Plays the likeliest legal slot of a network, without search."""
     return Player(name, variables, _network_act(evaluator_for(config, rules)))
 
@@ -39,7 +37,7 @@ def search_player(
 ) -> Player:
     """Searches without exploration noise, with this many simulations at every ply of a game."""
     options = dataclasses.replace(options, simulations=simulations, first_simulations=0)
-    return Player(name, variables, _search_act(evaluator_for(network, rules), rules.size, options))
+    return Player(name, variables, _search_act(evaluator_for(network, rules), options))
 
 
 def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
@@ -69,6 +67,6 @@ def _network_act(evaluate: Evaluator) -> _Act:
 
 
 @functools.cache
-def _search_act(evaluate: Evaluator, grid: int, options: SearchConfig) -> _Act:
-    search = make_search(evaluate, options, grid=grid, explores=False)
+def _search_act(evaluate: Evaluator, options: SearchConfig) -> _Act:
+    search = make_search(evaluate, options, explores=False)
     return make_search_player("search", (), search).act

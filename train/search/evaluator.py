@@ -45,7 +45,7 @@ class Evaluator(Protocol):
     ) -> Evaluation: ...
 
 
-def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bool) -> Evaluator:
+def make_evaluator(network: Network, *, planes: str, has_playable: bool) -> Evaluator:
     """Look at states through a network."""
 
     def observe(state: State, analysis: BoardAnalysis | None) -> jax.Array:
@@ -53,7 +53,7 @@ def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bo
             None if analysis is None else observation.Precomputed(before=None, analysis=analysis)
         )
         return observation.observe(
-            state, grid=grid, planes=planes, has_playable=has_playable, precomputed=precomputed
+            state, planes=planes, has_playable=has_playable, precomputed=precomputed
         )
 
     def evaluate(
@@ -61,7 +61,7 @@ def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bo
     ) -> Evaluation:
         view = jax.vmap(observe)(states, analysis)
         output = network.evaluate(variables, view)
-        legal = legal_slots(states, analysis, grid=grid)
+        legal = legal_slots(states, analysis)
         return Evaluation(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
 
     return evaluate
@@ -69,27 +69,25 @@ def make_evaluator(network: Network, *, grid: int, planes: str, has_playable: bo
 
 def evaluator_for(config: NetworkConfig, rules: Rules) -> Evaluator:
     """The evaluator of a config's network for these rules; the same object for equal shapes."""
-    return _evaluator(config, rules.size, rules.players)
+    return _evaluator(config, rules.players)
 
 
 @functools.cache
-def _evaluator(config: NetworkConfig, grid: int, players: int) -> Evaluator:
+def _evaluator(config: NetworkConfig, players: int) -> Evaluator:
     network = network_for(config, players)
-    return make_evaluator(network, grid=grid, planes=config.planes, has_playable=False)
+    return make_evaluator(network, planes=config.planes, has_playable=False)
 
 
-def legal_slots(states: State, analysis: BoardAnalysis | None, *, grid: int) -> jax.Array:
+def legal_slots(states: State, analysis: BoardAnalysis | None) -> jax.Array:
     """bool[B, A]: what is legal in states [B], of whose boards something may have been seen."""
 
     def allow(state: State, analysis: BoardAnalysis | None) -> jax.Array:
-        return actions.legal_slots(
-            state, grid=grid, terrain=None if analysis is None else analysis.terrain
-        )
+        return actions.legal_slots(state, terrain=None if analysis is None else analysis.terrain)
 
     return jax.vmap(allow)(states, analysis)
 
 
-def make_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
+def make_play(evaluate: Evaluator) -> Callable[..., Step]:
     """A step by the exact rules, judged by the evaluator.
 
     Returns:
@@ -98,9 +96,9 @@ def make_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
 
     def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
         variables, variant, root = game
-        states, rewards, analysis = jax.vmap(
-            lambda s, slot: referee.play_with_analysis(s, slot, grid=grid)
-        )(State(variant, position), slot)
+        states, rewards, analysis = jax.vmap(referee.play_with_analysis)(
+            State(variant, position), slot
+        )
         after = states.position
         evaluation = evaluate(variables, states, analysis)
         share = value_of(evaluation.value, after.player, root) * side_of(after.player, root)

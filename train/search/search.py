@@ -122,23 +122,22 @@ Search = Callable[[Any, State, jax.Array], SearchResult]
 """(variables, states [B], key) -> SearchResult."""
 
 
-def make_search(evaluate: Evaluator, config: SearchConfig, *, grid: int, explores: bool) -> Search:
+def make_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) -> Search:
     """A search as a function of (variables, states [B], key).
 
     Args:
       evaluate: judges leaves and roots.
       config: options of the search.
-      grid: side length of the grid.
       explores: with the noise of self-play; else the strongest move.
     """
     choose = _MAKERS[config.kind](config, explores=explores)
-    play = make_play(evaluate, grid=grid)
+    play = make_play(evaluate)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         chex.assert_rank(states.position.player, 1)
         variant, position = states
         evaluation = evaluate(variables, states)
-        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        legal = jax.vmap(actions.legal_slots)(states)
         root = Root(evaluation.logits, evaluation.value[:, 0], position, legal)
         slot, policy, value = choose(
             key, root, functools.partial(play, (variables, variant, position.player))
@@ -338,9 +337,9 @@ def _as_mctx(node: Node, planted: Any) -> Any:
     )
 
 
-def make_recurrent_fn(evaluate: Evaluator, *, grid: int) -> Callable[..., Any]:
+def make_recurrent_fn(evaluate: Evaluator) -> Callable[..., Any]:
     """`make_play` as mctx's own loop takes it."""
-    return _as_recurrent_fn(make_play(evaluate, grid=grid))
+    return _as_recurrent_fn(make_play(evaluate))
 
 
 def _as_recurrent_fn(play: Callable[..., Step]) -> Callable[..., Any]:

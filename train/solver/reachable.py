@@ -95,7 +95,7 @@ def _keys_after(states: State) -> jax.Array:
     """int32[B, A]: the key of the board after each slot and of who played; _ILLEGAL at others."""
 
     def keys(state: State) -> jax.Array:
-        legal = actions.legal_slots(state, grid=SIZE)
+        legal = actions.legal_slots(state)
         setup = actions.in_setup(*state)
         placed, played = placements(state), children(state)
         first, second = (jnp.where(setup, placed[i], played[i]) for i in range(2))
@@ -109,7 +109,7 @@ def _play(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
     """The states after the slots, and int32[B], which of them are the same position."""
 
     def play(state: State, slot: jax.Array) -> tuple[State, jax.Array]:
-        after, _ = referee.play(state, slot, grid=SIZE)
+        after, _ = referee.play(state, slot)
         setup = actions.in_setup(*after)
         masks = [terrain_lib.stone_cells(own, grid=SIZE)[0] for own in after.position.stones]
         place = place_of(after)

@@ -103,14 +103,14 @@ def slot_values(tables: Tables, state: State) -> jax.Array:
 
 def optimal_slots(tables: Tables, state: State) -> jax.Array:
     """bool[A]: the legal slots that keep the value of the game; slot 0 alone after the end."""
-    legal = actions.legal_slots(state, grid=SIZE)
+    legal = actions.legal_slots(state)
     qvalue = jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN))
     return legal & (qvalue == qvalue.max())
 
 
 def value_of(tables: Tables, state: State) -> jax.Array:
     """int8: the value of the game to the player to move; means nothing after the end."""
-    legal = actions.legal_slots(state, grid=SIZE)
+    legal = actions.legal_slots(state)
     return jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN)).max()
 
 
@@ -255,7 +255,7 @@ def _judge(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int)
 
     def seen_by(player: jax.Array, state: State) -> tuple[jax.Array, jax.Array]:
         state = state._replace(position=state.position._replace(player=player))
-        legal = actions.legal_slots(state, grid=SIZE)
+        legal = actions.legal_slots(state)
         places = (*children(state), player.astype(jnp.int32))
         return jnp.where(legal, after[places], jnp.int8(_UNKNOWN)).max(), legal.any()
 
@@ -263,8 +263,8 @@ def _judge(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int)
         built = jnp.stack([wall_words(wall_set), jnp.zeros((2, 1), jnp.uint32)])
         state = State(variant, first._replace(stones=cells, walls=built))
         value, can_move = jax.vmap(seen_by, in_axes=(0, None))(jnp.arange(2, dtype=jnp.int8), state)
-        terrain = terrain_lib.read_terrain(*state, grid=SIZE)
-        reached = terrain_lib.regions(terrain, grid=SIZE)
+        terrain = terrain_lib.read_terrain(*state)
+        reached = terrain_lib.regions(terrain)
         paid = _payoffs(variant, terrain, terrain_lib.owned(reached))
         return _Judged(value, can_move, terrain_lib.is_separated(terrain, reached), paid)
 
@@ -274,7 +274,7 @@ def _judge(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int)
 def _payoffs(variant: Variant, terrain: Terrain, owned: tuple[Cells, ...]) -> jax.Array:
     """int8[2]: what each player gets if it was the last to move and the game ends here."""
     territory = terrain_lib.areas(owned)
-    largest = terrain_lib.largest_regions(owned, terrain.exits, grid=SIZE)
+    largest = terrain_lib.largest_regions(owned, terrain)
     paid = [
         referee.payoff(variant, territory, largest, jnp.int8(mover))[mover] for mover in range(2)
     ]

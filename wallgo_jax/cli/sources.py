@@ -18,7 +18,7 @@ from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
-from wallgo_jax.view.game_replay import Game, play, replay_moves
+from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
 
 _CODE = re.compile(r"[0-9a-v\s]*_[0-9a-v\s]*", re.IGNORECASE)
 _DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
@@ -76,7 +76,7 @@ def read_games(asked: SourceRequest) -> Iterator[LoadedGame]:
 def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[LoadedGame]:
     rules = read_rules(asked.rules) if asked.rules else None
     if text is None:
-        yield LoadedGame(play(named(asked.source), [], grid=asked.grid or None))
+        yield LoadedGame(replay_actions(named(asked.source), [], grid=asked.grid or None))
     elif _DIAGRAM.match(text):
         raise ValueError(f"{name}: a position diagram holds no game")
     elif text.lstrip().startswith("{"):

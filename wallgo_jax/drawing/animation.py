@@ -18,7 +18,7 @@ from wallgo_jax.notation import take_apart
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.illegality import can_walk
-from wallgo_jax.view.snapshot import NOBODY, Snapshot, read
+from wallgo_jax.view.snapshot import NOBODY, Snapshot, take_snapshot
 
 GLIDE = 0.4
 """Share of a frame in which a stone glides."""
@@ -57,7 +57,7 @@ def draw(
       hold: how much longer the last position stays.
       loop: whether the film begins anew at its end; else it stops there.
     """
-    snapshots = [read(state) for state in game.states]
+    snapshots = [take_snapshot(state) for state in game.states]
     return draw_scenes(game, snapshots, theme, Clock(len(snapshots), seconds, hold), loop=loop)
 
 

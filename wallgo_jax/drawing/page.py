@@ -13,7 +13,7 @@ from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import COLOURS, format_action
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 
 def draw(
@@ -25,7 +25,7 @@ def draw(
       seconds: how long a ply takes while the game plays.
       players: names of the players in the order of play.
     """
-    snapshots = [read(state) for state in game.states]
+    snapshots = [take_snapshot(state) for state in game.states]
     clock = animation.Clock(len(snapshots), seconds, hold=0.0)
     svg = animation.draw_scenes(game, snapshots, theme, clock, loop=False)
     names = players or COLOURS[: game.rules.players]

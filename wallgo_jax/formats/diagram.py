@@ -38,7 +38,7 @@ from wallgo_jax.game.state import (
 )
 from wallgo_jax.notation import COLOURS, LETTERS
 from wallgo_jax.view.illegality import has_turn
-from wallgo_jax.view.snapshot import game_of, grid_of, read
+from wallgo_jax.view.snapshot import one_board, take_snapshot
 
 KEYS = ("rules", "grid", "turn", "walls left", "over")
 
@@ -49,8 +49,8 @@ def draw(state: EnvState | State) -> str:
     Raises:
       ValueError: if the state is a batch.
     """
-    snapshot = read(state)
-    rules = rules_of(game_of(state))
+    snapshot = take_snapshot(state)
+    rules = rules_of(one_board(state))
     name = rules_lib.name_of(rules)
     lines = [f"rules: {name if name in PRESETS else json.dumps(rules.to_dict())}"]
     if snapshot.grid > snapshot.size:
@@ -66,7 +66,7 @@ def draw(state: EnvState | State) -> str:
 def rules_of(state: State) -> Rules:
     """The rules that a state's variant holds; equal to a preset where it is one's."""
     variant = jax.device_get(state.variant)
-    grid = grid_of(state)
+    grid = state.grid
     players, stones = variant.start.shape
     codes = {TIE_REGION: REGION, TIE_MOVER_LOSES: MOVER_LOSES}
     return Rules(
@@ -252,7 +252,7 @@ def _build_walls(drawing: Drawing, rules: Rules, *, grid: int) -> tuple[np.ndarr
 
 def _check_phase(state: State, placements: int, rules: Rules, built: np.ndarray) -> None:
     """Refuse a position from which the referee could not go on."""
-    snapshot = read(state)
+    snapshot = take_snapshot(state)
     expected = [
         sum(owner == player for *_, owner in rules.start)
         + rules.order[: max(placements, 0)].count(player)

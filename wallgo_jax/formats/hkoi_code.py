@@ -32,7 +32,7 @@ from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import COLOURS, SIDE_NAMES, NotatedMove, cell_name, take_apart
 from wallgo_jax.view.game_replay import Game, replay_moves
 from wallgo_jax.view.illegality import can_walk
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 _SIZE, _PLACEMENTS, _PIECES = 7, 8, 4
 _SIDES = (UP, DOWN, LEFT, RIGHT)
@@ -135,7 +135,7 @@ def _play_along(
         raise ValueError(_name_move(str(error))) from None
     for number, path in enumerate(paths, start=1):
         action = game.actions[_PLACEMENTS + number - 1]
-        snapshot = read(game.states[_PLACEMENTS + number - 1])
+        snapshot = take_snapshot(game.states[_PLACEMENTS + number - 1])
         for steps in range(1, len(path) + 1):
             if not can_walk(snapshot, take_apart(action).cell, path[:steps]):
                 way = SIDE_NAMES[path[steps - 1]]
@@ -176,7 +176,7 @@ def _encode_placement(game: Game, ply: int) -> str:
 
 
 def _encode_move(game: Game, ply: int) -> str:
-    snapshot = read(game.states[ply])
+    snapshot = take_snapshot(game.states[ply])
     play = take_apart(game.actions[ply])
     paths = sorted(MOVE_PATHS[play.move], key=lambda path: path[:1] not in ((UP,), (DOWN,)))
     path = next(path for path in paths if can_walk(snapshot, play.cell, path))

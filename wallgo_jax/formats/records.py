@@ -25,7 +25,7 @@ from wallgo_jax import env
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.view.game_replay import Game, play
+from wallgo_jax.view.game_replay import Game, replay_actions
 
 _CUSTOM = "custom"
 
@@ -120,7 +120,7 @@ def replay(record: Record) -> Game:
         the result differs from the record's.
     """
     try:
-        game = play(record.rules, record.actions, grid=record.grid)
+        game = replay_actions(record.rules, record.actions, grid=record.grid)
     except ValueError as error:
         raise ValueError(f"{error}{_version_hint(record)}") from None
     if record.result is not None and not _is_close(game, record.result):

@@ -60,31 +60,31 @@ def own_cells(position: Position) -> jax.Array:
     return cells.astype(jnp.int32)
 
 
-def legal_words(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
+def legal_words(state: State, *, terrain: Terrain | None = None) -> jax.Array:
     """uint32[ceil(A / 32)]: the legal slots of the player to move as bits, slot `32 w + b` in bit b
     of word w. After the end it is slot 0 alone, so that a masked softmax stays finite; a player
     with no legal turn does not get to move (see `game.referee`). A terrain that is known already
     need not be surveyed."""
     if terrain is None:
-        terrain = terrain_lib.read_terrain(*state, grid=grid)
-    return _legal_words(state, terrain, grid=grid)
+        terrain = terrain_lib.read_terrain(*state)
+    return _legal_words(state, terrain)
 
 
-def legal_slots(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
+def legal_slots(state: State, *, terrain: Terrain | None = None) -> jax.Array:
     """bool[A]: `legal_words` as a mask."""
-    slots = num_slots(state.position.stones.shape[1], grid=grid)
-    words = legal_words(state, grid=grid, terrain=terrain)
+    slots = state.num_slots
+    words = legal_words(state, terrain=terrain)
     words = fusion_barrier(words, token=state.position.ply < 0)
     return bitboard.bits_to_mask(words, slots)
 
 
-def _legal_words(state: State, terrain: Terrain, *, grid: int) -> jax.Array:
+def _legal_words(state: State, terrain: Terrain) -> jax.Array:
     variant, position = state
-    stones = position.stones.shape[1]
-    low, high = play_bits(state, terrain, grid=grid)
+    position.stones.shape[1]
+    low, high = play_bits(state, terrain)
     empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
     setup = in_setup(variant, position)
-    plays = _concatenate_bits(low, high, -(-num_slots(stones, grid=grid) // 32))
+    plays = _concatenate_bits(low, high, -(-state.num_slots // 32))
     words = []
     for index, play in enumerate(plays):
         place = empty[index] if index < len(empty) else jnp.uint32(0)
@@ -105,14 +105,15 @@ def _concatenate_bits(low: jax.Array, high: jax.Array, words: int) -> list[jax.A
     return result
 
 
-def play_bits(state: State, terrain: Terrain, *, grid: int) -> tuple[jax.Array, jax.Array]:
+def play_bits(state: State, terrain: Terrain) -> tuple[jax.Array, jax.Array]:
     """Legal plays of the player to move as 52 bits a stone: (low 32 bits, high 20 bits).
 
     Returns:
       Two uint32[S]; bit `move * 4 + side`. Placement and the end are not looked at.
     """
+    grid = state.grid
     cells = own_cells(state.position)
-    moves = _legal_moves(cells, terrain, state.variant, grid=grid)
+    moves = _legal_moves(cells, terrain, state.variant)
     deltas = make_move_deltas(grid)
     low = high = jnp.zeros_like(moves[0])
     for move in range(NUM_MOVES):
@@ -139,10 +140,9 @@ def _walls_left(position: Position) -> jax.Array:
     return left
 
 
-def _legal_moves(
-    cells: jax.Array, terrain: Terrain, variant: Variant, *, grid: int
-) -> list[jax.Array]:
+def _legal_moves(cells: jax.Array, terrain: Terrain, variant: Variant) -> list[jax.Array]:
     """For each move, uint32[S] 0 or 1: whether each stone can make it, walls to build aside."""
+    grid = variant.grid.side
     first = [bitboard.contains(terrain.free_exits[side], cells) for side in SIDES]
     can_step = first[0] | first[1] | first[2] | first[3]
     moves = []
@@ -161,28 +161,28 @@ def _legal_moves(
     return moves
 
 
-def is_legal(state: State, slot: jax.Array, *, grid: int) -> jax.Array:
+def is_legal(state: State, slot: jax.Array) -> jax.Array:
     """bool: whether one slot is legal; False out of range and after the end."""
+    grid = state.grid
     variant, position = state
     slot = jnp.asarray(slot).astype(jnp.int32)
     own = own_cells(position)
-    terrain = terrain_lib.read_terrain(variant, position, grid=grid)
-    in_range = (slot >= 0) & (slot < num_slots(own.shape[0], grid=grid))
+    terrain = terrain_lib.read_terrain(variant, position)
+    in_range = (slot >= 0) & (slot < state.num_slots)
     empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
     is_empty = (slot < grid * grid) & (bitboard.contains(empty, slot) != 0)
-    is_play = _is_play(own, slot, variant, terrain, grid=grid) & (_walls_left(position) > 0)
+    is_play = _is_play(own, slot, variant, terrain) & (_walls_left(position) > 0)
     legal = jnp.where(in_setup(variant, position), is_empty, is_play)
     return legal & in_range & ~position.terminated
 
 
-def _is_play(
-    own: jax.Array, slot: jax.Array, variant: Variant, terrain: Terrain, *, grid: int
-) -> jax.Array:
+def _is_play(own: jax.Array, slot: jax.Array, variant: Variant, terrain: Terrain) -> jax.Array:
     """bool: whether the stone of a slot can make its move and build its wall."""
+    grid = variant.grid.side
     stone, play = split(slot, PLAYS_PER_STONE)
     move, side = split(play, NUM_SIDES)
     cell = _pick(own, stone)
-    can_move = _choose_one(_legal_moves(cell, terrain, variant, grid=grid), move)
+    can_move = _choose_one(_legal_moves(cell, terrain, variant), move)
     target = cell + _pick(jnp.asarray(make_move_deltas(grid)), move)
     is_open = _choose_one([bitboard.contains(exits, target) for exits in terrain.exits], side)
     is_own = (stone < own.shape[0]) & (cell != NOT_PLACED)
@@ -210,27 +210,29 @@ def _choose_one(words: list[jax.Array], index: jax.Array) -> jax.Array:
     return picked
 
 
-def legal_actions(state: State, *, grid: int, terrain: Terrain | None = None) -> jax.Array:
+def legal_actions(state: State, *, terrain: Terrain | None = None) -> jax.Array:
     """bool[grid² * 53] over public actions; all true after the end (pgx's contract). A terrain that
     is known already need not be surveyed."""
+    grid = state.grid
     token = state.position.ply < 0
     if terrain is None:
-        terrain = terrain_lib.read_terrain(*state, grid=grid)
-    words = fusion_barrier(_public_words(state, terrain, grid=grid), token=token)
+        terrain = terrain_lib.read_terrain(*state)
+    words = fusion_barrier(_public_words(state, terrain), token=token)
     halves = fusion_barrier(bitboard.halves(words), token=token)
     return bitboard.bits_to_mask(halves, num_actions(grid))
 
 
-def _public_words(state: State, terrain: Terrain, *, grid: int) -> jax.Array:
+def _public_words(state: State, terrain: Terrain) -> jax.Array:
     """uint32[ceil(grid² * 53 / 32)]: `legal_actions` as one string of bits, in which the 52 plays
     of a stone start where its cell says."""
+    grid = state.grid
     variant, position = state
     setup = in_setup(variant, position)
     empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
     first_placement = jnp.int32(grid * grid * PLAYS_PER_STONE)
     strings = [([jnp.where(setup, word, 0) for word in empty], first_placement)]
     own = own_cells(position)
-    low, high = (jnp.where(setup, 0, bits) for bits in play_bits(state, terrain, grid=grid))
+    low, high = (jnp.where(setup, 0, bits) for bits in play_bits(state, terrain))
     strings += [([low[s], high[s]], own[s] * PLAYS_PER_STONE) for s in range(own.shape[0])]
     words = _lay(strings, -(-num_actions(grid) // 32))
     return jnp.where(position.terminated, ~jnp.uint32(0), words)
@@ -251,9 +253,10 @@ def _lay(strings: list[tuple[list[jax.Array], jax.Array]], words: int) -> jax.Ar
     return total
 
 
-def slot_of_action(state: State, action: jax.Array, *, grid: int) -> jax.Array:
+def slot_of_action(state: State, action: jax.Array) -> jax.Array:
     """int32 slot of a public action; NO_SLOT where it is out of range, belongs to the other phase
     or names a cell without an own stone. Whether the slot is legal is another question."""
+    grid = state.grid
     variant, position = state
     action = jnp.asarray(action).astype(jnp.int32)
     first_placement = grid * grid * PLAYS_PER_STONE
@@ -267,8 +270,9 @@ def slot_of_action(state: State, action: jax.Array, *, grid: int) -> jax.Array:
     return jnp.where(fits_phase, slot, NO_SLOT).astype(jnp.int32)
 
 
-def action_of_slot(state: State, slot: jax.Array, *, grid: int) -> jax.Array:
+def action_of_slot(state: State, slot: jax.Array) -> jax.Array:
     """int32 public action of a legal slot."""
+    grid = state.grid
     variant, position = state
     slot = jnp.asarray(slot).astype(jnp.int32)
     own = own_cells(position)

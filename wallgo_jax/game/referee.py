@@ -37,7 +37,7 @@ from wallgo_jax.game.state import (
 from wallgo_jax.game.terrain import BoardAnalysis, Terrain
 
 
-def play(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]:
+def play(state: State, slot: jax.Array) -> tuple[State, jax.Array]:
     """Play one slot that the caller knows to be legal; a finished game does not change.
 
     The verb of search and self-play, which choose among `legal_slots`; an illegal slot gives an
@@ -52,53 +52,52 @@ def play(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]
       The next state and float32[P] rewards: zeros until the end, then +1 for a sole winner and
       -1 / (P - 1) for each other player, zeros for a draw; zeros on a finished game.
     """
-    after, rewards, _ = play_with_analysis(state, slot, grid=grid)
+    after, rewards, _ = play_with_analysis(state, slot)
     return after, rewards
 
 
-def step(state: State, slot: jax.Array, *, grid: int) -> tuple[State, jax.Array]:
+def step(state: State, slot: jax.Array) -> tuple[State, jax.Array]:
     """Play one slot, legal or not.
 
     An illegal slot ends the game with the board unchanged and pays -1 to the offender and
     +1 / (P - 1) to each other player. Otherwise as `play`.
     """
-    is_legal = actions.is_legal(state, slot, grid=grid)
+    is_legal = actions.is_legal(state, slot)
     is_legal = fusion_barrier(is_legal, token=state.position.ply < 0)
-    after, rewards, _ = step_with_analysis(state, slot, is_legal, grid=grid)
+    after, rewards, _ = step_with_analysis(state, slot, is_legal)
     return after, rewards
 
 
 def step_with_analysis(
-    state: State, slot: jax.Array, is_legal: jax.Array, *, grid: int
+    state: State, slot: jax.Array, is_legal: jax.Array
 ) -> tuple[State, jax.Array, BoardAnalysis]:
     """`step` with a slot that is known to be legal or not, bool[], and what a ply works out of the
     next state anyway; where none was played, that is undefined."""
     before = state.position
     illegal = ~is_legal & ~before.terminated
-    after, rewards, analysis = play_with_analysis(state, slot, grid=grid)
+    after, rewards, analysis = play_with_analysis(state, slot)
     position = jax.tree.map(lambda new, old: jnp.where(illegal, old, new), after.position, before)
     position = position._replace(terminated=position.terminated | illegal)
     penalty = _shares(jnp.arange(rewards.shape[0]) == before.player, winner=False)
     return State(state.variant, position), jnp.where(illegal, penalty, rewards), analysis
 
 
-def play_with_analysis(
-    state: State, slot: jax.Array, *, grid: int
-) -> tuple[State, jax.Array, BoardAnalysis]:
+def play_with_analysis(state: State, slot: jax.Array) -> tuple[State, jax.Array, BoardAnalysis]:
     """`play`, and what a ply works out of the next state anyway; undefined where the game was over
     before."""
     variant, before = state
     token = before.ply < 0
     slot = fusion_barrier(slot.astype(jnp.int32), token=token)
-    moved = fusion_barrier(_put_on_board(state, slot, grid=grid), token=token)
-    after, rewards, analysis = _settle(variant, moved, before.player, grid=grid)
+    moved = fusion_barrier(_put_on_board(state, slot), token=token)
+    after, rewards, analysis = _settle(variant, moved, before.player)
     over = before.terminated
     position = jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
     return State(variant, position), jnp.where(over, 0.0, rewards), analysis
 
 
-def _put_on_board(state: State, slot: jax.Array, *, grid: int) -> Position:
+def _put_on_board(state: State, slot: jax.Array) -> Position:
     """Put the action on the board: a stone placed, or a stone moved and a wall built."""
+    grid = state.grid
     variant, position = state
     players, stones = position.stones.shape
     setup = actions.in_setup(variant, position)
@@ -144,12 +143,13 @@ def _lookup(table: np.ndarray, index: jax.Array) -> jax.Array:
 
 
 def _settle(
-    variant: Variant, position: Position, mover: jax.Array, *, grid: int
+    variant: Variant, position: Position, mover: jax.Array
 ) -> tuple[Position, jax.Array, BoardAnalysis]:
     """After a ply: who moves next, whether the game is over, what it pays, and what was seen of the
     board."""
-    terrain = terrain_lib.read_terrain(variant, position, grid=grid)
-    reached = terrain_lib.regions(terrain, grid=grid)
+    grid = variant.grid.side
+    terrain = terrain_lib.read_terrain(variant, position)
+    reached = terrain_lib.regions(terrain)
     setup = actions.in_setup(variant, position)
     player, stuck = _next_player(variant, position, terrain, mover)
     over = ~setup & (stuck | terrain_lib.is_separated(terrain, reached))
@@ -159,7 +159,7 @@ def _settle(
     wants_regions = over & (level.sum() > 1) & (variant.tie == TIE_REGION).any()
     over, wants_regions = fusion_barrier((over, wants_regions), token=position.ply < 0)
     compared = tuple(bitboard.where(wants_regions, cells, bitboard.empty(grid)) for cells in sets)
-    largest = terrain_lib.largest_regions(compared, terrain.exits, grid=grid)
+    largest = terrain_lib.largest_regions(compared, terrain)
     rewards = jnp.where(over, payoff(variant, territory, largest, mover), 0.0)
     return position._replace(player=player, terminated=over), rewards, BoardAnalysis(terrain, sets)
 
@@ -243,14 +243,14 @@ def reward_of(rewards: jax.Array, player: jax.Array) -> jax.Array:
     return jnp.where(who == player[..., None], rewards, 0.0).sum(axis=-1)
 
 
-def territory(state: State, *, grid: int) -> jax.Array:
+def territory(state: State) -> jax.Array:
     """int32[P]: cells of the regions whose stones all belong to one player."""
-    return terrain_lib.areas(terrain_lib.analyse_board(*state, grid=grid).owned)
+    return terrain_lib.areas(terrain_lib.analyse_board(*state).owned)
 
 
-def owned_cells(state: State, *, grid: int) -> jax.Array:
+def owned_cells(state: State) -> jax.Array:
     """uint32[P, W]: the cells that `territory` counts, as sets (see `board.bitboard`)."""
-    return pack_owned(terrain_lib.analyse_board(*state, grid=grid).owned)
+    return pack_owned(terrain_lib.analyse_board(*state).owned)
 
 
 def pack_owned(sets: tuple[Cells, ...]) -> jax.Array:
@@ -258,10 +258,10 @@ def pack_owned(sets: tuple[Cells, ...]) -> jax.Array:
     return jnp.stack([bitboard.pack(cells) for cells in sets])
 
 
-def largest_region(state: State, *, grid: int) -> jax.Array:
+def largest_region(state: State) -> jax.Array:
     """int32[P]: cells of each player's largest single region."""
-    terrain, owned = terrain_lib.analyse_board(*state, grid=grid)
-    return terrain_lib.largest_regions(owned, terrain.exits, grid=grid)
+    terrain, owned = terrain_lib.analyse_board(*state)
+    return terrain_lib.largest_regions(owned, terrain)
 
 
 def take_back(position: Position, *, grid: int) -> tuple[jax.Array, Position]:

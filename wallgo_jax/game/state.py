@@ -5,6 +5,7 @@ is the same at every node. History is not kept as boards but as a trail of the l
 which earlier positions are taken back.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import jax
@@ -26,8 +27,22 @@ TRAIL_LENGTH = 4
 """Plies that can be taken back: the four past positions of WallZero's history planes."""
 
 
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """The square grid that numbers a board's cells. It is static: a tree node without arrays, so
+    that every function of a board knows its shapes and boards of different grids never share a
+    batch.
+
+    Attributes:
+      side: side length, `geometry.MIN_GRID` to `geometry.MAX_GRID`.
+    """
+
+    side: int
+
+
 class Variant(NamedTuple):
-    """The rules of one board, as arrays: boards of one batch may differ in all of them."""
+    """The rules of one board, as arrays: boards of one batch may differ in all but the grid."""
 
     playable: jax.Array  # uint32[W] cells of the board within the grid
     size: jax.Array  # int8 the board's own side length
@@ -38,6 +53,7 @@ class Variant(NamedTuple):
     walls: jax.Array  # int16 walls each player may build, or NO_LIMIT
     stay_needs_room: jax.Array  # bool
     tie: jax.Array  # int8[2] TIE_* codes in order, padded with TIE_NONE
+    grid: Grid
 
 
 class Position(NamedTuple):
@@ -59,6 +75,16 @@ class State(NamedTuple):
 
     variant: Variant
     position: Position
+
+    @property
+    def grid(self) -> int:
+        """Side length of the grid that numbers the cells."""
+        return self.variant.grid.side
+
+    @property
+    def num_slots(self) -> int:
+        """A: size of the compact action space (see `game.actions`); of a batch as of a board."""
+        return sizes_of_state(self).num_slots
 
 
 def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
@@ -90,6 +116,7 @@ def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
         walls=np.int16(NO_LIMIT if rules.walls is None else rules.walls),  # pyright: ignore[reportArgumentType]
         stay_needs_room=np.bool_(rules.stay_needs_room),  # pyright: ignore[reportArgumentType]
         tie=tie,  # pyright: ignore[reportArgumentType]
+        grid=Grid(grid),
     )
 
 
@@ -135,6 +162,12 @@ class Sizes(NamedTuple):
     def num_actions(self) -> int:
         """Public actions: 52 plays from each cell, then a placement on each cell."""
         return self.grid**2 * 53
+
+
+def sizes_of_state(state: State) -> Sizes:
+    """The static sizes of one board or of a batch."""
+    players, stones = state.position.stones.shape[-2:]
+    return Sizes(state.grid, players, stones)
 
 
 def sizes_of(rules: Rules, *, grid: int | None = None) -> Sizes:

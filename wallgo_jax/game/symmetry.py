@@ -42,8 +42,9 @@ def turn_cells(cells: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: 
     return jnp.where(cells < 0, cells, turned.astype(cells.dtype))
 
 
-def turn_state(state: State, symmetry: jax.Array, *, grid: int) -> State:
+def turn_state(state: State, symmetry: jax.Array) -> State:
     """The turned board. Its variant's own start is turned as well, so that it restarts alike."""
+    grid = state.grid
     variant, position = state
     start = turn_cells(variant.start, symmetry, variant.size, grid=grid)
     return State(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
-from wallgo_jax.game.state import Position, Variant
+from wallgo_jax.game.state import Grid, Position, Variant
 
 
 class Terrain(NamedTuple):
@@ -17,6 +17,7 @@ class Terrain(NamedTuple):
     occupied: Cells
     exits: Exits  # sides that are neither border nor wall
     free_exits: Exits  # exits into an empty cell
+    grid: Grid
 
 
 class BoardAnalysis(NamedTuple):
@@ -26,8 +27,9 @@ class BoardAnalysis(NamedTuple):
     owned: tuple[Cells, ...]  # each player's territory
 
 
-def read_terrain(variant: Variant, position: Position, *, grid: int) -> Terrain:
+def read_terrain(variant: Variant, position: Position) -> Terrain:
     """Read the sets of cells off a position."""
+    grid = variant.grid.side
     players, _ = position.stones.shape
     stones = tuple(stone_cells(position.stones[player], grid=grid) for player in range(players))
     occupied = bitboard.union(*stones)
@@ -36,7 +38,9 @@ def read_terrain(variant: Variant, position: Position, *, grid: int) -> Terrain:
         for o in range(2)
     )
     exits = bitboard.open_exits(bitboard.unpack(variant.playable), horizontal, vertical, grid)
-    return Terrain(stones, occupied, exits, bitboard.free_exits(exits, occupied, grid))
+    return Terrain(
+        stones, occupied, exits, bitboard.free_exits(exits, occupied, grid), variant.grid
+    )
 
 
 def stone_cells(cells: jax.Array, *, grid: int) -> Cells:
@@ -45,9 +49,9 @@ def stone_cells(cells: jax.Array, *, grid: int) -> Cells:
     return bitboard.union(*(bitboard.one_hot(cells[s], grid) for s in range(cells.shape[0])))
 
 
-def regions(terrain: Terrain, *, grid: int) -> tuple[Cells, ...]:
+def regions(terrain: Terrain) -> tuple[Cells, ...]:
     """For each player, the cells connected to one of its stones."""
-    return bitboard.flood(terrain.stones, terrain.exits, grid)
+    return bitboard.flood(terrain.stones, terrain.exits, terrain.grid.side)
 
 
 def is_separated(terrain: Terrain, reached: tuple[Cells, ...]) -> jax.Array:
@@ -74,12 +78,14 @@ def areas(sets: tuple[Cells, ...]) -> jax.Array:
     return jnp.stack([bitboard.count(cells) for cells in sets])
 
 
-def largest_regions(sets: tuple[Cells, ...], exits: Exits, *, grid: int) -> jax.Array:
+def largest_regions(sets: tuple[Cells, ...], terrain: Terrain) -> jax.Array:
     """int32[P]: cells of the largest connected part of each set of whole regions.
 
     One loop over the whole batch: it grows the part around the lowest cell left, then takes it
     away. Empty sets cost no turn, so a caller may blank the boards whose answer it does not need.
     """
+
+    exits, grid = terrain.exits, terrain.grid.side
 
     def body(carry):
         left, part, best = carry
@@ -103,18 +109,19 @@ def largest_regions(sets: tuple[Cells, ...], exits: Exits, *, grid: int) -> jax.
     return jnp.stack(best)
 
 
-def analyse_board(variant: Variant, position: Position, *, grid: int) -> BoardAnalysis:
+def analyse_board(variant: Variant, position: Position) -> BoardAnalysis:
     """The same of a position that came about elsewhere."""
-    terrain = read_terrain(variant, position, grid=grid)
-    return BoardAnalysis(terrain, owned(regions(terrain, grid=grid)))
+    terrain = read_terrain(variant, position)
+    return BoardAnalysis(terrain, owned(regions(terrain)))
 
 
-def movement(own: Cells, variant: Variant, terrain: Terrain, *, grid: int) -> Cells:
+def movement(own: Cells, variant: Variant, terrain: Terrain) -> Cells:
     """Cells where a move of a stone of `own` can end: 0 to 2 steps over free exits.
 
     Movement alone: whether a wall can be built there does not count. Where staying needs room, a
     stone without a free neighbour does not reach its own cell.
     """
+    grid = variant.grid.side
     roomy = bitboard.intersection(own, bitboard.union(*terrain.free_exits))
     staying = bitboard.where(variant.stay_needs_room, roomy, own)
     once = bitboard.step(own, terrain.free_exits, grid)

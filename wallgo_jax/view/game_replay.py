@@ -1,6 +1,5 @@
 """A written-down game played again on the host, ply by ply, by the referee."""
 
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.notation import COLOURS, NotatedMove
 from wallgo_jax.view.illegality import illegality
-from wallgo_jax.view.snapshot import read
+from wallgo_jax.view.snapshot import take_snapshot
 
 _NO_ACTION = -1
 
@@ -38,7 +37,7 @@ class Game(NamedTuple):
         return bool(self.states[-1].position.terminated)
 
 
-def play(rules: Rules, actions: Sequence[int], *, grid: int | None = None) -> Game:
+def replay_actions(rules: Rules, actions: Sequence[int], *, grid: int | None = None) -> Game:
     """Play public actions (ids of the grid) from the start.
 
     Raises:
@@ -66,7 +65,7 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
         played = np.int32(action if 0 <= action < actions_lib.num_actions(grid) else _NO_ACTION)
         after, rewards, legal = jax.device_get(_step(before, played, grid=grid))
         if not legal:
-            raise ValueError(f"ply {ply}: {illegality(read(before), action)}")
+            raise ValueError(f"ply {ply}: {illegality(take_snapshot(before), action)}")
         states.append(after)
         movers.append(mover)
     return Game(
@@ -79,8 +78,8 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
     )
 
 
-@functools.partial(jax.jit, static_argnames="grid")
+@jax.jit
 def _step(state: State, action: jax.Array, *, grid: int) -> tuple[State, jax.Array, jax.Array]:
-    slot = actions_lib.slot_of_action(state, action, grid=grid)
-    legal = actions_lib.is_legal(state, slot, grid=grid)
-    return *referee.play(state, slot, grid=grid), legal
+    slot = actions_lib.slot_of_action(state, action)
+    legal = actions_lib.is_legal(state, slot)
+    return *referee.play(state, slot), legal

@@ -3,7 +3,6 @@
 The rules are asked once, in one jitted call per board shape; nothing here knows them again.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -111,34 +110,37 @@ def game_of(state: EnvState | State) -> State:
     return state.game if isinstance(state, EnvState) else state
 
 
-def grid_of(game: State) -> int:
-    """The side length of the grid of one board: where its second row begins."""
-    words = np.asarray(game.variant.playable)
-    if words.ndim != 1:
-        raise ValueError(f"state: a batch of shape {words.shape[:-1]}, not one board")
-    playable = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-    return int(playable[int(game.variant.size)])
-
-
-def read(state: EnvState | State) -> Snapshot:
-    """Read one board off a state, on the host.
+def one_board(state: EnvState | State) -> State:
+    """The rules' state of one board, of an env's state or as it is.
 
     Raises:
       ValueError: if the state is a batch.
     """
     game = game_of(state)
-    grid = grid_of(game)
-    game, facts = jax.device_get((game, _survey(game, grid=grid)))
+    shape = np.shape(game.variant.size)
+    if shape:
+        raise ValueError(f"state: a batch of shape {shape}, not one board")
+    return game
+
+
+def take_snapshot(state: EnvState | State) -> Snapshot:
+    """Read one board off a state, on the host.
+
+    Raises:
+      ValueError: if the state is a batch.
+    """
+    game = one_board(state)
+    game, facts = jax.device_get((game, _survey(game)))
     variant, position = game
     is_over = bool(position.terminated)
-    by_rules = bool(facts.is_separated) or (is_over and bool(_nobody_moves(game, grid=grid)))
+    by_rules = bool(facts.is_separated) or (is_over and bool(_nobody_moves(game)))
     last = _last_ply(position)
     payoff = facts.payoff if by_rules else facts.penalty
     hangs_on_mover = by_rules and last is None and TIE_MOVER_LOSES in variant.tie
     is_known = is_over and (bool(payoff.any()) or not hangs_on_mover)
     owner = np.where(facts.owned.any(axis=0), facts.owned.argmax(axis=0), NOBODY)
     return Snapshot(
-        grid=grid,
+        grid=game.grid,
         size=int(variant.size),
         stones=tuple(tuple(int(cell) for cell in row) for row in position.stones),
         walls=_walls(facts.walls),
@@ -170,18 +172,19 @@ class _Facts(NamedTuple):
     penalty: jax.Array  # float32[P] of an end by an illegal action
 
 
-@functools.partial(jax.jit, static_argnames="grid")
-def _survey(game: State, *, grid: int) -> _Facts:
+@jax.jit
+def _survey(game: State) -> _Facts:
+    grid = game.grid
     variant, position = game
     players, stones = position.stones.shape
-    terrain = terrain_lib.read_terrain(variant, position, grid=grid)
-    reached = terrain_lib.regions(terrain, grid=grid)
+    terrain = terrain_lib.read_terrain(variant, position)
+    reached = terrain_lib.regions(terrain)
     sets = terrain_lib.owned(reached)
-    largest = terrain_lib.largest_regions(sets, terrain.exits, grid=grid)
+    largest = terrain_lib.largest_regions(sets, terrain)
     stone = position.trail[0, 0]
     last_mover = jnp.where(stone == NO_STONE, NO_PLAYER, stone // stones)
     offends = jnp.arange(players) == position.player
-    reach = [terrain_lib.movement(own, variant, terrain, grid=grid) for own in terrain.stones]
+    reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
     return _Facts(
         walls=bitboard.to_mask(position.walls, grid),
         owned=_masks(sets, grid=grid),
@@ -201,13 +204,13 @@ def _masks(sets: Sequence[Cells], *, grid: int) -> jax.Array:
     return bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in sets]), grid)
 
 
-@functools.partial(jax.jit, static_argnames="grid")
-def _nobody_moves(game: State, *, grid: int) -> jax.Array:
+@jax.jit
+def _nobody_moves(game: State) -> jax.Array:
     """bool: whether no player has a legal turn in a game that may end."""
     variant, position = game
     running = position._replace(terminated=jnp.bool_(False))
     turns = [
-        actions.legal_words(State(variant, running._replace(player=jnp.int8(p))), grid=grid).any()
+        actions.legal_words(State(variant, running._replace(player=jnp.int8(p)))).any()
         for p in range(position.stones.shape[0])
     ]
     return _may_end(game) & ~jnp.stack(turns).any()

@@ -123,7 +123,7 @@ def by_hand(params, stats, planes: np.ndarray, heads: int) -> np.ndarray:
 def test_attention_is_what_the_weights_say(game):
     config = NetworkConfig(blocks="T", width=8, heads=2, value_width=8, planes="B")
     variables, state = random_weights(config), game.states[2]
-    planes = np.asarray(observation.observe(state, grid=3, planes="B"), float)
+    planes = np.asarray(observation.observe(state, planes="B"), float)
     expected = by_hand(variables.params, variables.batch_stats, planes, heads=2)
     for cell in (0, 4, 5):
         found = attention.raw_attention(config, variables, state, cell)

@@ -36,10 +36,7 @@ def asked(known) -> Corridors:
     return make_corridors(RULES, count=COUNT, seed=1, apart_from=known)
 
 
-legal_slots = jax.jit(
-    lambda states, grid: jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states),
-    static_argnums=1,
-)
+legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 
 
 def take(corridors: Corridors, index: int) -> Corridors:
@@ -87,8 +84,7 @@ def owner_of(one: Corridors) -> int:
 
 def planes_of(corridors: Corridors) -> np.ndarray:
     """bool[N, size, size, 8]"""
-    size = int(corridors.states.variant.size[0])
-    observe = jax.vmap(lambda state: observation.observe(state, grid=size, planes="B"))
+    observe = jax.vmap(lambda state: observation.observe(state, planes="B"))
     return np.asarray(jax.jit(observe)(corridors.states))
 
 
@@ -226,7 +222,7 @@ def test_other_rules(rules, min_distance):
         assert (position.walls_left == rules.walls - built).all()
     over = ~corridors.is_connected if rules.stones == 1 else np.zeros(20, bool)
     np.testing.assert_array_equal(position.terminated, over)
-    assert np.asarray(legal_slots(corridors.states, rules.size)).any(axis=1).all()
+    assert np.asarray(legal_slots(corridors.states)).any(axis=1).all()
     for index in range(20):
         one = take(corridors, index)
         reached = steps_from(int(one.cell), open_neighbours(one))

@@ -137,7 +137,7 @@ def test_asked_features_keep_their_order(questions, monkeypatch):
 @pytest.mark.parametrize("planes", [p for p in planes_lib.PLANE_SETS if "T" in p])
 def test_territory_planes_are_refused(planes):
     with pytest.raises(UsageError, match=f"planes {planes} show territory.* B or BV ") as caught:
-        probe.trunk_features(None, None, grid=5, planes=planes, has_playable=False)  # type: ignore
+        probe.trunk_features(None, None, planes=planes, has_playable=False)  # type: ignore
     assert "\n" not in str(caught.value)
 
 

@@ -44,7 +44,7 @@ def marked_player(chooses_best: Any) -> Player:
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del key
         best = jax.vmap(lambda state: optimal_slots(variables, state))(states)
-        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=3))(states)
+        legal = jax.vmap(actions.legal_slots)(states)
         bad = legal & ~best
         slot = jnp.where(bad.any(axis=1), bad.argmax(axis=1), best.argmax(axis=1))
         return jnp.where(chooses_best(states), best.argmax(axis=1), slot).astype(jnp.int32)

@@ -44,7 +44,7 @@ def legal_player(name: str, *, highest: bool) -> CountingPlayer:
     def act(variables, states, key):
         del variables, key
         traces.append(1)
-        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=3))(states)
+        legal = jax.vmap(actions.legal_slots)(states)
         slots = jnp.where(legal, jnp.arange(legal.shape[1])[None], -1 if highest else 99)
         return slots.max(axis=1) if highest else slots.min(axis=1)
 

@@ -212,7 +212,7 @@ def test_node_is_what_a_tree_keeps():
         states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
             tiny.variants(rules, boards)
         )
-        judged = search.make_uniform_evaluator(grid=3, players=2)((), states)
+        judged = search.make_uniform_evaluator(players=2)((), states)
         return init_tree(judged.logits, judged.value[:, 0], states.position, nodes=simulations + 1)
 
     kept = jax.tree.leaves(jax.eval_shape(planted))
@@ -229,7 +229,7 @@ def _bytes(arrays) -> int:
 
 def test_node_is_what_mctx_keeps():
     rules, boards, simulations = tiny.RULES, 3, 5
-    evaluate = search.make_uniform_evaluator(grid=3, players=2)
+    evaluate = search.make_uniform_evaluator(players=2)
 
     def tree(key):
         states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
@@ -245,7 +245,7 @@ def test_node_is_what_mctx_keeps():
             params=((), states.variant, states.position.player),
             rng_key=key,
             root=root,
-            recurrent_fn=make_recurrent_fn(evaluate, grid=3),
+            recurrent_fn=make_recurrent_fn(evaluate),
             num_simulations=simulations,
         ).search_tree
 
@@ -256,7 +256,7 @@ def test_node_is_what_mctx_keeps():
 
 
 def test_public_evaluator_allows_what_is_legal():
-    judge = jax.jit(search.make_public_evaluator(grid=3, players=2))
+    judge = jax.jit(search.make_public_evaluator(players=2))
     legal = np.asarray(judge((), first_states(2)).logits) == 0
     # Nothing but the nine placements, the last of the ids.
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
@@ -272,10 +272,10 @@ def test_public_network_says_of_an_action_what_it_says_of_its_slot():
 
     def both(variables, states):
         in_slots = evaluator_for(config.network, tiny.RULES)(variables, states)
-        evaluate = make_public_network_evaluator(network, grid=3, planes=config.network.planes)
-        legal = jax.vmap(lambda s: actions.legal_actions(s, grid=3))(states)
+        evaluate = make_public_network_evaluator(network, planes=config.network.planes)
+        legal = jax.vmap(lambda s: actions.legal_actions(s))(states)
         slots = jax.vmap(
-            jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=3), in_axes=(None, 0)),
+            jax.vmap(lambda s, a: actions.slot_of_action(s, a), in_axes=(None, 0)),
             in_axes=(0, None),
         )(states, jnp.arange(legal.shape[1]))
         return in_slots, evaluate(variables, states), legal, slots
@@ -329,7 +329,7 @@ def test_public_search_finds_a_legal_slot(kind):
     found = search.searcher(kind, config, 4)
     states = first_states(4)
     result = jax.jit(found.search)(found.variables, states, jax.random.key(0))
-    legal = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=3)))(states)
+    legal = jax.jit(jax.vmap(actions.legal_slots))(states)
     assert np.take_along_axis(np.asarray(legal), np.asarray(result.slot)[:, None], 1).all()
     assert result.policy.shape == (4, 477)
     np.testing.assert_allclose(result.policy.sum(axis=1), 1, rtol=1e-5)
@@ -490,7 +490,7 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
         (runs / config.name / "metrics.jsonl").write_text(lines)
         return True
 
-    monkeypatch.setattr("train.cli.bench.training.train", train)
+    monkeypatch.setattr("train.cli.bench.training_lib.train", train)
     bench = Bench(tiny.PATH, report=tmp_path / "out")
     assert dataclasses.replace(bench, **QUICK).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()

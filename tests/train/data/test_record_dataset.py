@@ -65,7 +65,7 @@ def test_every_ply_of_every_finished_game_is_there(games, recorded, found):
     assert recorded.records == tuple(games)
     found = jax.device_get(found)
     game = found.game
-    action_of_slot = jax.jit(actions.action_of_slot, static_argnames="grid")
+    action_of_slot = jax.jit(actions.action_of_slot)
     cells_of = jax.jit(bitboard.to_mask, static_argnums=1)
     np.testing.assert_array_equal(
         game, np.repeat(np.arange(20), [len(record.actions) for record in games])
@@ -79,7 +79,7 @@ def test_every_ply_of_every_finished_game_is_there(games, recorded, found):
             state = State(variant, position)
             assert int(position.player) == referee.player
             slot = jnp.int32(found.slot[row])
-            assert int(action_of_slot(state, slot, grid=3)) == action
+            assert int(action_of_slot(state, slot)) == action
             rewards = referee.act(action)
         np.testing.assert_allclose(found.outcome.rewards[index], rewards, atol=1e-6)
         owned = np.asarray(cells_of(found.outcome.owned[index], 3))
@@ -90,8 +90,8 @@ def test_every_ply_of_every_finished_game_is_there(games, recorded, found):
 
 def test_samples_learn_what_was_played(found):
     index = jnp.asarray(np.arange(found.game.shape[0], dtype=np.int32))
-    taken = jax.jit(take, static_argnames=("grid", "has_reply"))
-    sample = jax.device_get(taken(found, index, grid=3, has_reply=True))
+    taken = jax.jit(take, static_argnames="has_reply")
+    sample = jax.device_get(taken(found, index, has_reply=True))
     found = jax.device_get(found)
     np.testing.assert_array_equal(sample.policy.argmax(axis=1), found.slot)
     np.testing.assert_array_equal(sample.policy.sum(axis=1), 1.0)
@@ -100,7 +100,7 @@ def test_samples_learn_what_was_played(found):
     np.testing.assert_array_equal(sample.reply.exists, ~last)
     following = np.asarray(found.slot)[1:][~last[:-1]]
     np.testing.assert_array_equal(sample.reply.policy.argmax(axis=1)[~last], following)
-    assert taken(found, index, grid=3, has_reply=False).reply is None
+    assert taken(found, index, has_reply=False).reply is None
 
 
 def test_games_are_held_back_whole(found):

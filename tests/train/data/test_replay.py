@@ -120,7 +120,7 @@ def test_new_ring_is_empty():
     assert (int(replay_state.written), int(replay_state.ready)) == (0, 0)
     chex.assert_tree_shape_prefix(replay_state.plies, (ROWS, BOARDS))
     chex.assert_trees_all_equal_dtypes(replay_state.plies, like)
-    assert replay.newest_game(replay_state, fake_variant(BOARDS), grid=3) == []
+    assert replay.newest_game(replay_state, fake_variant(BOARDS)) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -261,16 +261,16 @@ def test_long_games_are_drawn_from_as_often_as_they_are_played():
 def moody_search(variables, states: State, key: jax.Array) -> SearchResult:
     """A player whose mood is Red's first cell. In one mood it ends the game as soon as Red wins by
     that; in the other it goes on as long as it can, then Blue wins if possible."""
-    found = random_search(grid=3)(variables, states, key)
+    found = random_search()(variables, states, key)
     slots = jnp.arange(found.policy.shape[1])
 
     def choose(state: State, bits: jax.Array) -> jax.Array:
-        after, rewards = jax.vmap(lambda slot: referee.play(state, slot, grid=3))(slots)
+        after, rewards = jax.vmap(lambda slot: referee.play(state, slot))(slots)
         over, red = after.position.terminated, rewards[:, 0]
         hasty = jnp.where(over & (red > 0), 1.0, 0.0) - jnp.where(over & (red <= 0), 1.0, 0.0)
         patient = jnp.where(over, -2.0 - red, 0.0)
         liking = jnp.where(state.position.stones[0, 0] % 2 == 0, hasty, patient)
-        legal = actions.legal_slots(state, grid=3)
+        legal = actions.legal_slots(state)
         best = jnp.where(legal, liking, -9.0).max()
         return chance.choose(bits, legal & (liking == best))
 
@@ -341,7 +341,7 @@ def real_pieces(
 ) -> list[Trajectory]:
     """Pieces of real games, with random moves unless a search is given."""
     variant = tiny.variants(tiny.RULES, boards)
-    play = jax.jit(make_selfplay(search or random_search(grid=3), grid=3, plies=length))
+    play = jax.jit(make_selfplay(search or random_search(), plies=length))
     position, made = jax.jit(first_boards)(variant), []
     for key in jax.random.split(jax.random.key(3), count):
         position, plies, _ = play((), variant, position, key)
@@ -366,7 +366,7 @@ def test_newest_game_is_a_whole_game_of_the_referee():
     replay_state, found = init_replay(rows, made[0]), []
     for count, piece in enumerate(made, start=1):
         replay_state = append(replay_state, piece)
-        moves = replay.newest_game(replay_state, tiny.variants(tiny.RULES, boards), grid=3)
+        moves = replay.newest_game(replay_state, tiny.variants(tiny.RULES, boards))
         game, rewards = Game(tiny.RULES.to_dict()), None
         for action in moves:
             assert action in game.turns()

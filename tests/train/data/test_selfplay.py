@@ -43,9 +43,7 @@ CONFIG = RunConfig(
 
 
 start = jax.jit(first_boards)
-legal_slots = jax.jit(
-    jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=4)), (None, 0))
-)
+legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p))), (None, 0)))
 """(variant [B], position [T, B]) -> bool[T, B, A]."""
 
 
@@ -68,7 +66,7 @@ def played():
 def test_each_ply_follows_from_the_one_before(played):
     """Also from one iteration to the next: games go on where they stood."""
     variant, plies, _ = played
-    step = jax.jit(jax.vmap(lambda state, slot: referee.step(state, slot, grid=4)))
+    step = jax.jit(jax.vmap(referee.step))
     fresh = jax.device_get(jax.jit(jax.vmap(initial_position))(variant))
     chex.assert_trees_all_equal(jax.tree.map(lambda x: x[0], plies.position), fresh)
     for ply in range(24):
@@ -151,7 +149,7 @@ def test_memory_stays_flat_and_little_is_read():
 def test_the_search_decides_what_is_played():
     """A search that always takes the last legal slot is obeyed."""
     variant = tiny.variants(RULES, 8)
-    selfplay = jax.jit(make_selfplay(last_search, grid=4, plies=6))
+    selfplay = jax.jit(make_selfplay(last_search, plies=6))
     _, plies, _ = selfplay((), variant, start(variant), jax.random.key(0))
     slots = np.asarray(plies.slot)
     assert slots[0].tolist() == [15] * 8
@@ -160,15 +158,15 @@ def test_the_search_decides_what_is_played():
 
 def last_search(variables, states: State, key: jax.Array):
     """The last legal slot, in place of a search in little."""
-    found = random_search(grid=4)(variables, states, key)
-    legal = jax.vmap(lambda s: actions.legal_slots(s, grid=4))(states)
+    found = random_search()(variables, states, key)
+    legal = jax.vmap(actions.legal_slots)(states)
     last = legal.shape[1] - 1 - legal[:, ::-1].argmax(axis=1)
     return found._replace(slot=last.astype(jnp.int32))
 
 
 def surprised_search(variables, states: State, key: jax.Array):
     """Any legal slot, to a surprise of as many nats as plies were played."""
-    found = random_search(grid=4)(variables, states, key)
+    found = random_search()(variables, states, key)
     return found._replace(surprise=states.position.ply.astype(jnp.float32))
 
 
@@ -178,7 +176,6 @@ def play(*, share: float = 0.0):
     variant = tiny.variants(RULES, 6)
     selfplay = make_selfplay(
         surprised_search,
-        grid=4,
         plies=40,
         cheap=last_search,
         full_search_prob=0.5,
@@ -206,7 +203,7 @@ def test_one_coin_a_ply_decides_how_all_boards_are_searched():
 def test_a_coin_key_decides_the_coins_and_nothing_else_does():
     variant = tiny.variants(RULES, 2)
     selfplay = jax.jit(
-        make_selfplay(surprised_search, grid=4, plies=40, cheap=last_search, full_search_prob=0.5)
+        make_selfplay(surprised_search, plies=40, cheap=last_search, full_search_prob=0.5)
     )
     coins, slots = {}, {}
     for key, coin_key in ((0, 5), (1, 5), (1, 6)):
@@ -223,9 +220,7 @@ def test_without_a_cheap_search_there_is_no_coin():
     variant = tiny.variants(RULES, 2)
     text = {}
     for cheap in (None, last_search):
-        selfplay = make_selfplay(
-            random_search(grid=4), grid=4, plies=2, cheap=cheap, full_search_prob=0.5
-        )
+        selfplay = make_selfplay(random_search(), plies=2, cheap=cheap, full_search_prob=0.5)
         boards = start(variant)
         text[cheap] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))
     assert "bernoulli" not in text[None]

@@ -25,10 +25,10 @@ from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, initial_state
 
-VIEW = {"grid": 4, "planes": "BTR", "has_playable": False}
+VIEW = {"planes": "BTR", "has_playable": False}
 
 drawn = jax.jit(draw, static_argnames="size")
-legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=4)))
+legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 
 
 def step_of(learner, batch: int):
@@ -67,7 +67,7 @@ def test_turned_samples_stay_samples(samples: Sample):
     """Under every symmetry the policy's mass stays on legal slots, and moves with them."""
     for symmetry in range(8):
         turn = jnp.full(64, symmetry)
-        targets = jax.jit(make_targets, static_argnames="grid")(samples, turn, grid=4)
+        targets = jax.jit(make_targets)(samples, turn)
         policy = targets.policy
         legal = np.asarray(legal_slots(targets.states))
         assert (np.asarray(policy)[~legal] == 0).all()

@@ -21,9 +21,9 @@ SETUPS = {
     2: Rules(size=GRID, stones=2, order=(0, 1, 1, 0)),
     3: Rules(size=3, players=3, stones=1, order=(0, 1, 2)),
 }
-lessons = jax.jit(make_targets, static_argnames="grid")
+lessons = jax.jit(make_targets)
 losses = jax.jit(losses_lib.losses, static_argnums=2)
-legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=GRID)))
+legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 are_in_setup = jax.jit(jax.vmap(lambda state: actions.in_setup(*state)))
 
 
@@ -33,7 +33,7 @@ def drawn(request) -> replay.Sample:
     rules = SETUPS[request.param]
     boards = 8
     variant = tiny.variants(rules, boards, grid=GRID)
-    selfplay = make_selfplay(random_search(grid=GRID), grid=GRID, plies=40)
+    selfplay = make_selfplay(random_search(), plies=40)
 
     @jax.jit
     def play(variant):
@@ -148,7 +148,7 @@ def random_output(players: int, *, kind: str) -> Output:
 @pytest.mark.parametrize("kind", ["scalar", "wdl"])
 def test_losses_are_the_stated_ones(drawn, kind):
     turn = jnp.asarray(np.arange(SAMPLES, dtype=np.int32) % 8)
-    targets = lessons(drawn, turn, grid=GRID)
+    targets = lessons(drawn, turn)
     players = targets.outcome.shape[1]
     output = random_output(players, kind=kind)
     weights = LossWeights(policy=2.0, value=0.5, ownership=0.25, margin=3.0, reply=0.125)
@@ -175,7 +175,7 @@ def test_losses_are_the_stated_ones(drawn, kind):
 
 
 def test_heads_that_are_not_there_cost_nothing(drawn):
-    targets = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    targets = lessons(drawn, np.zeros(SAMPLES, np.int32))
     output = random_output(targets.outcome.shape[1], kind="scalar")
     found = losses(output._replace(ownership=None, margin=None, reply=None), targets, LossWeights())
     assert found[4:] == (None,) * 5
@@ -183,7 +183,7 @@ def test_heads_that_are_not_there_cost_nothing(drawn):
 
 
 def test_policies_of_weight_0_teach_nothing(drawn):
-    targets = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    targets = lessons(drawn, np.zeros(SAMPLES, np.int32))
     output = random_output(targets.outcome.shape[1], kind="scalar")
 
     def of_policies(policy, reply, weight):
@@ -210,8 +210,8 @@ def test_policies_of_weight_0_teach_nothing(drawn):
 def test_owners_turn_with_the_board(drawn, turn):
     """Against NumPy's own quarter turns and mirroring, within the board's own square."""
     size = int(drawn.variant.size[0])
-    still = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
-    turned = lessons(drawn, np.full(SAMPLES, turn, np.int32), grid=GRID)
+    still = lessons(drawn, np.zeros(SAMPLES, np.int32))
+    turned = lessons(drawn, np.full(SAMPLES, turn, np.int32))
     expected = np.rot90(np.asarray(still.owner)[:, :size, :size], turn % 4, axes=(1, 2))
     expected = expected[:, :, ::-1] if turn >= 4 else expected
     np.testing.assert_array_equal(np.asarray(turned.owner)[:, :size, :size], expected)
@@ -225,7 +225,7 @@ def lesson_nobody(sample: replay.Sample) -> int:
 
 
 def test_the_winner_owns_most(drawn):
-    targets = lessons(drawn, np.zeros(SAMPLES, np.int32), grid=GRID)
+    targets = lessons(drawn, np.zeros(SAMPLES, np.int32))
     owner, outcome = np.asarray(targets.owner), np.asarray(targets.outcome)
     players = outcome.shape[1]
     cells = np.stack([(owner == p).sum(axis=(1, 2)) for p in range(players)], axis=1)
@@ -238,7 +238,7 @@ def test_the_winner_owns_most(drawn):
 
 
 def test_next_plies_turn_with_their_own_phase(drawn):
-    targets = lessons(drawn, np.full(SAMPLES, 3, np.int32), grid=GRID)
+    targets = lessons(drawn, np.full(SAMPLES, 3, np.int32))
     size = drawn.variant.size
     turned = jax.jit(jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID)))(
         drawn.reply.position, size

@@ -39,7 +39,7 @@ def test_training_beats_random_by_a_margin():
     state = programs.init()
     rules = CONFIG.rules
     player = make_network_player("raw", None, evaluator_for(CONFIG.network, rules))
-    opponent = make_random_player(grid=rules.size)
+    opponent = make_random_player()
 
     def win_rate(variables) -> float:
         return play_match(

@@ -45,14 +45,14 @@ def _jitted(config, channels):
     )
 
 
-observe = functools.partial(observation.observe, grid=7, planes="BTR")
+observe = functools.partial(observation.observe, planes="BTR")
 
 
 @jax.jit
 def _move(state: State, bits: jax.Array) -> tuple[jax.Array, State]:
     """The legal slots of a 7x7 board, and the state after one of them."""
-    slot = chance.choose_bit(bits, actions.legal_words(state, grid=7))
-    return actions.legal_slots(state, grid=7), referee.play(state, slot, grid=7)[0]
+    slot = chance.choose_bit(bits, actions.legal_words(state))
+    return actions.legal_slots(state), referee.play(state, slot)[0]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from train.players.basic import Player, make_greedy_player, make_random_player
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
-from wallgo_jax.view.game_replay import play
+from wallgo_jax.view.game_replay import replay_actions
 
 GRID, DRAWS = 4, 256
 TWO = Rules(size=GRID, stones=2, order=(0, 1, 1, 0))
@@ -25,12 +25,12 @@ SETUPS = {"two players": TWO, "three players": THREE}
 
 @pytest.fixture(scope="module")
 def random_player() -> Player:
-    return make_random_player(grid=GRID)
+    return make_random_player()
 
 
 @pytest.fixture(scope="module")
 def greedy() -> Player:
-    return make_greedy_player(grid=GRID)
+    return make_greedy_player()
 
 
 def positions(rules: Rules, seed: int, *, games: int) -> list[list[int]]:
@@ -72,7 +72,7 @@ def stack(states: list[State]) -> State:
 
 def choices(player: Player, rules: Rules, played: list[int], *, seed: int = 0) -> Counter[int]:
     """How often each public action is chosen in a position, in a batch of equal boards."""
-    states = stack([play(rules, played).states[-1]] * DRAWS)
+    states = stack([replay_actions(rules, played).states[-1]] * DRAWS)
     slots = player.act(player.variables, states, jax.random.key(seed))
     assert slots.shape == (DRAWS,)
     assert slots.dtype == jnp.int32
@@ -81,7 +81,7 @@ def choices(player: Player, rules: Rules, played: list[int], *, seed: int = 0) -
 
 @jax.jit
 def _public(states: State, slots: jax.Array) -> jax.Array:
-    return jax.vmap(lambda s, slot: actions.action_of_slot(s, slot, grid=GRID))(states, slots)
+    return jax.vmap(actions.action_of_slot)(states, slots)
 
 
 @pytest.mark.parametrize("rules", SETUPS.values(), ids=SETUPS)
@@ -133,7 +133,7 @@ def test_boards_choose_each_for_itself(kind, request):
     # Boards of different games in one batch: each choice is legal on its own board.
     player = request.getfixturevalue("random_player" if kind == "random" else "greedy")
     starts = positions(TWO, 3, games=4) * (DRAWS // 16)
-    states = [play(TWO, played).states[-1] for played in starts[:16]] * (DRAWS // 16)
+    states = [replay_actions(TWO, played).states[-1] for played in starts[:16]] * (DRAWS // 16)
     batch = stack(states)
     public = _public(batch, player.act((), batch, jax.random.key(4)))
     for played, action in zip(starts, np.asarray(public).tolist(), strict=True):
@@ -147,13 +147,13 @@ def test_finished_boards_get_slot_0(kind, request):
     while not game.over:
         played.append(rng.choice(game.legal()))
         game.act(played[-1])
-    states = stack([play(TWO, played).states[-1]] * DRAWS)
+    states = stack([replay_actions(TWO, played).states[-1]] * DRAWS)
     assert not np.asarray(player.act((), states, jax.random.key(6))).any()
 
 
 def test_same_key_same_choice_other_key_another(random_player):
     variant = tiny.variants(TWO, DRAWS)
-    batch = stack([play(TWO, []).states[-1]] * DRAWS)._replace(variant=variant)
+    batch = stack([replay_actions(TWO, []).states[-1]] * DRAWS)._replace(variant=variant)
     first, again, other = (random_player.act((), batch, jax.random.key(k)) for k in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (np.asarray(first) != np.asarray(other)).mean() > 0.5

@@ -19,7 +19,7 @@ from train.players.heuristics import UNREACHED
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.view.game_replay import play
+from wallgo_jax.view.game_replay import replay_actions
 
 WJX, ETHEN = HeuristicConfig(), HeuristicConfig(formula="ethen")
 TINY = Rules(size=3, stones=1, order=(0, 1))
@@ -68,19 +68,19 @@ WON = """
 """
 LEFT_AND_WALL_UP = 3 * 4 + 0
 
-legal_slots = jax.jit(jax.vmap(lambda state: actions.legal_slots(state, grid=4)))
+legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 
 
-score = jax.jit(heuristics.score, static_argnames=("config", "grid"))
-distances = jax.jit(heuristics.distances, static_argnames=("stones_block", "grid"))
+score = jax.jit(heuristics.score, static_argnames="config")
+distances = jax.jit(heuristics.distances, static_argnames="stones_block")
 
 
 def score_of(state, player, config) -> float:
-    return float(score(state, jnp.int32(player), config, grid=3))
+    return float(score(state, jnp.int32(player), config))
 
 
 def test_distances_lead_round_walls():
-    found = distances(diagram.parse(OPEN), jnp.int32(0), stones_block=False, grid=3)
+    found = distances(diagram.parse(OPEN), jnp.int32(0), stones_block=False)
     np.testing.assert_array_equal(found[0], [0, 3, 4, 1, 2, 3, 4, 3, 4])
     np.testing.assert_array_equal(found[1], [4, 3, 2, 3, 2, 1, 4, 3, 0])
 
@@ -94,7 +94,7 @@ def test_distances_lead_round_walls():
 )
 def test_what_is_out_of_reach(stones_block, red, blue):
     state = diagram.parse(CLOSED)
-    found = distances(state, jnp.int32(1), stones_block=stones_block, grid=3)
+    found = distances(state, jnp.int32(1), stones_block=stones_block)
     assert UNREACHED == -1
     np.testing.assert_array_equal(found, [blue, red])
 
@@ -203,11 +203,9 @@ CONFIGS = {
 def test_scores_of_random_games_are_the_plain_ones(conformance, config):
     record = conformance["wallzero-4stone"][0]
     rules = Rules.from_dict(record["rules"])
-    states = stack(play(rules, record["actions"]).states[::3])
+    states = stack(replay_actions(rules, record["actions"]).states[::3])
     found = jax.jit(
-        jax.vmap(
-            lambda s: jax.vmap(lambda p: heuristics.score(s, p, config, grid=7))(jnp.arange(2))
-        )
+        jax.vmap(lambda s: jax.vmap(lambda p: heuristics.score(s, p, config))(jnp.arange(2)))
     )(states)
     for plies, scores in zip(range(0, 99, 3), np.asarray(found), strict=False):
         board = referee_at(rules, record["actions"][:plies]).board
@@ -220,30 +218,33 @@ def test_distances_of_random_games_are_the_plain_ones(conformance, stones_block)
     record = conformance["playwallgo-3p"][0]
     rules = Rules.from_dict(record["rules"])
     config = HeuristicConfig(stones_block=stones_block)
-    for plies, state in list(enumerate(play(rules, record["actions"]).states))[::4]:
+    for plies, state in list(enumerate(replay_actions(rules, record["actions"]).states))[::4]:
         board = referee_at(rules, record["actions"][:plies]).board
         wanted = [
             [steps.get(cell, UNREACHED) for cell in board.cells()]
             for steps in both_sides(board, 1, config)
         ]
-        found = distances(state, jnp.int32(1), stones_block=stones_block, grid=7)
+        found = distances(state, jnp.int32(1), stones_block=stones_block)
         np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_slots_are_scored_by_what_comes_after(rules):
     (played, *_) = random_games(rules, 3, games=1)
-    score_slots = jax.jit(lambda state: heuristics.slot_scores(state, WJX, grid=4))
-    slot_of = jax.jit(actions.slot_of_action, static_argnames="grid")
+    score_slots = jax.jit(lambda state: heuristics.slot_scores(state, WJX))
+    slot_of = jax.jit(actions.slot_of_action)
     decided = 0
     for plies in (0, 1, len(rules.order), len(played) - 4, len(played) - 1):
-        game, state = referee_at(rules, played[:plies]), play(rules, played[:plies]).states[-1]
+        game, state = (
+            referee_at(rules, played[:plies]),
+            replay_actions(rules, played[:plies]).states[-1],
+        )
         wanted = np.full(actions.num_slots(rules.stones, grid=4), -np.inf, np.float32)
         for action in game.legal():
             after = copy.deepcopy(game)
             reward = after.act(action)[game.player]
             value = 1000 * reward if after.over else plain_score(after.board, game.player, WJX)
-            wanted[int(slot_of(state, jnp.int32(action), grid=4))] = value
+            wanted[int(slot_of(state, jnp.int32(action)))] = value
             decided += after.over
         np.testing.assert_allclose(score_slots(state), wanted, atol=1e-4)
     assert decided > 0
@@ -251,13 +252,13 @@ def test_slots_are_scored_by_what_comes_after(rules):
 
 def test_scores_do_not_know_north(conformance):
     record = conformance["wallzero-4stone"][1]
-    states = play(Rules.from_dict(record["rules"]), record["actions"]).states[4::9]
+    states = replay_actions(Rules.from_dict(record["rules"]), record["actions"]).states[4::9]
 
     @jax.jit
     @jax.vmap
     def scores(state):
-        turned = jax.vmap(lambda g: symmetry.turn_state(state, g, grid=7))(jnp.arange(8))
-        return jax.vmap(lambda s: heuristics.score(s, s.position.player, ETHEN, grid=7))(turned)
+        turned = jax.vmap(lambda g: symmetry.turn_state(state, g))(jnp.arange(8))
+        return jax.vmap(lambda s: heuristics.score(s, s.position.player, ETHEN))(turned)
 
     found = np.asarray(scores(stack(states)))
     assert (found == found[:, :1]).all()
@@ -267,8 +268,8 @@ def test_scores_do_not_know_north(conformance):
 # Players.
 
 PLAYERS = {
-    "one ply": heuristics.make_heuristic_player("wjx", WJX, grid=4),
-    "two plies": heuristics.make_two_ply_player("two", WJX, grid=4),
+    "one ply": heuristics.make_heuristic_player("wjx", WJX),
+    "two plies": heuristics.make_two_ply_player("two", WJX),
 }
 
 
@@ -281,7 +282,11 @@ def act(player, states, seed=0) -> list[int]:
 @pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
 @pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_players_are_legal_and_rest_on_finished_boards(player, rules):
-    states = [s for played in random_games(rules, 4, games=8) for s in play(rules, played).states]
+    states = [
+        s
+        for played in random_games(rules, 4, games=8)
+        for s in replay_actions(rules, played).states
+    ]
     states = stack([*states[: BATCH - 1], states[-1]])
     legal = legal_slots(states)
     slots = act(player, states)
@@ -293,13 +298,13 @@ def test_players_are_legal_and_rest_on_finished_boards(player, rules):
 
 @pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
 def test_first_stone_goes_to_the_middle_and_any_of_it(player):
-    slots = act(player, stack([play(TWO, []).states[-1]] * BATCH))
+    slots = act(player, stack([replay_actions(TWO, []).states[-1]] * BATCH))
     assert set(slots) == {5, 6, 9, 10}
 
 
 # On 3x3; the second looks into every ply.
-SHALLOW = heuristics.make_heuristic_player("one", WJX, grid=3)
-DEEP = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=52), grid=3)
+SHALLOW = heuristics.make_heuristic_player("one", WJX)
+DEEP = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=52))
 
 
 @pytest.mark.parametrize("player", [SHALLOW, DEEP], ids=["one ply", "two plies"])
@@ -335,14 +340,14 @@ def safe(game: Game) -> set[int]:
 
 
 def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
-    to_public = jax.jit(jax.vmap(lambda s, slot: actions.action_of_slot(s, slot, grid=3)))
+    to_public = jax.jit(jax.vmap(actions.action_of_slot))
     dangers = blunders = 0
     for played in random_games(TINY, 5, games=12):
         game = referee_at(TINY, played[:-3])
         wanted = safe(game)
         if len(played) < 6 or wins(game) or not 0 < len(wanted) < len(game.legal()):
             continue
-        states = stack([play(TINY, played[:-3]).states[-1]] * BATCH)
+        states = stack([replay_actions(TINY, played[:-3]).states[-1]] * BATCH)
         shallow, deep = (
             set(np.asarray(to_public(states, jnp.asarray(act(p, states)))).tolist())
             for p in (SHALLOW, DEEP)
@@ -356,8 +361,8 @@ def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
 
 def test_two_plies_look_into_any_of_equal_plies():
     # Sixteen first placements, of which four are best: with one look it is one of these four.
-    player = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=1), grid=4)
-    assert set(act(player, stack([play(TWO, []).states[-1]] * BATCH))) == {5, 6, 9, 10}
+    player = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=1))
+    assert set(act(player, stack([replay_actions(TWO, []).states[-1]] * BATCH))) == {5, 6, 9, 10}
 
 
 # In place of a network.
@@ -366,8 +371,8 @@ def test_two_plies_look_into_any_of_equal_plies():
 @pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_evaluator_judges_like_a_network(rules):
     (played, *_) = random_games(rules, 6, games=1)
-    states = stack(play(rules, played).states)
-    found = jax.jit(heuristics.make_heuristic_evaluator(WJX, grid=4))((), states)
+    states = stack(replay_actions(rules, played).states)
+    found = jax.jit(heuristics.make_heuristic_evaluator(WJX))((), states)
     legal = legal_slots(states)
     np.testing.assert_array_equal(np.asarray(found.logits) == MASKED, ~np.asarray(legal))
     assert found.value.shape == (len(played) + 1, rules.players)
@@ -377,7 +382,7 @@ def test_evaluator_judges_like_a_network(rules):
 
 
 def test_evaluator_sees_a_win():
-    evaluate = jax.jit(heuristics.make_heuristic_evaluator(WJX, grid=3))
+    evaluate = jax.jit(heuristics.make_heuristic_evaluator(WJX))
     found = evaluate((), stack([diagram.parse(WON)]))
     assert found.value[0, 0] > 0.99
     assert found.logits[0].argmax() == LEFT_AND_WALL_UP
@@ -413,8 +418,8 @@ def test_named_heuristics_hold_the_constants_of_the_deck():
 @pytest.mark.slow
 def test_wjx_beats_greedy():
     result = play_match(
-        heuristics.make_heuristic_player("wjx", WJX, grid=7),
-        make_greedy_player(grid=7),
+        heuristics.make_heuristic_player("wjx", WJX),
+        make_greedy_player(),
         PRESETS["wallzero-4stone"],
         games=40,
         key=jax.random.key(1),

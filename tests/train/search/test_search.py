@@ -36,10 +36,10 @@ GRID = 3
 RED, BLUE = 0, 1
 
 
-legal_slots = jax.jit(actions.legal_slots, static_argnames="grid")
-play = jax.jit(referee.play, static_argnames="grid")
-step = jax.jit(referee.step, static_argnames="grid")
-referee_territory = jax.jit(jax.vmap(lambda state: referee.territory(state, grid=GRID)))
+legal_slots = jax.jit(actions.legal_slots)
+play = jax.jit(referee.play)
+step = jax.jit(referee.step)
+referee_territory = jax.jit(jax.vmap(referee.territory))
 
 
 def _batch(tree, count: int):
@@ -59,10 +59,8 @@ def test_judge_need_not_look_at_the_board_again():
 
     @jax.jit
     def judged(states: State, bits: jax.Array):
-        slots = jax.vmap(lambda s, b: chance.choose_bit(b, actions.legal_words(s, grid=GRID)))
-        after, _, analysis = jax.vmap(
-            lambda s, slot: referee.play_with_analysis(s, slot, grid=GRID)
-        )(states, slots(states, bits))
+        slots = jax.vmap(lambda s, b: chance.choose_bit(b, actions.legal_words(s)))
+        after, _, analysis = jax.vmap(referee.play_with_analysis)(states, slots(states, bits))
         told, alone = evaluate(variables, after, analysis), evaluate(variables, after)
         return jax.vmap(referee.restart_if_over)(after), after.position, told, alone
 
@@ -82,7 +80,7 @@ def _even_judge(grid: int):
 
     def judge(variables, states: State, analysis=None) -> Evaluation:
         del variables
-        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states)
+        legal = jax.vmap(actions.legal_slots)(states)
         return Evaluation(
             jnp.where(legal, 0.0, MASKED),
             jnp.zeros((legal.shape[0], states.position.stones.shape[1])),
@@ -115,22 +113,22 @@ def test_discount_follows_who_moves_next(preset, signs):
     state = initial_state(PRESETS[preset])
     for ply, sign in enumerate(signs):
         mover = state.position.player
-        state = _random_ply(state, jnp.uint32(0x9E3779B9 * (ply + 1) % 2**32), grid=7)
+        state = _random_ply(state, jnp.uint32(0x9E3779B9 * (ply + 1) % 2**32))
         assert float(discounts(mover, state.position, mover)) == sign, f"ply {ply}"
 
 
 discounts = jax.jit(discount_of)
 
 
-@functools.partial(jax.jit, static_argnames="grid")
-def _random_ply(state: State, bits: jax.Array, *, grid: int) -> State:
-    slot = chance.choose_bit(bits, actions.legal_words(state, grid=grid))
-    return referee.play(state, slot, grid=grid)[0]
+@jax.jit
+def _random_ply(state: State, bits: jax.Array) -> State:
+    slot = chance.choose_bit(bits, actions.legal_words(state))
+    return referee.play(state, slot)[0]
 
 
 def test_discount_is_zero_at_the_end_and_reward_is_the_movers():
     state = _duel(mover=RED)
-    after, rewards = play(state, jnp.int32(_WIN), grid=GRID)
+    after, rewards = play(state, jnp.int32(_WIN))
     assert bool(after.position.terminated)
     assert float(discounts(jnp.int8(RED), after.position, jnp.int8(RED))) == 0.0
     assert rewards.tolist() == [1.0, -1.0]
@@ -142,7 +140,7 @@ def test_discount_is_zero_at_the_end_and_reward_is_the_movers():
 @functools.cache
 def _partial_search(kind: str):
     config = SearchConfig(simulations=24, kind=kind)
-    return jax.jit(make_search(_partial_judge(7, 0.5), config, grid=7, explores=True))
+    return jax.jit(make_search(_partial_judge(7, 0.5), config, explores=True))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +156,7 @@ def test_a_constant_advantage_comes_back_unchanged(preset, kind):
     for ply in range(11):
         states.append(state)
         movers.append(int(state.position.player))
-        state = _random_ply(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32), grid=7)
+        state = _random_ply(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32))
     found = _partial_search(kind)((), _stack(states), jax.random.key(0))
     expected = [0.5 if mover == RED else -0.5 for mover in movers]
     np.testing.assert_allclose(found.value, expected, atol=1e-5)
@@ -194,7 +192,7 @@ def _duel(*, mover: int) -> State:
 @pytest.mark.parametrize("mover", [RED, BLUE])
 def test_the_drawn_position_is_as_drawn(mover):
     for slot, own in ((_WIN, 1.0), (_LOSS, -1.0)):
-        state, rewards = step(_duel(mover=mover), jnp.int32(slot), grid=GRID)
+        state, rewards = step(_duel(mover=mover), jnp.int32(slot))
         assert bool(state.position.terminated)
         assert float(rewards[mover]) == own
 
@@ -205,7 +203,7 @@ def _even_search(kind: str):
     config = SearchConfig(
         simulations=64 if kind == "gumbel" else 192, max_considered_actions=32, kind=kind
     )
-    return jax.jit(make_search(_even_judge(GRID), config, grid=GRID, explores=False))
+    return jax.jit(make_search(_even_judge(GRID), config, explores=False))
 
 
 @pytest.mark.parametrize("kind", ["gumbel", "puct"])
@@ -216,7 +214,7 @@ def test_search_wins_at_once_and_shuns_the_immediate_loss(mover, kind):
     found = _even_search(kind)((), _batch(_duel(mover=mover), 1), jax.random.key(3))
     if kind == "gumbel":  # to visits a forced win some plies later is as good
         assert found.slot.tolist() == [_WIN]
-    legal = np.asarray(legal_slots(_duel(mover=mover), grid=GRID))
+    legal = np.asarray(legal_slots(_duel(mover=mover)))
     policy = np.asarray(found.policy[0])
     assert policy[_LOSS] < 0.2 / legal.sum()
     assert policy[_WIN] > (3 if kind == "gumbel" else 1) / legal.sum()
@@ -228,8 +226,8 @@ def test_search_wins_at_once_and_shuns_the_immediate_loss(mover, kind):
 def _children(state: State):
     """All slots of a 3x3 position: (legal, next states, Red's reward, over)."""
     slots = jnp.arange(actions.num_slots(1, grid=GRID))
-    after, rewards = jax.vmap(lambda slot: referee.play(state, slot, grid=GRID))(slots)
-    legal = actions.legal_slots(state, grid=GRID)
+    after, rewards = jax.vmap(lambda slot: referee.play(state, slot))(slots)
+    legal = actions.legal_slots(state)
     return legal, after, rewards[:, RED], after.position.terminated
 
 
@@ -259,15 +257,13 @@ def _exchange_colours(state: State) -> State:
 def test_search_keeps_the_exact_value_near_the_end():
     """Positions with five sides left to wall, from random games, and the same with the colours
     exchanged: the chosen move must keep the value that looking at every line of play finds."""
-    search = jax.jit(
-        make_search(_even_judge(GRID), SearchConfig(2000, 52), grid=GRID, explores=False)
-    )
+    search = jax.jit(make_search(_even_judge(GRID), SearchConfig(2000, 52), explores=False))
     decisive = {RED: 0, BLUE: 0}
     for game in range(40):
         state = initial_state(DUEL)
         for ply in range(9):
             bits = jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32)
-            state = _random_ply(state, bits, grid=GRID)
+            state = _random_ply(state, bits)
         if bool(state.position.terminated):
             continue
         for twin in (state, _exchange_colours(state)):
@@ -301,7 +297,7 @@ def tree():
                 value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
                 embedding=states.position,  # pyright: ignore[reportCallIssue]
             ),
-            recurrent_fn=make_recurrent_fn(judge, grid=GRID),
+            recurrent_fn=make_recurrent_fn(judge),
             num_simulations=200,
             invalid_actions=root.logits == MASKED,
         ).search_tree
@@ -324,11 +320,11 @@ def test_a_share_comes_back_to_its_player_among_three(kind):
         return even._replace(value=shares[order])
 
     config = SearchConfig(simulations=24, kind=kind)
-    search = jax.jit(make_search(judge, config, grid=GRID, explores=True))
+    search = jax.jit(make_search(judge, config, explores=True))
     states, state = [], initial_state(TRIO)
     for ply in range(6):
         states.append(state)
-        state = _random_ply(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32), grid=GRID)
+        state = _random_ply(state, jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32))
     batch = _stack(states)
     found, position = jax.device_get((search((), batch, jax.random.key(0)), batch.position))
     expected, over = np.asarray(shares)[position.player], position.terminated
@@ -350,21 +346,19 @@ def _paranoid_value(state: State, root: int) -> float:
 @jax.jit
 def _shares_of_children(state: State):
     slots = jnp.arange(actions.num_slots(1, grid=GRID))
-    after, rewards = jax.vmap(lambda slot: referee.play(state, slot, grid=GRID))(slots)
-    return actions.legal_slots(state, grid=GRID), after, rewards
+    after, rewards = jax.vmap(lambda slot: referee.play(state, slot))(slots)
+    return actions.legal_slots(state), after, rewards
 
 
 def test_search_among_three_is_paranoid():
     """Near the end of random games the chosen move keeps the value against all others together."""
-    search = jax.jit(
-        make_search(_even_judge(GRID), SearchConfig(800, 52), grid=GRID, explores=False)
-    )
+    search = jax.jit(make_search(_even_judge(GRID), SearchConfig(800, 52), explores=False))
     decisive = set()
     for game in range(16):
         state = initial_state(TRIO)
         for ply in range(10):
             bits = jnp.uint32((0x9E3779B9 * (16 * game + ply + 1)) % 2**32)
-            state = _random_ply(state, bits, grid=GRID)
+            state = _random_ply(state, bits)
         if bool(state.position.terminated):
             continue
         root = int(state.position.player)
@@ -383,7 +377,7 @@ def test_search_among_three_is_paranoid():
 
 def test_tree_visits_legal_slots_only(tree):
     variant, found = tree
-    of_nodes = jax.vmap(lambda v, p: actions.legal_slots(State(v, p), grid=GRID), (None, 0))
+    of_nodes = jax.vmap(lambda v, p: actions.legal_slots(State(v, p)), (None, 0))
     legal = jax.jit(jax.vmap(of_nodes))(variant, found.embeddings)
     visits = np.asarray(found.children_visits)
     assert (visits[~np.asarray(legal)] == 0).all()
@@ -420,7 +414,7 @@ def test_tree_holds_positions_only():
         int(np.prod(leaf.shape[1:])) * leaf.dtype.itemsize for leaf in jax.tree.leaves(root_shapes)
     )
     assert node_bytes == 60
-    search = make_search(evaluate, SearchConfig(simulations=4), grid=7, explores=True)
+    search = make_search(evaluate, SearchConfig(simulations=4), explores=True)
     program = jax.make_jaxpr(search)(network_for(config, 2).shapes, states, jax.random.key(0))
     assert "2597" not in str(program)
     nodes = 5
@@ -431,7 +425,7 @@ def test_tree_holds_positions_only():
 
 def test_search_is_traced_once():
     rules = PRESETS["wallzero-4stone"]
-    search = make_search(_even_judge(7), SearchConfig(simulations=2), grid=7, explores=True)
+    search = make_search(_even_judge(7), SearchConfig(simulations=2), explores=True)
     chex.clear_trace_counter()
     traced = jax.jit(chex.assert_max_traces(search, n=1))
     for seed in range(3):
@@ -459,14 +453,14 @@ def _taste_search(*, explores: bool):
         dirichlet_fraction=1.0,
         dirichlet_alpha=50.0,
     )
-    return jax.jit(make_search(_taste_judge, config, grid=GRID, explores=explores))
+    return jax.jit(make_search(_taste_judge, config, explores=explores))
 
 
 def _early_duel() -> State:
     """Both stones placed, no wall yet: nothing can be won soon."""
     state = initial_state(DUEL)
     for cell in (0, 8):
-        state, _ = play(state, jnp.int32(cell), grid=GRID)
+        state, _ = play(state, jnp.int32(cell))
     return state
 
 
@@ -526,7 +520,7 @@ def test_root_noise_is_for_self_play():
     )
     assert (np.asarray(follows.policy).max(axis=1) >= 0.75).all()
     assert (np.asarray(explores.policy).max(axis=1) <= 0.5).all()
-    legal = np.asarray(legal_slots(_early_duel(), grid=GRID))
+    legal = np.asarray(legal_slots(_early_duel()))
     assert (np.asarray(explores.policy)[:, ~legal] == 0).all()
 
 
@@ -540,7 +534,7 @@ def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
     config = SearchConfig(
         simulations=24, kind="puct", dirichlet_fraction=0.0, temperature_plies=plies
     )
-    search = jax.jit(make_search(_taste_judge, config, grid=GRID, explores=True))
+    search = jax.jit(make_search(_taste_judge, config, explores=True))
     found = search(1.0, states, jax.random.key(6))
     policy = np.asarray(found.policy)
     for half in (slice(boards), slice(boards, None)):

@@ -29,8 +29,8 @@ def _random_states(rules: Rules, games: int, first: int, last: int) -> State:
     start = initial_state(rules)
 
     def play(state: State, bits: jax.Array) -> tuple[State, State]:
-        slot = chance.choose_bit(bits, actions.legal_words(state, grid=rules.size))
-        after, _ = referee.play(state, slot, grid=rules.size)
+        slot = chance.choose_bit(bits, actions.legal_words(state))
+        after, _ = referee.play(state, slot)
         return after, after
 
     bits = jax.random.bits(jax.random.key(0), (games, last), jnp.uint32)
@@ -43,7 +43,7 @@ def _random_evaluator(grid: int) -> Evaluator:
 
     def judge(variables: Any, states: State, analysis: Any = None) -> Evaluation:
         del variables, analysis
-        legal = jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states)
+        legal = jax.vmap(actions.legal_slots)(states)
         leaves = jax.tree.leaves(states.position)
         flat = [x.reshape(len(x), -1).astype(jnp.uint32) for x in leaves]
         seed = jnp.zeros(len(legal), jnp.uint32)
@@ -72,7 +72,7 @@ class _ByMctx:
 
         def search(states: State, key: jax.Array) -> Any:
             root = judge((), states)
-            legal = jax.vmap(lambda s: actions.legal_slots(s, grid=grid))(states)
+            legal = jax.vmap(actions.legal_slots)(states)
             return policy(
                 params=((), states.variant, states.position.player),
                 rng_key=key,
@@ -81,7 +81,7 @@ class _ByMctx:
                     value=root.value[:, 0],  # pyright: ignore[reportCallIssue]
                     embedding=states.position,  # pyright: ignore[reportCallIssue]
                 ),
-                recurrent_fn=make_recurrent_fn(judge, grid=grid),
+                recurrent_fn=make_recurrent_fn(judge),
                 num_simulations=config.simulations,
                 invalid_actions=~legal,
                 **options,
@@ -126,7 +126,7 @@ PLIES = {DUEL: (24, 1, 12), TRIO: (24, 1, 11), STANDARD: (4, 20, 60)}
 def test_gumbel_search_is_mctxs(rules, simulations, considered, explores):
     states = _random_states(rules, *PLIES[rules])
     config = SearchConfig(simulations=simulations, max_considered_actions=considered)
-    search = make_search(_random_evaluator(rules.size), config, grid=rules.size, explores=explores)
+    search = make_search(_random_evaluator(rules.size), config, explores=explores)
     found = jax.jit(search)((), states, jax.random.key(11))
     expected = _ByMctx(
         states,
@@ -158,7 +158,7 @@ def test_puct_search_is_mctxs(rules, simulations):
     """Ties are broken by noise that is drawn anew at each level, so the keys count as well."""
     states = _random_states(rules, *PLIES[rules])
     config = SearchConfig(simulations=simulations, kind="puct", c_init=2.0, c_base=100.0)
-    search = make_search(_random_evaluator(rules.size), config, grid=rules.size, explores=False)
+    search = make_search(_random_evaluator(rules.size), config, explores=False)
     found = jax.jit(search)((), states, jax.random.key(11))
     expected = _ByMctx(
         states, config, grid=rules.size, dirichlet_fraction=0.0, pb_c_init=2.0, pb_c_base=100.0
@@ -173,7 +173,7 @@ def test_search_works_inside_other_programs():
     each finds what the search finds alone."""
     states = _random_states(DUEL, *PLIES[DUEL])
     search = functools.partial(
-        make_search(_random_evaluator(3), SearchConfig(simulations=16), grid=3, explores=False), ()
+        make_search(_random_evaluator(3), SearchConfig(simulations=16), explores=False), ()
     )
     keys = jax.random.split(jax.random.key(2), 3)
     alone = [jax.jit(search)(states, key) for key in keys]
@@ -213,7 +213,7 @@ def test_nothing_chooses_between_whole_trees(kind):
     to the next."""
     states = _random_states(DUEL, *PLIES[DUEL])
     config = SearchConfig(simulations=20, kind=kind)
-    search = make_search(_random_evaluator(3), config, grid=3, explores=True)
+    search = make_search(_random_evaluator(3), config, explores=True)
     program = jax.make_jaxpr(search)((), states, jax.random.key(0))
     shape = (len(states.position.ply), 21, actions.num_slots(DUEL.stones, grid=DUEL.size))
     kept = []

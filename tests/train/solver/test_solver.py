@@ -21,7 +21,7 @@ from train.solver.tablebase import make_tables, optimal_slots, value_of
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
-from wallgo_jax.view.game_replay import play
+from wallgo_jax.view.game_replay import replay_actions
 
 ONE = Rules(size=3, stones=1, order=(0, 1))
 VARIANTS = [
@@ -121,7 +121,7 @@ def public_of(state: State, slots: list[int], size: int) -> list[int]:
 def test_tables_agree_with_the_slow_solver_near_the_end(rules):
     tables, slow = tables_of(rules), Solver(rules.to_dict())
     played = late_positions(rules, 1, games=12, walls=7)
-    states = [play(rules, each).states[-1] for each in played]
+    states = [replay_actions(rules, each).states[-1] for each in played]
     values, best = jax.device_get(_look_up(tables, stack(states)))
     for each, state, value, mask in zip(played, states, values, best, strict=True):
         game = game_after(rules, each)
@@ -135,7 +135,7 @@ def test_tables_agree_with_the_slow_solver_near_the_end(rules):
 def test_search_agrees_with_the_slow_solver(rules):
     search, slow = AlphaBeta(rules), Solver(rules.to_dict())
     for each in late_positions(rules, 2, games=12, walls=6):
-        game, state = game_after(rules, each), play(rules, each).states[-1]
+        game, state = game_after(rules, each), replay_actions(rules, each).states[-1]
         slots = best_slots(search, state.position)
         assert public_of(state, slots, 3) == public_best(game, slow.solve(game))
 
@@ -147,7 +147,7 @@ def test_search_agrees_with_the_slow_solver_on_4x4(tie, stay):
     rules = Rules(size=4, stones=1, order=(0, 1), tie=tie, stay_needs_room=stay)
     search, slow = AlphaBeta(rules), Solver(rules.to_dict())
     for each in late_positions(rules, 3, games=3, walls=15):
-        game, state = game_after(rules, each), play(rules, each).states[-1]
+        game, state = game_after(rules, each), replay_actions(rules, each).states[-1]
         slots = best_slots(search, state.position)
         assert public_of(state, slots, 4) == public_best(game, slow.solve(game))
 
@@ -155,7 +155,7 @@ def test_search_agrees_with_the_slow_solver_on_4x4(tie, stay):
 def test_search_agrees_with_tables_from_the_first_placement_on():
     tables, search = tables_of(ONE), AlphaBeta(ONE)
     for each in [[], [9 * 52 + 1], [9 * 52, 9 * 52 + 4], *late_positions(ONE, 4, games=6, walls=2)]:
-        state = play(ONE, each).states[-1]
+        state = replay_actions(ONE, each).states[-1]
         _, best = jax.device_get(_look_up(tables, stack([state])))
         assert sorted(best_slots(search, state.position)) == np.flatnonzero(best[0]).tolist()
 
@@ -211,7 +211,7 @@ def test_tables_agree_with_the_slow_solver_on_every_reachable_position(rules):
 def test_exact_player_draws_evenly_among_the_best():
     player = make_exact_player(TWO)
     played = late_positions(TWO, 5, games=40, walls=7)
-    states = [play(TWO, each).states[-1] for each in played]
+    states = [replay_actions(TWO, each).states[-1] for each in played]
     _, best = jax.device_get(_look_up(player.variables, stack(states)))
     which = next(i for i, mask in enumerate(best) if 2 <= mask.sum() <= 5)
     batch = stack([states[which]] * 1000)
@@ -229,7 +229,10 @@ def test_exact_player_works_inside_loops_and_on_devices(rules):
     player = make_exact_player(rules)
     walls = 10 if rules.size == 4 else 0
     states = stack(
-        [play(rules, each).states[-1] for each in late_positions(rules, 6, games=4, walls=walls)]
+        [
+            replay_actions(rules, each).states[-1]
+            for each in late_positions(rules, 6, games=4, walls=walls)
+        ]
     )
 
     def finish(variables: Any, states: State, key: jax.Array) -> State:
@@ -237,7 +240,7 @@ def test_exact_player_works_inside_loops_and_on_devices(rules):
             now, key = carry
             key, act_key = jax.random.split(key)
             slots = player.act(variables, now, act_key)
-            after, _ = jax.vmap(lambda s, x: referee.step(s, x, grid=rules.size))(now, slots)
+            after, _ = jax.vmap(referee.step)(now, slots)
             return after, key
 
         going = lambda carry: ~carry[0].position.terminated.all()  # noqa: E731
@@ -271,4 +274,4 @@ def test_rules_too_large_are_refused(rules):
 def test_search_that_grows_too_large_says_so():
     search = AlphaBeta(LARGE, node_limit=100)
     with pytest.raises(UsageError, match="0 walls on 4x4 cells needs more than 100 nodes"):
-        best_slots(search, play(LARGE, [16 * 52, 16 * 52 + 5]).states[-1].position)
+        best_slots(search, replay_actions(LARGE, [16 * 52, 16 * 52 + 5]).states[-1].position)

@@ -18,16 +18,16 @@ CORE, CORE_BITS, ENV = "core", "core, bits", "env"
 def core_game(rules: Rules, *, on_bits: bool) -> Game:
     """Positions alone, chosen from by the slots' mask as all games here, or on bits: the core's
     own way, which only WallGo has."""
-    grid, fresh = rules.size, initial_state(rules)
+    fresh = initial_state(rules)
 
     def act(position: Position, bits: jax.Array) -> jax.Array:
         state = State(fresh.variant, position)
         if on_bits:
-            return chance.choose_bit(bits, actions.legal_words(state, grid=grid))
-        return choose(bits, actions.legal_slots(state, grid=grid))
+            return chance.choose_bit(bits, actions.legal_words(state))
+        return choose(bits, actions.legal_slots(state))
 
     def step(position: Position, slot: jax.Array) -> Position:
-        return referee.play(State(fresh.variant, position), slot, grid=grid)[0].position
+        return referee.play(State(fresh.variant, position), slot)[0].position
 
     def read(position: Position, slot: jax.Array, after: Position) -> jax.Array:
         # Every ply's territory hangs on these bits, and so does whether the game is over.

@@ -78,8 +78,7 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     """A run's first state, with a replay full of random games."""
     state = programs.init()
     random_play = make_selfplay(
-        random_search(grid=config.rules.size),
-        grid=config.rules.size,
+        random_search(),
         plies=config.selfplay.plies,
         policy_surprise_weight=config.selfplay.policy_surprise_weight,
     )

@@ -79,7 +79,7 @@ def tree_memory(
 
 def _peak(found: Searcher, rules: Rules, boards: int, devices: Devices) -> int:
     program = devices.per_device(
-        make_moves(found.search, grid=rules.size),
+        make_moves(found.search),
         (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
         (BY_BOARD, EVERYWHERE),
     )

@@ -20,7 +20,7 @@ from wallgo_jax.game.state import Position, State
 from wallgo_jax.game.terrain import BoardAnalysis
 
 
-def make_public_search(evaluate: Evaluator, config: SearchConfig, *, grid: int) -> Search:
+def make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
     """`train.search.search.make_search`, with mctx's own Gumbel search and public actions for slots.
 
     Args:
@@ -28,62 +28,60 @@ def make_public_search(evaluate: Evaluator, config: SearchConfig, *, grid: int) 
       config: of kind `gumbel`.
     """
     choose = make_mctx_gumbel(config)
-    play = _make_public_play(evaluate, grid=grid)
+    play = _make_public_play(evaluate)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         variant, position = states
         evaluation = evaluate(variables, states)
-        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        legal = jax.vmap(actions.legal_actions)(states)
         action, policy, value = choose(
             key,
             Root(evaluation.logits, evaluation.value[:, 0], position, legal),
             functools.partial(play, (variables, variant, position.player)),
         )
-        slot = jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=grid))(states, action)
+        slot = jax.vmap(actions.slot_of_action)(states, action)
         return SearchResult(slot, policy, value, jnp.zeros_like(value))
 
     return search
 
 
-def make_public_evaluator(*, grid: int, players: int) -> Evaluator:
+def make_public_evaluator(*, players: int) -> Evaluator:
     """All legal public actions alike, nobody ahead."""
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
         del variables, analysis
-        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        legal = jax.vmap(actions.legal_actions)(states)
         logits = jnp.where(legal, 0.0, MASKED)
         return Evaluation(logits, jnp.zeros((legal.shape[0], players)))
 
     return evaluate
 
 
-def make_public_network_evaluator(network: Network, *, grid: int, planes: str) -> Evaluator:
+def make_public_network_evaluator(network: Network, *, planes: str) -> Evaluator:
     """Public actions by a network: the planes of its policy already lie in their order."""
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
         del analysis
-        view = jax.vmap(lambda state: observation.observe(state, grid=grid, planes=planes))(states)
+        view = jax.vmap(lambda state: observation.observe(state, planes=planes))(states)
         output = network.evaluate(variables, view)
         plays, places = output.policy[..., :-1], output.policy[..., -1]
         logits = jnp.concatenate([x.reshape(x.shape[0], -1) for x in (plays, places)], axis=1)
-        legal = jax.vmap(lambda state: actions.legal_actions(state, grid=grid))(states)
+        legal = jax.vmap(actions.legal_actions)(states)
         return Evaluation(jnp.where(legal, logits, MASKED), output.value)
 
     return evaluate
 
 
-def _make_public_play(evaluate: Evaluator, *, grid: int) -> Callable[..., Step]:
-    in_slots = make_play(evaluate, grid=grid)
+def _make_public_play(evaluate: Evaluator) -> Callable[..., Step]:
+    in_slots = make_play(evaluate)
 
     def play(game: Any, action: jax.Array, position: Position) -> Step:
         _, variant, _ = game
-        slot = jax.vmap(lambda s, a: actions.slot_of_action(s, a, grid=grid))(
-            State(variant, position), action
-        )
+        slot = jax.vmap(actions.slot_of_action)(State(variant, position), action)
         return in_slots(game, slot, position)
 
     return play

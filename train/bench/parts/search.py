@@ -39,14 +39,14 @@ SPREAD_PLIES = 300
 """Random plies after which boards that began together stand anywhere in their games."""
 
 
-def make_uniform_evaluator(*, grid: int, players: int) -> Evaluator:
+def make_uniform_evaluator(*, players: int) -> Evaluator:
     """All legal slots alike, nobody ahead: what is left is the cost of the search."""
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
     ) -> Evaluation:
         del variables
-        legal = legal_slots(states, analysis, grid=grid)
+        legal = legal_slots(states, analysis)
         return Evaluation(jnp.where(legal, 0.0, MASKED), jnp.zeros((legal.shape[0], players)))
 
     return evaluate
@@ -63,7 +63,7 @@ class Searcher(NamedTuple):
 def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
     """One of UNIFORM, NETWORK, PUBLIC and PUBLIC_NETWORK, in games of a config's rules."""
     rules = config.rules
-    grid, players = rules.size, rules.players
+    players = rules.players
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
     network, variables = network_for(config.network, players), ()
     if kind in (NETWORK, PUBLIC_NETWORK):
@@ -73,16 +73,16 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
             simulations=simulations, max_considered_actions=options.max_considered_actions
         )
         evaluate = (
-            make_public_evaluator(grid=grid, players=players)
+            make_public_evaluator(players=players)
             if kind == PUBLIC
-            else make_public_network_evaluator(network, grid=grid, planes=config.network.planes)
+            else make_public_network_evaluator(network, planes=config.network.planes)
         )
-        return Searcher(kind, make_public_search(evaluate, options, grid=grid), variables)
+        return Searcher(kind, make_public_search(evaluate, options), variables)
     if kind == UNIFORM:
-        evaluate = make_uniform_evaluator(grid=grid, players=players)
+        evaluate = make_uniform_evaluator(players=players)
     else:
         evaluate = evaluator_for(config.network, rules)
-    return Searcher(kind, make_search(evaluate, options, grid=grid, explores=True), variables)
+    return Searcher(kind, make_search(evaluate, options, explores=True), variables)
 
 
 def make_bench(
@@ -93,7 +93,7 @@ def make_bench(
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(found.variables, everywhere)
     program = devices.per_device(
-        make_moves(found.search, grid=rules.size),
+        make_moves(found.search),
         (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
         (BY_BOARD, EVERYWHERE),
     )
@@ -114,7 +114,7 @@ def make_bench(
     return Bench(found.name, boards, run, compiled.stats)
 
 
-def make_moves(search: Search, *, grid: int) -> Callable[..., tuple[Position, jax.Array]]:
+def make_moves(search: Search) -> Callable[..., tuple[Position, jax.Array]]:
     """Moves by search as (variables, variant [B], positions [B], key, moves) -> positions [B] and a
     checksum of what was found, uint32[]."""
 
@@ -125,9 +125,7 @@ def make_moves(search: Search, *, grid: int) -> Callable[..., tuple[Position, ja
             positions, checksum = carry
             states = State(variant, positions)
             found = search(variables, states, jax.random.fold_in(key, index))
-            after, _ = jax.vmap(lambda s, slot: referee.play(s, slot, grid=grid))(
-                states, found.slot
-            )
+            after, _ = jax.vmap(referee.play)(states, found.slot)
             seen = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
             fresh = jax.vmap(referee.restart_if_over)(after)
             return fresh.position, checksum + seen + count_set(found.value)
@@ -162,13 +160,13 @@ def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant,
     return jax.jit(program)(jax.random.key(3))
 
 
-def random_search(*, grid: int) -> Search:
+def random_search() -> Search:
     """In place of a search, to fill a replay quickly: any legal slot, a policy all on it."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        legal = jax.vmap(lambda state: actions.legal_slots(state, grid=grid))(states)
+        legal = jax.vmap(actions.legal_slots)(states)
         slot = jax.vmap(chance.choose)(bits, legal)
         nothing = jnp.zeros(slot.shape)
         return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), nothing, nothing)
