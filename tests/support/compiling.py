@@ -8,7 +8,7 @@ setting is part of the key of every jitted function.
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,22 @@ def as_users() -> Iterator[None]:
             yield
     finally:
         _is_quick = before
+
+
+@contextlib.contextmanager
+def count_compilations() -> Iterator[Callable[[], int]]:
+    """How many programs were compiled, by JAX's own account."""
+    found = []
+
+    def listen(event: str, duration: float, **more: object) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            found.append(duration)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield lambda: len(found)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
 
 
 def is_quick() -> bool:

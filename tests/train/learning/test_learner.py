@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from tests.train.data.test_selfplay import CONFIG, RULES
+from tests.support.small_run import CONFIG, RULES
 from train.data.replay import Sample, draw
 from train.data.selfplay import first_boards
 from train.learning.config import LearnerConfig, LossWeights

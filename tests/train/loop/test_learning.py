@@ -1,7 +1,6 @@
 """The whole machine learns: a fixed small budget on a small board, from a fixed seed."""
 
 import jax
-import pytest
 
 from train.arena.match import play_match
 from train.config import EvaluationConfig, RunConfig
@@ -14,8 +13,6 @@ from train.players.learned import make_network_player
 from train.search.evaluator import evaluator_for
 from train.search.search import SearchConfig
 from wallgo_jax import Rules
-
-pytestmark = pytest.mark.usefixtures("as_users_compile")
 
 CONFIG = RunConfig(
     name="learning",

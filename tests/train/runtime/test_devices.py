@@ -155,7 +155,7 @@ def test_distributed_without_a_cluster_is_refused(tmp_path):
 
 
 def test_what_the_devices_cannot_share_is_refused():
-    devices = all_devices()
+    devices = all_devices(1)
     many = type(devices)(mesh=devices.mesh)
     many.check_divides(selfplay_boards=3)
     with pytest.MonkeyPatch.context() as patch:
