@@ -1,91 +1,102 @@
-"""The command line: `python -m train COMMAND`, with a command of `train.cli.commands`."""
+"""The command line: `python -m train COMMAND`, or `wallgo-train COMMAND`."""
 
-import contextlib
-import io
+import dataclasses
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-import jax
-import tyro
-
-from train.cli.commands import CONFIGURED, Command, own_options
+from train.cli.commands import CONFIGURED, Command
 from train.cli.options import EXIT_INTERRUPTED, EXIT_USAGE
-from train.runtime.devices import keep_compiled, use_all_cores
 from train.runtime.errors import UsageError
-from train.runtime.host import complaint_in
+from wallgo_jax.cli.parsing import parse, refuse_unknown
+
+_PROGRAM = "python -m train"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code."""
+def main(
+    arguments: Sequence[str] | None = None, *, set_up: Callable[[], None] = lambda: None
+) -> int:
+    """Run a command; returns the exit code.
+
+    Args:
+      arguments: the words after the program; those of the process by default.
+      set_up: called once the words are understood, before anything is computed.
+    """
     try:
-        command, overrides = _parse(list(sys.argv[1:] if arguments is None else arguments))
-        return command.run(overrides)
+        run = _read_command(list(sys.argv[1:] if arguments is None else arguments))
+        set_up()
+        return run()
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except jax.errors.JaxRuntimeError as error:
+        return _refuse(str(error))
+    except RuntimeError as error:
+        # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
+        from train.runtime.host import complaint_in
+
         complaint = complaint_in(error)
         if complaint is None:
             raise
-        print(f"error: {complaint}", file=sys.stderr)
-        return EXIT_USAGE
+        return _refuse(complaint)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 
-def _parse(arguments: list[str]) -> tuple[Any, list[str]]:
-    """The command, and the words that change keys of the config."""
-    overrides: list[str] = []
-    if arguments and arguments[0] in CONFIGURED:
-        own = own_options(CONFIGURED[arguments[0]])
-        arguments, overrides = _set_overrides_apart(arguments, own)
-    complaint = io.StringIO()
+def program() -> None:
+    """Run the process's command on all its devices, and leave with the exit code."""
+    sys.exit(main(set_up=_set_up_devices))
+
+
+def _read_command(words: list[str]) -> Callable[[], int]:
+    """What the words ask for, ready to run.
+
+    Raises:
+      UsageError: in one line, what is wrong with them and what is allowed.
+    """
+    is_configured = bool(words) and words[0] in CONFIGURED
+    if is_configured and {"-h", "--help"} & set(words):
+        words = [words[0], "--help"]
+    elif is_configured:
+        # The place of the config file is filled, so that tyro does not take the value of a changed
+        # key for it; a file that is named is among the words that tyro does not know.
+        words.insert(1, "None")
     try:
-        with contextlib.redirect_stderr(complaint):
-            command = tyro.cli(
-                Command,  # pyright: ignore[reportArgumentType]
-                prog="python -m train",
-                args=arguments,
-            )
-    except SystemExit as error:
-        if error.code in (0, None):
-            raise
-        raise UsageError(_in_one_line(complaint.getvalue())) from None
-    return command, overrides
+        command, unknown = parse(
+            Command, words, program=_PROGRAM, description="Train WallGo players and measure them."
+        )
+        if is_configured:
+            path, overrides = _split_config(unknown)
+            return lambda: dataclasses.replace(command, config=path).run(overrides)
+        refuse_unknown(command, unknown)
+    except ValueError as error:
+        raise UsageError(f"command line: {error}") from None
+    return command.run
 
 
-def _set_overrides_apart(arguments: list[str], own: set[str]) -> tuple[list[str], list[str]]:
-    """The command's own options, and every other option with its value."""
-    kept, overrides, rest = [], [], list(arguments)
+def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """The config file, if one is named, and the options that change keys of the config."""
+    path, overrides, rest = None, [], list(words)
     while rest:
         word = rest.pop(0)
-        if not word.startswith("--") or word.partition("=")[0] in own:
-            kept.append(word)
+        if path is None and not word.startswith("-"):
+            path = Path(word)
             continue
         overrides.append(word)
-        if "=" not in word and rest:
+        if word.startswith("--") and "=" not in word and rest:
             overrides.append(rest.pop(0))
-    return kept, overrides
+    return path, overrides
 
 
-def _in_one_line(box: str) -> str:
-    """The first part of a boxed complaint. Parts are parted by rules; the title stands in the upper
-    border, or, where the terminal has no borders, in a part of its own."""
-    parts: list[list[str]] = [[]]
-    for line in box.splitlines():
-        text = line.strip("│ ")
-        if line.startswith("╭") or not text.strip("─-╰╯"):
-            parts.append([])
-        else:
-            parts[-1].append(text)
-    filled = [" ".join(part) for part in parts if part]
-    body = filled if "╭" in box else filled[1:]
-    return f"command line: {body[0] if body else 'see --help'}"
+def _refuse(complaint: str) -> int:
+    print(f"error: {complaint}", file=sys.stderr)
+    return EXIT_USAGE
+
+
+def _set_up_devices() -> None:
+    from train.runtime.devices import keep_compiled, use_all_cores
+
+    use_all_cores()
+    keep_compiled()
 
 
 if __name__ == "__main__":
-    use_all_cores()
-    keep_compiled()
-    sys.exit(main())
+    program()

@@ -1,15 +1,11 @@
 """`python -m wallgo_jax show|replay|convert`: positions and games on the command line."""
 
-import contextlib
-import io
 import os
 import sys
 from collections.abc import Sequence
 
-import tyro
-from rich.console import Console
-
 from wallgo_jax.cli.commands import Convert, Replay, Show
+from wallgo_jax.cli.parsing import parse, refuse_unknown
 
 _PROGRAM = "python -m wallgo_jax"
 BAD_INPUT = 2
@@ -17,9 +13,17 @@ BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run a command; returns the exit status."""
     try:
-        command = _parse(sys.argv[1:] if arguments is None else arguments)
+        command, unknown = parse(
+            Show | Replay | Convert,
+            sys.argv[1:] if arguments is None else arguments,
+            program=_PROGRAM,
+            description="WallGo positions and games: show, replay, convert.",
+        )
+        refuse_unknown(command, unknown)
+        from rich.console import Console
+
         command.run(Console(soft_wrap=True))
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
@@ -34,34 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _refuse(message: str) -> int:
     print(f"wallgo_jax: {message}", file=sys.stderr)
     return BAD_INPUT
-
-
-def _parse(arguments: Sequence[str]) -> Show | Replay | Convert:
-    """The command, with tyro's boxed complaints made one line."""
-    complaint = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaint):
-            return tyro.cli(
-                Show | Replay | Convert,
-                prog=_PROGRAM,
-                description="WallGo positions and games: show, replay, convert.",
-                args=list(arguments),
-            )
-    except SystemExit as stop:
-        if not stop.code:
-            raise
-        raise ValueError(_one_line(complaint.getvalue())) from None
-
-
-def _one_line(boxed: str) -> str:
-    """The sentences of a box, up to its advice to read the help."""
-    rows = [line.strip("│| ") for line in boxed.splitlines()[1:-1]]
-    said = ""
-    for row in rows:
-        if row.startswith(("For full helptext", "Argument helptext", "Got errors")):
-            break
-        said += "; " if not row.strip("─-") else f" {row}"
-    return f"{' '.join(said.split()).replace(' ;', ';').strip('.; ')}; see {_PROGRAM} --help"
 
 
 if __name__ == "__main__":

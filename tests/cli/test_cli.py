@@ -158,7 +158,7 @@ PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwa
     ("arguments", "reason"),
     [
         ("", "Expected one of {show, replay, convert}; see python -m wallgo_jax --help"),
-        ("draw x", "Available subcommands: show, replay, convert"),
+        ("draw x", "Expected one of {show, replay, convert}; see python -m wallgo_jax --help"),
         ("show", "Missing from python -m wallgo_jax show: SOURCE"),
         ("show hkoi --colour red", "Unrecognized options: --colour"),
         ("show hkoi --theme blue", "invalid choice 'blue' for argument '--theme'"),

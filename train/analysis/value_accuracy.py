@@ -69,7 +69,7 @@ def value_accuracy(
     """
     check_tables(rules)
     if batch < 1:
-        raise UsageError(f"truth: batch ({batch}) must be at least 1")
+        raise UsageError(f"accuracy: batch ({batch}) must be at least 1")
     with _progress(is_quiet) as progress:
         task = progress.add_task("solving", total=None)
         tables = make_tables(rules)

@@ -1,24 +1,27 @@
-"""The bench command: its options, and what it does."""
+"""The command that measures speed (`bench`)."""
+
+from __future__ import annotations
 
 import dataclasses
 import json as json_lib
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from rich.console import Console
 
-from train.bench import report, scaling, suite
-from train.bench.scaling import Point
-from train.bench.suite import Figures, Request
+from train.cli import options
+from train.cli.options import ConfigFile
 from train.config import EvaluationConfig, RunConfig, read_config
-from train.loop import run_directory
-from train.loop import training as training_lib
-from train.loop.metrics import METRICS_FILE
-from train.network import NetworkConfig
+from train.network.config import NetworkConfig
 from train.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from train.bench.scaling import Point
+    from train.bench.suite import Figures, Request
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 TRAINING_ITERATIONS = 3
@@ -26,39 +29,42 @@ TRAINING_ITERATIONS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Measure the game, the search, self-play and the learner here. Any key of the config can be
-    changed: --some.key value."""
+    """Measure the speed of the game, the search, self-play and the learner on this machine. Any key
+    of the config can be changed: --some.key value."""
 
-    config: tyro.conf.Positional[Path | None] = None
-    """TOML file: rules, network, search and learner; without one, the config that the program
-    holds."""
-    what: str = ",".join(suite.PARTS)
-    """Which of env, search, selfplay, learn."""
+    config: ConfigFile = None
+    """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
+    what: str = "env,search,selfplay,learn"
+    """Parts to measure: env, search, selfplay, learn."""
     batch: str = "256,1024"
-    """Boards at once, one number or several."""
+    """Numbers of boards in parallel."""
     against: str = ""
-    """Whom to measure in the same way: pgx, mctx-public."""
+    """Baselines to compare with: pgx, mctx-public."""
     simulations: int = 32
-    """Of the searches measured apart from self-play."""
+    """Simulations a move of the searches outside self-play."""
     repeats: int = 5
-    """Runs of each, of which the median is taken."""
+    """Timed runs of each measurement; their median is reported."""
     seconds: float = 0.3
-    """That a run lasts at least about."""
+    """Shortest time of a timed run, in seconds."""
     json: Path | None = None
-    """Write the figures to this file as well."""
+    """File to write the figures to, as JSON."""
     plot: Path | None = None
-    """Measure the core at batches from 1 on, and draw it to this file."""
-    scaling: str = ",".join(map(str, scaling.BATCHES))
-    """The batches of the plot."""
+    """File to draw the speed of the game by number of boards into."""
+    scaling: str = "1,4,16,64,256,1024,4096,16384,65536"
+    """Numbers of boards of the plot."""
     fit: Annotated[str, tyro.conf.arg(metavar="BOARDS,SIMULATIONS")] = "4096,64"
-    """Search whose memory is analysed."""
+    """Boards in parallel and simulations a move of the search whose memory is analysed."""
     report: Path | None = None
-    """Do everything, train for some iterations too, and write a report into this directory."""
+    """Directory for a report: everything is measured, and three iterations are trained."""
     wide: int = 256
-    """Channels of the network of one block that the report measures beside the config's."""
+    """Channels of the one-block network that the report also measures."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
+        from rich.console import Console
+
+        from train.bench import report
+
         config = read_config(self.config, overrides)
         request = self._request(config)
         batches = _numbers("scaling", self.scaling)
@@ -70,18 +76,20 @@ class Bench:
         if plot is not None:
             points = self._swept(request, batches, plot, console)
         if self.json is not None:
-            _write_json(self.json, report.bench_record(request, figures, points))
+            options.write_json(self.json, report.bench_record(request, figures, points))
         if self.report is not None:
             self._write_report(request, figures, points, overrides, console)
         return 0
 
     def _request(self, config: RunConfig) -> Request:
+        from train.bench.suite import PARTS, Request
+
         fit = _numbers("fit", self.fit)
         if len(fit) != 2 or fit[1] < 2:
             raise UsageError("bench: --fit must be boards, then simulations from 2 on")
         return Request(
             config=config,
-            parts=_names(self.what) if self.report is None else suite.PARTS,
+            parts=_names(self.what) if self.report is None else PARTS,
             batches=_numbers("batch", self.batch),
             against=_names(self.against),
             simulations=self.simulations,
@@ -93,6 +101,8 @@ class Bench:
     def _swept(
         self, request: Request, batches: tuple[int, ...], plot: Path, console: Console
     ) -> list[Point]:
+        from train.bench import report, scaling
+
         with console.status("scaling") as status:
             points = scaling.sweep(
                 request.config.rules,
@@ -115,6 +125,9 @@ class Bench:
         overrides: Sequence[str],
         console: Console,
     ) -> None:
+        from train.bench import report
+        from train.loop.run_directory import make_directory
+
         assert self.report is not None
         directory, config = self.report, request.config
         network = NetworkConfig(
@@ -132,7 +145,7 @@ class Bench:
         given = "" if self.config is None else f" {self.config}"
         words = "".join(f" {word}" for word in overrides)
         command = f"python -m train bench{given} --report {directory}{words}"
-        run_directory.make_directory(directory)
+        make_directory(directory)
         try:
             (directory / REPORT_FILE).write_text(
                 report.markdown(command, figures, wide, points, training), encoding="utf-8"
@@ -141,17 +154,22 @@ class Bench:
             raise UsageError(f"{directory}: cannot be written: {error.strerror}") from None
         record = report.bench_record(request, figures, points)
         record["wide"] = report.bench_record(wide_request, wide)
-        _write_json(directory / FIGURES_FILE, record)
+        options.write_json(directory / FIGURES_FILE, record)
         console.print(f"written: {directory / REPORT_FILE}")
 
 
 def _measured(request: Request, console: Console) -> Figures:
+    from train.bench.suite import run_suite
+
     with console.status("bench") as status:
-        return suite.run_suite(request, status.update)
+        return run_suite(request, status.update)
 
 
 def _train_a_little(config: RunConfig, directory: Path) -> list[str]:
-    """Train a new run of the config for some iterations, without matches; what came of it."""
+    """Lines on a new run of the config, trained for some iterations without matches."""
+    from train.loop import training
+    from train.loop.metrics import METRICS_FILE
+
     runs, number = directory / "runs", 1
     while (runs / f"{config.name}-{number}").exists():
         number += 1
@@ -162,7 +180,7 @@ def _train_a_little(config: RunConfig, directory: Path) -> list[str]:
         evaluation=EvaluationConfig(every=0, opponents=(), anchors=()),
     )
     began = time.perf_counter()
-    training_lib.train(short, runs, resume=False)
+    training.train(short, runs, resume=False)
     seconds = time.perf_counter() - began
     rows = (runs / short.name / METRICS_FILE).read_text(encoding="utf-8").splitlines()
     last = json_lib.loads(rows[-1])
@@ -184,11 +202,3 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
     if not names or not all(name.isdecimal() and int(name) > 0 for name in names):
         raise UsageError(f"bench: --{option} {text!r} must be numbers from 1 on, with commas")
     return tuple(map(int, names))
-
-
-def _write_json(path: Path, data: object) -> None:
-    run_directory.make_directory(path.parent)
-    try:
-        run_directory.write_json(path, data)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

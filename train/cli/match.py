@@ -1,48 +1,53 @@
-"""The commands that measure one player: against another (`match`), against the truth (`truth`)."""
+"""The commands that measure one player: against another (`match`), on a solved board
+(`accuracy`)."""
+
+from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import jax
 import tyro
-from rich.console import Console
 
-from train.analysis import value_accuracy
-from train.arena import match as match_lib
 from train.arena.config import Sprt, parse_sprt
-from train.arena.elo import pair_counts
-from train.arena.sprt import UNDECIDED, decide
 from train.cli import options
-from train.loop import metrics, run_directory
 from train.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from train.arena.match import MatchResult
+
+_PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Match(options.MatchSettings):
-    """Play a match between two players; see README, players, for their names."""
+    """Play a match between two players, named as in docs/players.md."""
 
-    first: tyro.conf.Positional[str]
-    """Player whose side the result takes."""
-    second: tyro.conf.Positional[str]
+    first: _PlayerName
+    """Player that the result is for."""
+    second: _PlayerName
     """Its opponent."""
     games: int = 400
-    """How many, half of them with each colour."""
+    """Games to play, half of them with each colour."""
     batch: int = 400
-    """Games at once."""
+    """Games played in parallel."""
     records: Path | None = None
-    """Write the games to this file, a JSON object a line; compressed if it ends in .gz."""
+    """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
     sprt: str = ""
-    """Stop as soon as it is decided whether the first player's lead is ELO0 or ELO1 points,
-    ELO0,ELO1 such as 0,20; looked at after each batch."""
+    """ELO0,ELO1 such as 0,20: stop after a batch as soon as a sequential test tells whether the
+    first player's lead is ELO0 or ELO1 points; empty to play all games."""
 
-    def run(self, overrides: Sequence[str]) -> int:
+    def run(self) -> int:
         """Returns the exit code."""
-        del overrides
+        import jax
+
+        from train.arena import match
+        from train.loop import metrics, run_directory
+
         rules = options.read_rules(self.rules)
         options.check_seed("match", self.seed)
         try:
-            match_lib.check_match(
+            match.check_match(
                 rules, games=self.games, batch=self.batch, opening_plies=self.opening_plies
             )
             test = parse_sprt(self.sprt) if self.sprt else None
@@ -53,13 +58,13 @@ class Match(options.MatchSettings):
             run_directory.make_directory(self.records.parent)
         display = metrics.Display()
         with display, display.match(f"{first.name} against {second.name}", self.games) as tick:
-            result = match_lib.play_rounds(
+            result = match.play_rounds(
                 first,
                 second,
                 rules,
                 games=self.games,
                 key=jax.random.key(self.seed),
-                is_decided=lambda found: test is not None and _verdict(test, found) != UNDECIDED,
+                is_decided=lambda found: test is not None and _is_decided(test, found),
                 round_games=self.batch if test else self.games,
                 batch=self.batch,
                 opening_plies=self.opening_plies,
@@ -67,7 +72,7 @@ class Match(options.MatchSettings):
             )
         caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
         if test is not None:
-            caption += f" · SPRT {self.sprt}: {_verdict(test, result)}"
+            caption += f" · SPRT {self.sprt}: {_decision(test, result)}"
         display.console.print(metrics.match_table([result], caption=caption))
         if self.records is not None:
             options.write_records(self.records, result)
@@ -79,25 +84,29 @@ class Match(options.MatchSettings):
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy:
-    """How often a player keeps the value of the game, over every position of a solved board."""
+    """Measure how often a player keeps the value of the game, over all positions of a solved
+    board."""
 
-    player: tyro.conf.Positional[str]
-    """Player that is asked; see README, players."""
+    player: _PlayerName
+    """Player to measure, named as in docs/players.md."""
     rules: str = '{"size": 3, "stones": 1, "order": [0, 1]}'
-    """Rules of a board that is solved as a whole, as a JSON object."""
-    batch: int = value_accuracy.DEFAULT_BATCH
-    """Positions at once."""
+    """Rules of a board that can be solved as a whole, as a JSON object."""
+    batch: int = 512
+    """Positions evaluated in parallel."""
     seed: int = 0
-    """Of everything random."""
+    """Random seed."""
     json: Path | None = None
-    """Write the figures to this file as well."""
+    """File to write the figures to, as JSON."""
 
-    def run(self, overrides: Sequence[str]) -> int:
+    def run(self) -> int:
         """Returns the exit code."""
-        del overrides
-        options.check_seed("truth", self.seed)
+        from rich.console import Console
+
+        from train.analysis import value_accuracy
+
+        options.check_seed("accuracy", self.seed)
         if self.batch < 1:
-            raise UsageError(f"truth: batch ({self.batch}) must be at least 1")
+            raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
         found = value_accuracy.value_accuracy(
             self.player, options.read_rules(self.rules), batch=self.batch, seed=self.seed
         )
@@ -107,6 +116,15 @@ class Accuracy:
         return 0
 
 
-def _verdict(test: Sprt, result: match_lib.MatchResult) -> str:
-    """What the test says of a match so far."""
+def _is_decided(test: Sprt, result: MatchResult) -> bool:
+    from train.arena.sprt import UNDECIDED
+
+    return _decision(test, result) != UNDECIDED
+
+
+def _decision(test: Sprt, result: MatchResult) -> str:
+    """What a sequential test says of a match so far."""
+    from train.arena.elo import pair_counts
+    from train.arena.sprt import decide
+
     return decide(test, pair_counts(result.outcome)).decision

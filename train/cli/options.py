@@ -1,43 +1,52 @@
-"""What commands have in common: options read and checked, files written."""
+"""What commands share: options read and checked, files written."""
+
+from __future__ import annotations
 
 import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from train import registry
-from train.arena import match
+import tyro
+
 from train.config import read_config
-from train.loop import run_directory
-from train.players.basic import Player
 from train.runtime.errors import UsageError
-from wallgo_jax.formats import records
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 
+if TYPE_CHECKING:
+    from train.arena.match import MatchResult
+    from train.players.basic import Player
+
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 MAX_SEED = 2**31
+DEFAULT_RULES = "wallzero-4stone"
+
+ConfigFile = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[CONFIG]")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MatchSettings:
-    """What any command that lets players meet asks for."""
+    """Options of every command that lets players meet."""
 
-    rules: str = "wallzero-4stone"
-    """Name of a preset, or custom rules as a JSON object."""
+    rules: str = DEFAULT_RULES
+    """Preset's name, or custom rules as a JSON object."""
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
     seed: int = 0
-    """Of everything random."""
+    """Random seed."""
     config: Path | None = None
-    """TOML file of a run, whose [heuristics] weigh ethen and wjx."""
+    """TOML file of a run, whose [heuristics] are the weights of ethen and wjx."""
     transfer: bool = False
-    """Let networks play rules that they have not learned."""
+    """Let networks play rules that they were not trained on."""
     json: Path | None = None
-    """Write the figures to this file as well."""
+    """File to write the figures to, as JSON."""
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
-        """From a name to a player of these rules."""
+        """Makes players of these rules from names."""
+        from train import registry
+
         heuristics = read_config(self.config).heuristics
         return lambda name: registry.make_player(
             name, rules, heuristics=heuristics, transfer=self.transfer
@@ -63,12 +72,24 @@ def read_rules(text: str) -> Rules:
         raise UsageError(str(error)) from None
 
 
-def write_records(path: Path, result: match.MatchResult, *, append: bool = False) -> None:
-    """A match's games, a JSON object a line, in place of what the file held or behind it.
+def check_games(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:
+    """Refuse numbers of games and plies, or rules, that no match can have with a UsageError."""
+    from train.arena.match import check_match
+
+    try:
+        check_match(rules, games=games, batch=games, opening_plies=opening_plies)
+    except ValueError as error:
+        raise UsageError(f"{command}: {str(error).removeprefix('match: ')}") from None
+
+
+def write_records(path: Path, result: MatchResult, *, append: bool = False) -> None:
+    """Write a match's games, a JSON object a line, in place of the file or at its end.
 
     Raises:
       UsageError: the file cannot be written.
     """
+    from wallgo_jax.formats import records
+
     names = (result.first, result.second)
     games = zip(result.games, result.first_is_red, result.outcome, strict=True)
     lines = (
@@ -87,11 +108,13 @@ def write_records(path: Path, result: match.MatchResult, *, append: bool = False
 
 
 def write_json(path: Path, data: object) -> None:
-    """A file of indented JSON; the directory is made.
+    """Write a file of indented JSON, and its directory if it is missing.
 
     Raises:
       UsageError: it cannot be written.
     """
+    from train.loop import run_directory
+
     run_directory.make_directory(path.parent)
     try:
         run_directory.write_json(path, data)

@@ -1,4 +1,9 @@
-"""The commands `show`, `replay` and `convert`: their options, and what each does."""
+"""The commands `show`, `replay` and `convert`.
+
+What a command needs is imported when it runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
 
 import dataclasses
 import json
@@ -6,20 +11,16 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from wallgo_jax import render
-from wallgo_jax.cli.sources import LoadedGame, SourceRequest, read_games, read_position
-from wallgo_jax.formats import diagram, hkoi_code, records
-from wallgo_jax.game.rules import PRESETS, name_of
-from wallgo_jax.game.state import State
-from wallgo_jax.notation import LETTERS
-from wallgo_jax.view.game_replay import Game
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wallgo_jax.cli.sources import LoadedGame
+    from wallgo_jax.game.state import State
+    from wallgo_jax.view.game_replay import Game
 
 Source = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 Theme = Literal["light", "dark"]
@@ -30,26 +31,31 @@ class Show:
     """Show one position, as text or as a picture."""
 
     source: Source
-    """A preset, a diagram or game file, `-` for standard input, or the moves themselves."""
+    """A preset's name, a file of a position or a game, `-` for standard input, or the moves."""
     rules: str = ""
-    """Preset, or JSON file of custom rules, that moves are played by."""
+    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
     ply: int = -1
-    """Plies of the game to play; -1 for all."""
+    """Plies of the game to play before it is shown; -1 for all."""
     game: int = 1
-    """Which game of a record file, from 1."""
+    """Number of the game in a record file, from 1."""
     grid: int = 0
-    """Side length of a larger grid that numbers the cells; 0 for the board's own."""
+    """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
     diagram: bool = False
-    """Print a diagram, which can be read back, in place of the picture."""
+    """Print a diagram that `show` can read again, in place of the picture."""
     out: str = ""
-    """Write to this file: .svg, .png, .html or .txt (a diagram)."""
+    """File to write in place of printing: .svg, .png, .html or .txt (a diagram)."""
     theme: Theme = "light"
     """Colours of pictures."""
     reach: Literal["", "R", "B", "G", "Y"] = ""
-    """Mark in pictures the cells that this player can reach."""
+    """Player whose reachable cells pictures mark; empty for nobody."""
 
     def run(self, console: Console) -> None:
         """Print or write the position."""
+        from wallgo_jax import render
+        from wallgo_jax.cli.sources import SourceRequest, read_position
+        from wallgo_jax.formats import diagram
+        from wallgo_jax.notation import LETTERS
+
         state = read_position(
             SourceRequest(self.source, self.rules, self.grid, self.game), ply=self.ply
         )
@@ -76,26 +82,29 @@ class Replay:
     """Replay a game, as text or as an animation."""
 
     source: Source
-    """A record file, a file of moves or of an HKOI code, `-`, or the game itself."""
+    """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     rules: str = ""
-    """Preset, or JSON file of custom rules, that moves are played by."""
+    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
     game: int = 1
-    """Which game of a record file, from 1."""
+    """Number of the game in a record file, from 1."""
     grid: int = 0
-    """Side length of a larger grid that numbers the cells; 0 for the board's own."""
+    """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
     steps: bool = False
     """Print the position after every ply, not only the last."""
     watch: bool = False
-    """Play the game in the terminal, `--seconds` a ply."""
+    """Play the game in the terminal."""
     seconds: float = 0.9
-    """Time for one ply."""
+    """Time for one ply in the terminal and in animations, in seconds."""
     out: str = ""
-    """Write to this file: .svg (animated), .gif, .html (stepped with the arrow keys) or .txt."""
+    """File to write: .svg or .gif (animated), .html (stepped with the arrow keys) or .txt."""
     theme: Theme = "light"
     """Colours of pictures."""
 
     def run(self, console: Console) -> None:
         """Print, play or write the game."""
+        from wallgo_jax import render
+        from wallgo_jax.cli.sources import SourceRequest, read_games
+
         played = next(
             read_games(SourceRequest(self.source, self.rules, self.grid, max(self.game, 1)))
         )
@@ -109,6 +118,8 @@ class Replay:
             print(render.played_text(played.game, color=_has_colour(console)))
 
     def _write(self, played: LoadedGame) -> None:
+        from wallgo_jax import render
+
         game, players = played.game, played.record.players if played.record else None
         makers: dict[str, Callable[[], str | bytes]] = {
             ".svg": lambda: render.animation(game, theme=self.theme, seconds=self.seconds),
@@ -126,20 +137,22 @@ class Convert:
     """Convert games between record files, human notation and HKOI replay codes."""
 
     source: Source
-    """A record file, a file of moves or of an HKOI code, `-`, or the game itself."""
+    """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     to: Literal["record", "moves", "hkoi"]
-    """What to write: one game a line as a record or a code, or moves as a person writes them."""
+    """Format to write: records or HKOI codes, one game a line, or moves in human notation."""
     rules: str = ""
-    """Preset, or JSON file of custom rules, that moves are played by."""
+    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
     game: int = 0
-    """Which game of a record file, from 1; 0 for all."""
+    """Number of the game in a record file, from 1; 0 for all."""
     grid: int = 0
-    """Side length of a larger grid that numbers the cells; 0 for the board's own."""
+    """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
     out: str = ""
-    """Write to this file; else to standard output."""
+    """File to write; empty for standard output."""
 
     def run(self, console: Console) -> None:
         """Print or write the games."""
+        from wallgo_jax.cli.sources import SourceRequest, read_games
+
         del console
         games = read_games(SourceRequest(self.source, self.rules, self.grid, self.game))
         makers = {"record": _record_line, "moves": _moves, "hkoi": _code}
@@ -156,6 +169,8 @@ class Convert:
 
 
 def _record_line(played: LoadedGame) -> str:
+    from wallgo_jax.formats import records
+
     record = played.record
     return records.to_json(
         records.of_game(
@@ -167,12 +182,17 @@ def _record_line(played: LoadedGame) -> str:
 
 
 def _moves(played: LoadedGame) -> str:
+    from wallgo_jax import render
+    from wallgo_jax.game.rules import PRESETS, name_of
+
     name = name_of(played.game.rules)
     rules = name if name in PRESETS else json.dumps(played.game.rules.to_dict())
     return "\n".join([f"# {rules}", *render.move_lines(played.game)])
 
 
 def _code(played: LoadedGame) -> str:
+    from wallgo_jax.formats import hkoi_code
+
     return hkoi_code.encode(played.game)
 
 
@@ -181,10 +201,17 @@ def _has_colour(console: Console) -> bool:
 
 
 def _text(state: State, console: Console) -> str:
+    from wallgo_jax import render
+
     return render.text(state, color=_has_colour(console))
 
 
 def _watch(game: Game, console: Console, seconds: float) -> None:
+    from rich.live import Live
+    from rich.text import Text
+
+    from wallgo_jax import render
+
     render.check_seconds(seconds)
     with Live(console=console, auto_refresh=False) as live:
         for state in game.states:

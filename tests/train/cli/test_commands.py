@@ -380,7 +380,7 @@ def test_match_of_a_preset_named_wrong(finished):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "command line: Expected one of {run, fit, match, truth, elo, tournament, export, "),
+        ([], "command line: Expected one of {run, fit, match, accuracy, elo, tournament, export, "),
         (["describe", "nowhere"], "nowhere: no such config file or run directory"),
         (["describe", "--batch", "0", "--no-measure"], "describe: batch (0) must be at least 1"),
         (["fit"], "fit: --records names no file"),
@@ -406,11 +406,11 @@ def test_match_of_a_preset_named_wrong(finished):
         (["probe", "nowhere"], "nowhere: no such run directory"),
         (["probe", "nowhere", "--seeds", "-3"], "probe: seed (-3) must be from 0 to"),
         (["match", "random", "random", "--seed", "-1"], "match: seed (-1) must be from 0 to"),
-        (["train"], "command line: Unrecognized options: train"),
+        (["train"], "command line: Expected one of {run, fit, match, "),
         (["run", "--network.blocks", "RX"], "config: network: blocks: 'RX': 'X' at place 2"),
-        (["run", "--seed", "--resume"], "config: seed: Input should be a valid integer"),
+        (["run", "--seed", "--resume"], "command line: --seed has no value"),
         (["run", "missing.toml"], "config missing.toml: no such file"),
-        (["run", tiny.PATH, "more.toml"], "command line: Unrecognized options: more.toml"),
+        (["run", tiny.PATH, "more.toml"], "command line: 'more.toml' is not an option"),
         (["run", tiny.PATH, "--iteratons", "3"], "unknown key iteratons; did you mean iterations?"),
         (
             ["run", tiny.PATH, "--learner.batch", "big"],
@@ -426,7 +426,7 @@ def test_match_of_a_preset_named_wrong(finished):
         (["match", "random", "random", "--sprt", "20"], "sprt: '20' is not ELO0,ELO1"),
         (["match", "random", "pretrained:big"], "pretrained model 'big': unknown; known models"),
         (["export", "nowhere", "model"], "nowhere: no such run directory"),
-        (["truth", "random", "--rules", '{"size": 5}'], ""),
+        (["accuracy", "random", "--rules", '{"size": 5}'], ""),
         (["elo", "nowhere"], "nowhere"),
         (["match", "random", "random", "--games", "many"], "Error parsing --games"),
         (["match", "random", "random", "--games", "3"], "games (3) and batch (400) must be even"),
@@ -434,7 +434,7 @@ def test_match_of_a_preset_named_wrong(finished):
         (["match", "random", "random", "--opening-plies", "-1"], "opening_plies (-1) must not be"),
         (
             ["match", "random", "random", "--gmaes", "2"],
-            "command line: Unrecognized options: --gmaes",
+            "Unrecognized options: --gmaes, 2; did you mean --games?",
         ),
         (["match", "random", "random", "greedy"], "command line: Unrecognized options: greedy"),
         (

@@ -134,9 +134,9 @@ def test_export_writes_a_model(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_truth_of_the_random_player(tmp_path):
-    assert command("truth", "random", "--json", tmp_path / "truth.json").code == 0
-    record = json.loads((tmp_path / "truth.json").read_text())
+def test_accuracy_of_the_random_player(tmp_path):
+    assert command("accuracy", "random", "--json", tmp_path / "accuracy.json").code == 0
+    record = json.loads((tmp_path / "accuracy.json").read_text())
     # The slow solver meets as many, see test_solver.py.
     assert "69138" in json.dumps(record)
 
@@ -156,8 +156,8 @@ def test_a_question_too_large_for_the_solver_is_one_line(monkeypatch):
         (["tournament", "random"], "tournament: "),
         (["tournament", "random", "random"], "tournament: "),
         (["tournament", "random", "wjx", "--games", "3"], "tournament: games (3)"),
-        (["truth", "random", "--rules", "wallzero-4stone"], "with 1 or 2 stones each on 3x3"),
-        (["truth", "nobody"], "player 'nobody': unknown"),
+        (["accuracy", "random", "--rules", "wallzero-4stone"], "with 1 or 2 stones each on 3x3"),
+        (["accuracy", "nobody"], "player 'nobody': unknown"),
         (["match", "exact", "random"], "exact"),
         (["match", "random", "random", "--config", "nowhere.toml"], "nowhere.toml: no such file"),
     ],

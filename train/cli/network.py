@@ -1,0 +1,187 @@
+"""The commands that look into a network: its parts, its attention, what its trunk knows."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from train.cli import options
+from train.runtime.errors import UsageError
+
+Theme = Literal["light", "dark"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Describe:
+    """Describe a network part by part: shapes, parameters, multiply-adds, and its speed here."""
+
+    target: options.ConfigFile = None
+    """TOML file or run directory; without one, the quickstart."""
+    batch: int = 256
+    """Boards of an evaluation whose speed is measured."""
+    measure: bool = True
+    """Measure the speed, for some seconds."""
+    json: Path | None = None
+    """File to write the figures to, as JSON."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from rich.console import Console
+
+        from train.analysis import describe
+
+        found = describe.describe(self.target, batch=self.batch, measure=self.measure)
+        Console().print(describe.describe_report(found))
+        if self.json is not None:
+            options.write_json(self.json, describe.describe_record(found))
+        return 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Drawing:
+    """A picture of what a run's network says of a game."""
+
+    target: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """Run directory."""
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
+    """Game or position, as `python -m wallgo_jax show` takes it."""
+    out: Path
+    """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
+    rules: str = ""
+    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    game: int = 1
+    """Number of the game in a record file, from 1."""
+    theme: Theme = "light"
+    """Colours of pictures."""
+
+    def _options(self) -> dict[str, Any]:
+        return {"out": self.out, "rules": self.rules, "game": self.game, "theme": self.theme}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Attention(_Drawing):
+    """Draw what a cell attends to, in each T block and head of a run's network."""
+
+    cell: str
+    """Cell whose attention is drawn, such as C3."""
+    ply: int = -1
+    """Plies of the game to play before the network looks; -1 for all."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.analysis import attention
+
+        ply = None if self.ply == -1 else self.ply
+        attention.draw_attention(
+            self.target, self.source, ply=ply, cell=self.cell, **self._options()
+        )
+        return 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ownership(_Drawing):
+    """Draw who will own each cell, as a run's network predicts, beside how the game ended."""
+
+    ply: int
+    """Plies of the finished game to play before the network looks."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.analysis import attention
+
+        attention.draw_ownership(self.target, self.source, ply=self.ply, **self._options())
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Corridors:
+    """Generate positions that ask whether a cell is connected to a far enemy stone, with
+    answers."""
+
+    out: tyro.conf.Positional[Path]
+    """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
+    rules: str = options.DEFAULT_RULES
+    """Preset's name, or custom rules as a JSON object."""
+    count: int = 100
+    """Positions to generate, an even number."""
+    min_distance: int = 10
+    """Fewest steps to the nearest enemy stone."""
+    seed: int = 0
+    """Random seed."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.analysis import corridors
+        from train.loop.run_directory import make_directory
+
+        options.check_seed("corridors", self.seed)
+        try:
+            made = corridors.make_corridors(
+                options.read_rules(self.rules),
+                count=self.count,
+                seed=self.seed,
+                min_distance=self.min_distance,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        make_directory(self.out.parent)
+        corridors.write_corridors(self.out, made)
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """Fit a linear probe to the frozen trunks of runs: do they know of far corridors?"""
+
+    targets: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
+    """Run directories; each shape of trunk is also probed untrained."""
+    rules: str = options.DEFAULT_RULES
+    """Preset's name, or custom rules as a JSON object."""
+    count_train: int = 8000
+    """Positions that a probe is fitted to, for each seed."""
+    count_test: int = 4000
+    """Positions that a probe is tested on, for each seed."""
+    min_distance: int = 10
+    """Fewest steps to the nearest enemy stone."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Random seeds of the positions and of the untrained trunks."""
+    json: Path | None = None
+    """File to write the figures to, as JSON."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from rich.console import Console
+
+        from train.analysis import probe
+
+        for seed in self.seeds:
+            options.check_seed("probe", seed)
+        try:
+            rows = probe.probe_runs(
+                self.targets,
+                options.read_rules(self.rules),
+                count_train=self.count_train,
+                count_test=self.count_test,
+                min_distance=self.min_distance,
+                seeds=self.seeds,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        seeds = ", ".join(map(str, self.seeds))
+        caption = (
+            f"seeds {seeds} · {self.count_train} positions fitted, {self.count_test} tested a seed "
+            f"· at least {self.min_distance} steps · within ±0.5 is unknown · 95 % intervals by "
+            "Wilson"
+        )
+        Console().print(probe.probe_table(rows, caption=caption))
+        if self.json is not None:
+            asked = {
+                "rules": self.rules,
+                "seeds": list(self.seeds),
+                "count_train": self.count_train,
+                "count_test": self.count_test,
+                "min_distance": self.min_distance,
+            }
+            options.write_json(self.json, asked | probe.probe_record(rows))
+        return 0

@@ -1,0 +1,150 @@
+"""The command that lets many players meet (`tournament`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from train.cli import options
+from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import Rules, name_of
+
+if TYPE_CHECKING:
+    from train.arena.tournament import Meeting, Play, Score
+    from train.loop.metrics import Display
+
+Format = Literal["round-robin", "double-elimination"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tournament(options.MatchSettings):
+    """Play a tournament of any players, and print its table."""
+
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER")]
+    """Players, as docs/players.md names them; in an elimination without heats, strongest first."""
+    format: Format = "round-robin"
+    """Each player meets each, or is out after two losses."""
+    games: int = 2
+    """Games of a meeting of two players, half of them with each colour."""
+    heats: int = 0
+    """Players of a heat before an elimination, whose last starts in the losers' bracket; 0 for no
+    heats."""
+    records: Path | None = None
+    """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.arena import tournament
+        from train.loop import metrics, run_directory
+
+        rules = options.read_rules(self.rules)
+        options.check_seed("tournament", self.seed)
+        options.check_games("tournament", rules, games=self.games, opening_plies=self.opening_plies)
+        if self.heats and (self.format == "round-robin" or self.heats < 2):
+            raise UsageError("tournament: heats are of 2 or more, and before an elimination")
+        players = [*map(self.player_maker(rules), self.players)]
+        names = [player.name for player in players]
+        by_name = dict(zip(names, players, strict=True))
+        if self.records is not None:
+            run_directory.make_directory(self.records.parent)
+        display = metrics.Display()
+        try:
+            tournament.check_field(names, self.games // 2)
+            with display, display.match(self.format, self._expected_games()) as tick:
+                play = self._make_play(by_name, rules, tick)
+                found = self._play(names, play, display, name_of(rules))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if self.json is not None:
+            options.write_json(self.json, self._asked(rules) | found)
+        return 0
+
+    def _make_play(
+        self, players: dict[str, Any], rules: Rules, tick: Callable[[int], None]
+    ) -> Play:
+        import jax
+
+        from train.arena import match
+        from train.arena.tournament import Score
+        from train.ratings.pool import MAX_BATCH
+
+        done = 0
+
+        def play(first: str, second: str, pairs: int, before: int) -> Score:
+            nonlocal done
+            who = zlib.crc32("\n".join(sorted((first, second))).encode()) % options.MAX_SEED
+            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), who), before)
+            result = match.play_match(
+                players[first],
+                players[second],
+                rules,
+                games=2 * pairs,
+                batch=min(2 * pairs, MAX_BATCH),
+                key=key,
+                opening_plies=self.opening_plies,
+                on_progress=lambda games: tick(done + games),
+            )
+            if self.records is not None:
+                options.write_records(self.records, result, append=done > 0)
+            done += 2 * pairs
+            own, other = result.territory.sum(axis=0)
+            return Score(result.wins, result.draws, result.losses, int(own), int(other))
+
+        return play
+
+    def _play(self, names: list[str], play: Play, display: Display, rules: str) -> dict[str, Any]:
+        from train.arena import tournament
+        from train.ratings import tables
+
+        pairs = self.games // 2
+        caption = (
+            f"{self.games} games a meeting · seed {self.seed} · "
+            f"{self.opening_plies} random opening plies"
+        )
+        if self.format == "round-robin":
+            met = tournament.round_robin(names, play, pairs=pairs)
+            rows = tournament.standings(names, met)
+            title = f"Round robin on {rules}"
+            display.console.print(tables.cross_table(rows, met, title=title, caption=caption))
+            return _record(met) | {"table": [tables.standing_record(row) for row in rows]}
+        behind, met = [], []
+        if self.heats:
+            standings, met = tournament.heats(names, play, size=self.heats, pairs=pairs)
+            for number, rows in enumerate(standings, start=1):
+                title = f"Heat {number} on {rules}, by territory"
+                table = tables.cross_table(rows, met, title=title, caption=caption)
+                display.console.print(table)
+            names, behind = tournament.seeds_of(standings)
+        played = tournament.double_elimination(names, play, pairs=pairs, starts_behind=behind)
+        title = f"Double elimination on {rules}"
+        display.console.print(tables.bracket_tree(played, title=title, caption=caption))
+        return _record([*met, *played.meetings]) | {"places": list(played.places)}
+
+    def _expected_games(self) -> int:
+        count = len(self.players)
+        if self.format == "round-robin":
+            return self.games * count * (count - 1) // 2
+        in_heats = count * (self.heats - 1) // 2 if self.heats else 0
+        return self.games * (in_heats + 2 * count - 2)
+
+    def _asked(self, rules: Rules) -> dict[str, Any]:
+        return {
+            "format": self.format,
+            "rules": rules.to_dict(),
+            "rules_name": name_of(rules),
+            "seed": self.seed,
+            "games_a_meeting": self.games,
+            "heats": self.heats,
+            "opening_plies": self.opening_plies,
+        }
+
+
+def _record(met: Sequence[Meeting]) -> dict[str, Any]:
+    from train.ratings.tables import meeting_record
+
+    return {"meetings": [meeting_record(meeting) for meeting in met]}
