@@ -1,5 +1,6 @@
 """Shared by every test: the settings of JAX and hypothesis, and the conformance games."""
 
+import gc
 import gzip
 import json
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from tests.support import compiling
 _ROOT = Path(__file__).parents[1]
 
 compiling.set_up()
+
+# Tracing makes millions of small objects, few of them in circles: look for those less often.
+gc.set_threshold(50_000, 20, 100)
 
 # The first example compiles, so no deadline; the same examples in every run.
 hypothesis.settings.register_profile("wallgo", deadline=None, derandomize=True, max_examples=20)
