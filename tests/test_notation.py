@@ -1,12 +1,13 @@
 """Human notation against ids worked out by hand, and the reasons given for what is not allowed."""
 
+import numpy as np
 import pytest
 
 from wallgo_jax import notation
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import NotatedMove
 from wallgo_jax.view.game_replay import replay_actions, replay_moves
-from wallgo_jax.view.illegality import has_turn, illegality
+from wallgo_jax.view.illegality import broken_rule, illegality
 from wallgo_jax.view.snapshot import take_snapshot
 
 FIRST_PLACEMENT = 49 * 52
@@ -163,14 +164,43 @@ def test_a_grid_that_does_not_hold_the_board(grid):
 
 
 @pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
-def test_objections_are_to_just_what_is_illegal(conformance, variant):
+def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
     record = conformance[variant][0]
     game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     for ply in range(0, len(game.actions), 5):
         snapshot = take_snapshot(game.states[ply])
         allowed = [a for a in range(snapshot.grid**2 * 53) if illegality(snapshot, a) is None]
         assert allowed == record["legal"][ply]
-        assert has_turn(snapshot)
+        assert snapshot.has_turn
+
+
+@pytest.mark.parametrize(
+    ("rules", "grid"),
+    [
+        (Rules(size=3, stones=3, order=(0, 1) * 3, stay_needs_room=True), 3),
+        (Rules(size=3, stones=2, order=(0, 1) * 2, walls=2), 3),
+        (Rules(size=4, players=3, stones=1, order=(0, 1, 2)), 6),
+        (PRESETS["wallzero-4stone"], 9),
+        (PRESETS["playwallgo-4p"], 7),
+    ],
+)
+def test_broken_rules_are_those_that_the_referee_forbids(rules, grid):
+    rng, played = np.random.default_rng(5), []
+    snapshot = take_snapshot(replay_actions(rules, [], grid=grid).states[0])
+    while snapshot.legal and len(played) < 25:
+        explained = {a for a in range(grid**2 * 53) if is_explained(snapshot, a)}
+        assert explained == set(range(grid**2 * 53)) - snapshot.legal
+        played.append(int(rng.choice(sorted(snapshot.legal))))
+        snapshot = take_snapshot(replay_actions(rules, played, grid=grid).states[-1])
+    assert len(played) > len(rules.order)
+
+
+def is_explained(snapshot, action):
+    try:
+        notation.format_action(action, grid=snapshot.grid)
+    except ValueError:
+        return True
+    return broken_rule(snapshot, action) is not None
 
 
 def test_presets_start_with_a_placement():

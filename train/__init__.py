@@ -1,18 +1,30 @@
 """A Gumbel AlphaZero trainer for WallGo that runs end to end on the accelerator.
 
-Floors, each importing only from those above it in this list ([B] means boards in parallel):
+`train.config` says what a run is, `train.loop` trains it, `train.registry` makes players from names
+and `train.arena` lets them meet. `docs/architecture.md` has the map of all folders.
 
-    network                  ResTNet: planes -> policy over slots, value of the mover
-    tree search              mctx's search, on a tree laid out for boards, over the exact game
-    players heuristics solver
-                             Player = (variables, states, key) -> slot
-    selfplay targets replay  data made and kept
-    learner                  loss, one optax step
-    arena elo sprt tournament
-                             matches with intervals, ratings
-    checkpoint               what is saved and how
-    metrics                  JSON lines, TensorBoard, console
-    config roster rundir iteration loop
-                             the run: self-play, replay, learn, evaluate, save
-    __main__                 the command line
+The learner's libraries are an extra of the package. Where they are missing, importing this raises
+an ImportError that says what to install; a command says so and leaves with exit code 2.
 """
+
+import importlib.util
+import sys
+from pathlib import Path
+
+_LIBRARIES = "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore".split()
+_USAGE_ERROR = 2
+
+
+def _require_learner() -> None:
+    missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+    if not missing:
+        return
+    message = f"train needs {', '.join(missing)}: pip install 'wallgo-jax[train]'"
+    # `-m` is what stands there while Python looks for the module of `python -m train`.
+    if Path(sys.argv[0]).stem in ("-m", "wallgo-train"):
+        print(f"error: {message}", file=sys.stderr)
+        raise SystemExit(_USAGE_ERROR)
+    raise ImportError(message)
+
+
+_require_learner()

@@ -18,7 +18,7 @@ from train.learning.config import LearnerConfig
 from train.network.config import NetworkConfig
 from train.players.config import HeuristicsConfig
 from train.runtime.errors import UsageError
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.planes import check_planes

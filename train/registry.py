@@ -33,7 +33,8 @@ from train.players.heuristics import (
 )
 from train.players.learned import make_search_player, network_player, search_player
 from train.runtime.errors import UsageError
-from train.search.search import SearchConfig, make_search
+from train.search.config import SearchConfig
+from train.search.search import make_search
 from train.solver.exact_player import make_exact_player
 from wallgo_jax.game.rules import Rules, name_of
 

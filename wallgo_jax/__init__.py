@@ -10,6 +10,7 @@ Names are imported when they are first used: the package alone loads neither JAX
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from wallgo_jax import notebook
 from wallgo_jax._version import __version__
 
 if TYPE_CHECKING:
@@ -35,3 +36,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _render_html(state: Any) -> str:
+    from wallgo_jax import render
+
+    return render.html(state)
+
+
+notebook.set_html_renderer(_render_html)

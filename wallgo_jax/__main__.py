@@ -1,4 +1,4 @@
-"""`python -m wallgo_jax show|replay|convert`: positions and games on the command line."""
+"""Positions and games on the command line: `python -m wallgo_jax`, or `wallgo`."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command and return the exit status."""
     try:
         command, unknown = parse(
             Show | Replay | Convert,
@@ -35,10 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def program() -> None:
+    """Run the process's command and leave with its exit status."""
+    sys.exit(main())
+
+
 def _refuse(message: str) -> int:
     print(f"wallgo_jax: {message}", file=sys.stderr)
     return BAD_INPUT
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

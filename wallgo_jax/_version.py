@@ -1,3 +1,3 @@
-"""The release, read by the build as well."""
+"""The release number, which the build reads too."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The face that pgx users know: `init`, `step`, `observe` over one board, to be vmapped and jitted.
+"""The interface that pgx users know: `init`, `step` and `observe` of one board.
 
 The contract is that of pgx (Koyamada et al., "Pgx: Hardware-Accelerated Parallel Game Simulators
 for Reinforcement Learning", API): an illegal action ends the game and costs the offender 1, a step
@@ -9,9 +9,11 @@ import dataclasses
 import functools
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 
+from wallgo_jax import notebook
 from wallgo_jax import observation as observation_lib
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.board.fusion import fusion_barrier
@@ -19,10 +21,11 @@ from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import assert_board
 from wallgo_jax.game.terrain import BoardAnalysis, Terrain
 
 VERSION = "1"
-"""Raised whenever a game may run or look different than before; records and checkpoints hold it."""
+"""It rises whenever a game may run or look different; records and checkpoints hold it."""
 
 
 @functools.partial(
@@ -48,15 +51,16 @@ class State:
     Attributes:
       current_player: int32, the player to move; player 0 is Red.
       observation: bool[grid, grid, C], absolute planes (see `wallgo_jax.planes`).
-      rewards: float32[P], what the last step paid each player.
-      terminated: bool. After an auto-reset step: whether that step ended a game.
+      rewards: float32[P], the rewards of the last step.
+      terminated: bool. After an auto-reset step it says whether that step ended a game.
       truncated: bool, always False.
       legal_action_mask: bool[num_actions] over public actions; all true after the end.
-      final_observation: bool[grid, grid, C], what the last step led to, before any auto-reset.
+      final_observation: bool[grid, grid, C], the observation that the last step led to, before any
+        auto-reset.
       _planes: uint32[W, C], the observation as sets of cells; the next one takes its past from it.
-      game: the state of the rules (`wallgo_jax.game.state.State`), of which mask, planes and player
-        to move are made; to put in another, use `WallGo.state_of`, not `replace`: a step believes
-        the mask.
+      game: the state of the rules (`wallgo_jax.game.state.State`), from which mask, planes and
+        player to move are made. To put in another, use `WallGo.state_of`, not `replace`: a step
+        trusts the mask.
     """
 
     current_player: jax.Array
@@ -71,21 +75,19 @@ class State:
     game: state_lib.State
 
     def replace(self, **changes: Any) -> "State":
-        """A copy with some fields changed."""
+        """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
     def _repr_html_(self) -> str:
-        """The board, or the first boards of a batch, as a notebook shows them."""
-        from wallgo_jax import render
-
-        return render.html(self)
+        """Draw the board, or the first boards of a batch, for a notebook."""
+        return notebook.to_html(self)
 
 
 class WallGo:
     """An environment for boards that share grid size, player count and stones per player.
 
-    Rules are data: `init` starts this env's own rules, but `step` plays whatever rules the state
-    holds, so states of several envs may be stacked into one batch.
+    Rules are data: `init` starts this env's own rules, but `step` plays the rules that the state
+    holds, so that states of several envs may be stacked into one batch.
     """
 
     def __init__(
@@ -105,10 +107,8 @@ class WallGo:
         return f"WallGo({rules}{grid}, planes={self.planes!r})"
 
     def _repr_html_(self) -> str:
-        """The board at the start, as a notebook shows it."""
-        from wallgo_jax import render
-
-        return render.html(state_lib.initial_state(self.rules, grid=self.grid))
+        """Draw the first position for a notebook."""
+        return notebook.to_html(state_lib.initial_state(self.rules, grid=self.grid))
 
     @property
     def id(self) -> str:
@@ -117,7 +117,7 @@ class WallGo:
 
     @property
     def version(self) -> str:
-        """Raised when behaviour changes."""
+        """The version, which rises when behaviour changes."""
         return VERSION
 
     @property
@@ -127,7 +127,7 @@ class WallGo:
 
     @property
     def num_actions(self) -> int:
-        """Public actions: grid² * 53."""
+        """The size of the public action space."""
         return self.sizes.num_actions
 
     @property
@@ -137,7 +137,7 @@ class WallGo:
 
     @property
     def channels(self) -> tuple[planes_lib.Channel, ...]:
-        """What each plane of an observation shows."""
+        """The content of each plane of an observation."""
         return planes_lib.channels(self.planes, self.num_players, has_playable=self.has_playable)
 
     @property
@@ -146,63 +146,66 @@ class WallGo:
         return self.grid, self.grid, len(self.channels)
 
     def init(self, key: jax.Array | None = None) -> State:
-        """A new game. The key is taken for pgx's sake; nothing is drawn."""
+        """Start a new game; the key, which pgx's interface has, is not used."""
         del key
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
         nothing = jnp.zeros(self.num_players, jnp.float32)
-        sets = self._see(game, self._precompute_first(game))
-        return self._show(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
+        sets = self._sets(game, self._precompute_first(game))
+        return self._make_state(game, nothing, jnp.int32(0), jnp.bool_(False), sets, sets)
 
     def state_of(self, game: state_lib.State) -> State:
-        """What `step` would show of a game that came about elsewhere, on this env's grid; no one
-        was paid for it, and its plies are its steps."""
+        """Make the state that `step` would return for a game on this env's grid.
+
+        Its rewards are zeros, and its plies count as its steps.
+        """
+        assert_board(game)
         nothing = jnp.zeros(self.num_players, jnp.float32)
-        sets, position = self._see(game), game.position
-        return self._show(game, nothing, position.ply, position.terminated, sets, sets)
+        sets, position = self._sets(game), game.position
+        return self._make_state(game, nothing, position.ply, position.terminated, sets, sets)
 
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
         game, rewards, count, analysis = self._advance(state, action)
-        sets = self._see_next(state, game, analysis)
+        sets = self._next_sets(state, game, analysis)
         over = game.position.terminated
-        return self._show(game, rewards, count, over, sets, sets, terrain=analysis.terrain)
+        return self._make_state(game, rewards, count, over, sets, sets, terrain=analysis.terrain)
 
     def step_auto_reset(
         self, state: State, action: jax.Array, key: jax.Array | None = None
     ) -> State:
-        """Like `step`, but a finished game is replaced by a new one of its own rules.
+        """Step, and replace a finished game by a new one of its own rules.
 
         The returned state is the new game's, with the finished game's `rewards`, `terminated` true
-        and its last `final_observation`. The next step goes on from there. `init` is not paid for:
-        the new game is a select of constants, its planes need no flood and no history.
+        and its last `final_observation`. The next step goes on from there.
         """
         del key
         game, rewards, count, analysis = self._advance(state, action)
         over = game.position.terminated
+        # A new game is a select, not a second `init`: its planes need no flood and no history.
         fresh = referee.restart_if_over(game)
         first = state_lib.State(game.variant, state_lib.initial_position(game.variant))
-        sets = self._see_next(state, game, analysis)
-        shown = jnp.where(over, self._see(first, self._precompute_first(first)), sets)
-        return self._show(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
+        sets = self._next_sets(state, game, analysis)
+        shown = jnp.where(over, self._sets(first, self._precompute_first(first)), sets)
+        return self._make_state(fresh, rewards, jnp.where(over, 0, count), over, shown, sets)
 
     def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
-        """bool[grid, grid, C] of the state; the same for every player, colours being absolute."""
+        """bool[grid, grid, C]: the planes of the state, the same for every player."""
         del player
         return observation_lib.observe(
             state.game, planes=self.planes, has_playable=self.has_playable
         )
 
     def territory(self, state: State) -> jax.Array:
-        """int32[P]: cells of regions whose stones all belong to one player."""
+        """int32[P]: the number of cells of the regions whose stones all belong to one player."""
         return referee.territory(state.game)
 
     def legal_slots(self, state: State) -> jax.Array:
-        """bool[num_slots] of the compact action space."""
+        """bool[num_slots]: the legal actions in the compact action space."""
         return actions.legal_slots(state.game)
 
-    def _see(
+    def _sets(
         self, game: state_lib.State, precomputed: observation_lib.Precomputed | None = None
     ) -> jax.Array:
         """uint32[W, C] (see `wallgo_jax.observation.observe_sets`)."""
@@ -216,26 +219,30 @@ class WallGo:
     def _precompute_first(self, game: state_lib.State) -> observation_lib.Precomputed:
         return observation_lib.precompute_first(game, num_channels=len(self.channels))
 
-    def _see_next(self, state: State, game: state_lib.State, analysis: BoardAnalysis) -> jax.Array:
-        """The planes' sets after a step: those shown before where no ply was played."""
-        sets = self._see(game, observation_lib.Precomputed(state._planes, analysis))
+    def _next_sets(self, state: State, game: state_lib.State, analysis: BoardAnalysis) -> jax.Array:
+        """uint32[W, C]: the planes' sets after a step, those shown before if it played no ply."""
+        sets = self._sets(game, observation_lib.Precomputed(state._planes, analysis))
         return jnp.where(game.position.ply != state.game.position.ply, sets, state._planes)
 
     def _advance(
         self, state: State, action: jax.Array
     ) -> tuple[state_lib.State, jax.Array, jax.Array, BoardAnalysis]:
-        """The next game, what it pays, its plies, and what was seen of the board, which means
-        something only where a ply was played."""
+        """Return the next game, its rewards, the steps taken, and the analysis of the board.
+
+        The analysis is undefined where no ply was played.
+        """
+        chex.assert_shape(state.legal_action_mask, (self.num_actions,))
+        chex.assert_shape(state._planes, (None, len(self.channels)))
         slot = actions.slot_of_action(state.game, action)
         before = state.game.position
         is_legal = (slot != actions.NO_SLOT) & state.legal_action_mask.at[action].get(mode="clip")
         game, rewards, analysis = referee.step_with_analysis(state.game, slot, is_legal)
-        # Mask and planes are wide: without a border the ply is worked out for each of their bits.
+        # Mask and planes are wide: without a barrier the ply is worked out for each of their bits.
         position, rewards = fusion_barrier((game.position, rewards), token=before.ply < 0)
         count = state._step_count + ~before.terminated
         return state_lib.State(game.variant, position), rewards, count, analysis
 
-    def _show(
+    def _make_state(
         self,
         game: state_lib.State,
         rewards: jax.Array,
@@ -246,8 +253,12 @@ class WallGo:
         *,
         terrain: Terrain | None = None,
     ) -> State:
-        """A state as its users see it; `final_sets` are what the last step led to. The ground need
-        not be surveyed where it is known, nor be right where the game is over."""
+        """Make the state that users see.
+
+        Args:
+          final_sets: the planes' sets that the last step led to.
+          terrain: that of the game, where it is known; it may be wrong where the game is over.
+        """
         show = functools.partial(observation_lib.show, grid=self.grid, token=game.position.ply < 0)
         observation = show(sets)
         final = observation if sets is final_sets else show(final_sets)
@@ -268,14 +279,14 @@ class WallGo:
 def make(
     name_or_rules: str | Rules, *, grid: int | None = None, planes: str = planes_lib.DEFAULT_PLANES
 ) -> WallGo:
-    """An env for a preset's name or for custom rules.
+    """Make an env for a preset's name or for custom rules.
 
     Args:
       name_or_rules: a name of `wallgo_jax.PRESETS`, or `wallgo_jax.Rules`.
       grid: side length of a larger grid whose top-left corner holds the board; the observation then
         has a plane of playable cells, and ids and masks are the grid's.
-      planes: which feature planes to show: B, BT, BTR or BTRH; with V behind it, planes that name
-        the variant as well.
+      planes: the feature planes to show: B, BT, BTR or BTRH; a V behind adds planes that name the
+        variant.
 
     Raises:
       ValueError: for an unknown name or plane set, or a board larger than the grid.

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
+from wallgo_jax.game.sizes import first_placement, num_actions
 
 COLOURS = ("Red", "Blue", "Green", "Yellow")
 """Players 0 to 3."""
@@ -27,7 +28,7 @@ _PLAY = re.compile(r"([A-Z]\w*)->(\w*):W(\w*)", re.IGNORECASE)
 
 
 class Play(NamedTuple):
-    """A public action taken apart: stone's cell, move, side of the wall."""
+    """The parts of a public action that is a play: stone's cell, move, side of the wall."""
 
     cell: int
     move: int
@@ -35,20 +36,20 @@ class Play(NamedTuple):
 
 
 class NotatedMove(NamedTuple):
-    """An action as written down, with the colour that led it or None."""
+    """An action as written down, with the colour in front of it or None."""
 
     action: int
     player: int | None
 
 
 def cell_name(cell: int, *, grid: int) -> str:
-    """The name of a flat cell index, `A1` at the top left."""
+    """Return the name of a flat cell index, `A1` at the top left."""
     row, column = divmod(cell, grid)
     return f"{COLUMNS[column]}{row + 1}"
 
 
 def parse_cell(text: str, *, grid: int) -> int:
-    """The flat cell index of a name.
+    """Return the flat cell index of a name.
 
     Raises:
       ValueError: if it names no cell of the grid.
@@ -61,33 +62,32 @@ def parse_cell(text: str, *, grid: int) -> int:
 
 
 def placement_of(action: int, *, grid: int) -> int | None:
-    """The cell that a public action places a stone on; None for a play.
+    """Return the cell that a public action places a stone on; None for a play.
 
     Raises:
       ValueError: if the id is out of range.
     """
-    first_placement = grid * grid * PLAYS_PER_STONE
-    if not 0 <= action < grid * grid * (PLAYS_PER_STONE + 1):
-        last = grid * grid * (PLAYS_PER_STONE + 1) - 1
-        raise ValueError(f"action {action} is not between 0 and {last}")
-    return action - first_placement if action >= first_placement else None
+    first, count = first_placement(grid), num_actions(grid)
+    if not 0 <= action < count:
+        raise ValueError(f"action {action} is not between 0 and {count - 1}")
+    return action - first if action >= first else None
 
 
 def take_apart(action: int) -> Play:
-    """The cell, move and side of a public action that is a play."""
+    """Return the cell, move and side of a public action that is a play."""
     cell, play = divmod(action, PLAYS_PER_STONE)
     return Play(cell, *divmod(play, NUM_SIDES))
 
 
 def target_of(play: Play, *, grid: int) -> int | None:
-    """The cell where a play's stone ends; None off the grid."""
+    """Return the cell where a play's stone ends; None off the grid."""
     row, column = divmod(play.cell, grid)
     row, column = row + MOVE_OFFSETS[play.move][0], column + MOVE_OFFSETS[play.move][1]
     return row * grid + column if 0 <= row < grid and 0 <= column < grid else None
 
 
 def format_action(action: int, *, grid: int, player: int | None = None) -> str:
-    """A public action as text, led by the player's letter if given.
+    """Write a public action as text, with the player's letter in front if given.
 
     Raises:
       ValueError: if the id is out of range or its move leaves the grid.
@@ -105,7 +105,7 @@ def format_action(action: int, *, grid: int, player: int | None = None) -> str:
 
 
 def parse_action(text: str, *, grid: int) -> NotatedMove:
-    """The public action that a text names.
+    """Read the public action that a text names.
 
     Raises:
       ValueError: what in the text is wrong, and what is allowed.
@@ -118,7 +118,7 @@ def parse_action(text: str, *, grid: int) -> NotatedMove:
     (word,) = words
     if "->" in word or ":" in word:
         return NotatedMove(_parse_play(word, grid=grid), player)
-    return NotatedMove(grid * grid * PLAYS_PER_STONE + parse_cell(word, grid=grid), player)
+    return NotatedMove(first_placement(grid) + parse_cell(word, grid=grid), player)
 
 
 def _parse_letter(text: str) -> int:
@@ -144,7 +144,7 @@ def _parse_play(text: str, *, grid: int) -> int:
 
 
 def parse_moves(text: str, *, grid: int) -> list[NotatedMove]:
-    """The actions of a game written down: moves parted by blanks, commas or line ends.
+    """Read the moves of a game written down, parted by blanks, commas or line ends.
 
     Colour letters and move numbers (`12.`) may stand before a move; `#` opens a comment.
 
@@ -171,6 +171,6 @@ def parse_moves(text: str, *, grid: int) -> list[NotatedMove]:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """`a, b and c`, for messages."""
+    """Write `a, b and c`, for messages."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

@@ -1,11 +1,13 @@
-"""What a network sees of a state: the feature planes that `wallgo_jax.planes` names.
+"""The feature planes that a network sees of a state; `wallgo_jax.planes` names them.
 
-Planes are absolute (Red first).
+Planes are absolute: Red's come first, whoever is to move.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -21,21 +23,24 @@ from wallgo_jax.game.state import (
     TIE_REGION,
     Position,
     State,
+    assert_board,
 )
 from wallgo_jax.game.terrain import BoardAnalysis
-from wallgo_jax.planes import HISTORY_LENGTH, WALLS_LEFT_STEPS, Channel
+from wallgo_jax.planes import HISTORY_LENGTH, WALLS_LEFT_STEPS, Channel, channels
 
 
 class Precomputed(NamedTuple):
-    """What `observe_sets` need not work out, where the caller has it."""
+    """Parts of an observation that the caller has already."""
 
     before: jax.Array | None  # uint32[W, C]: the sets of the state one ply earlier, or all empty
     analysis: BoardAnalysis
 
 
 def precompute_first(state: State, *, num_channels: int) -> Precomputed:
-    """What is known of a game's first state: the board has no walls, so it is one region, and no
-    past."""
+    """Work out the parts of a first state without a flood and without a past.
+
+    A board without walls is one region.
+    """
     grid = state.grid
     terrain = terrain_lib.read_terrain(*state)
     playable, nowhere = bitboard.unpack(state.variant.playable), bitboard.empty(grid)
@@ -57,6 +62,7 @@ def observe(
 
     Cells outside a small board are 0 in every plane. Past positions before the start are zeros.
     """
+    assert_board(state)
     grid = state.grid
     sets = observe_sets(state, planes=planes, has_playable=has_playable, precomputed=precomputed)
     return show(sets, grid=grid, token=state.position.ply < 0)
@@ -75,41 +81,45 @@ def observe_sets(
     has_playable: bool = False,
     precomputed: Precomputed | None = None,
 ) -> jax.Array:
-    """uint32[W, C]: the planes of `observe` as sets of cells; what is not known is worked out."""
-    variant, position = state
-    players = position.stones.shape[0]
-    everywhere, token = variant.playable, position.ply < 0
-    terrain = (
-        terrain_lib.read_terrain(variant, position)
-        if precomputed is None
-        else precomputed.analysis.terrain
-    )
-    # Rows of many sets are laid out entry by entry, so little should be left to do at each.
-    stones = fusion_barrier(terrain.stones, token=token)
-    owned = None
-    if "T" in planes:
-        is_known = precomputed is not None
-        owned = (
-            precomputed.analysis.owned
-            if is_known
-            else terrain_lib.owned(terrain_lib.regions(terrain))
-        )
-    shown = _frame(state, stones, owned)
-    turn = position.player == jnp.arange(players)
-    parts = [shown[:, : 3 * players], _filled(turn, everywhere), shown[:, 3 * players :]]
-    if "R" in planes:
-        reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
-        parts.append(_rows(fusion_barrier(reach, token=token)))
-    parts = [fusion_barrier(jnp.concatenate(parts, axis=1), token=token)]
+    """uint32[W, C]: the planes of `observe` as sets of cells."""
+    assert_board(state)
+    everywhere, token = state.variant.playable, state.position.ply < 0
+    parts = [fusion_barrier(_present(state, planes, precomputed), token=token)]
     if "H" in planes:
         if precomputed is None or precomputed.before is None:
             parts.append(_history(state))
         else:
-            parts.append(_next_history(precomputed.before, players))
+            players = state.position.stones.shape[0]
+            parts.append(_next_history(precomputed.before, planes, players))
     if "V" in planes:
         parts.append(_filled(jnp.stack(_variant_facts(state)), everywhere))
     if has_playable:
         parts.append(everywhere[:, None])
+    return jnp.concatenate(parts, axis=1)
+
+
+def _present(state: State, planes: str, precomputed: Precomputed | None) -> jax.Array:
+    """uint32[W, n]: the channels of B, T and R, which show the position itself."""
+    variant, position = state
+    players, token = position.stones.shape[0], position.ply < 0
+    if precomputed is None:
+        terrain, owned = terrain_lib.read_terrain(variant, position), None
+    else:
+        terrain, owned = precomputed.analysis
+    if "T" not in planes:
+        owned = None
+    elif owned is None:
+        owned = terrain_lib.owned(terrain_lib.regions(terrain))
+    # XLA lays out the rows of many sets entry by entry and would work out a fused input at each.
+    stones = fusion_barrier(terrain.stones, token=token)
+    frame = _frame(state, stones, owned)
+    turn = position.player == jnp.arange(players)
+    # The turn stands between the board's channels and those of territory.
+    first_turn = channels(planes, players).index(Channel("turn", 0))
+    parts = [frame[:, :first_turn], _filled(turn, variant.playable), frame[:, first_turn:]]
+    if "R" in planes:
+        reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
+        parts.append(_rows(fusion_barrier(reach, token=token)))
     return jnp.concatenate(parts, axis=1)
 
 
@@ -124,7 +134,7 @@ def _filled(holds: jax.Array, playable: jax.Array) -> jax.Array:
 
 
 def _frame(state: State, stones: tuple[Cells, ...], owned: tuple[Cells, ...] | None) -> jax.Array:
-    """uint32[W, 4 P + 1]: what planes show of one position; board alone is uint32[W, 3 P]."""
+    """uint32[W, 4 P + 1]: the board's planes, then territory's; without `owned` uint32[W, 3 P]."""
     variant, position = state
     sets = list(stones)
     for orientation in (HORIZONTAL, VERTICAL):
@@ -155,24 +165,27 @@ def _history(state: State) -> jax.Array:
     return jnp.concatenate(list(frames), axis=1)
 
 
-def _next_history(before: jax.Array, players: int) -> jax.Array:
-    """The history one ply on: what was shown of the board then, and all but the oldest frame."""
-    territory = 4 * players
-    reach = territory + players + 1
-    history = reach + players
-    kept = (HISTORY_LENGTH - 1) * (4 * players + 1)
-    return jnp.concatenate(
-        [
-            before[:, : 3 * players],
-            before[:, territory:reach],
-            before[:, history : history + kept],
-        ],
-        axis=1,
-    )
+def _next_history(before: jax.Array, planes: str, players: int) -> jax.Array:
+    """The history one ply on: each of its channels is the one of a ply less in the sets before."""
+    table = channels(planes, players)
+    younger = [channel._replace(age=channel.age - 1) for channel in table if channel.age > 0]
+    return _take_columns(before, [table.index(channel) for channel in younger])
+
+
+def _take_columns(sets: jax.Array, columns: Sequence[int]) -> jax.Array:
+    """uint32[W, len(columns)]: some columns of uint32[W, C]."""
+    # Runs of neighbouring columns are slices, which XLA copies at once; a gather would go one by
+    # one. Within a run, column less place is constant.
+    runs = itertools.groupby(enumerate(columns), key=lambda placed: placed[1] - placed[0])
+    parts = []
+    for _, run in runs:
+        (_, first), *rest = run
+        parts.append(sets[:, first : first + 1 + len(rest)])
+    return jnp.concatenate(parts, axis=1)
 
 
 def _variant_facts(state: State) -> list[jax.Array]:
-    """The bools that the planes of V show, in their order."""
+    """List the bools that the planes of V show, in their order."""
     variant, position = state
     left = position.walls_left
     facts = [variant.stay_needs_room, variant.walls != NO_LIMIT]
@@ -183,8 +196,16 @@ def _variant_facts(state: State) -> list[jax.Array]:
 def turn_planes(
     planes: jax.Array, table: tuple[Channel, ...], turn: jax.Array, size: jax.Array
 ) -> jax.Array:
-    """[grid, grid, C] planes of the turned state; walls change orientation."""
+    """Turn [grid, grid, C] planes; walls change orientation.
+
+    Args:
+      table: the channels of the planes.
+      turn: int[] symmetry (see `game.symmetry`).
+      size: int[] side length of the board.
+    """
     grid = planes.shape[0]
+    chex.assert_shape(planes, (grid, grid, len(table)))
+    chex.assert_shape([turn, size], ())
     flat = planes.reshape(grid * grid, len(table)).T  # [C, N]
     moved = list(symmetry.turn_masks(flat, turn, size, grid=grid))
     for index, channel in enumerate(table):

@@ -1,9 +1,9 @@
-"""Positions and games as text and pictures: the one door to all of it.
+"""The one door to text and pictures of positions and games.
 
 | | one position | many positions | a whole game |
 |---|---|---|---|
 | text | `text` | | `game_text` |
-| SVG | `svg` | `sheet` | `film`, animated |
+| SVG | `svg` | `contact_sheet` | `animation` |
 | pixels | `png` of any SVG | | `gif` |
 | HTML | `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
 
@@ -37,7 +37,7 @@ _ANSI = (91, 94, 92, 93)
 
 
 def text(state: EnvState | State, *, color: bool = False) -> str:
-    """One board as lines of text: the board, then who moves or who won.
+    """Draw one board as lines of text: the board, then who moves or who won.
 
     Without colours a wall shows its builder's letter; with them (ANSI codes) walls are strokes in
     their builder's colour, and a territory's cells are tinted.
@@ -57,7 +57,7 @@ def _paint(text: str, player: int) -> str:
 def game_text(
     rules: Rules | str, actions: Sequence[int], *, grid: int | None = None, color: bool = False
 ) -> str:
-    """A game from its public actions: numbered moves, the last position, territory and result.
+    """Write a game from its public actions: moves, the last position, territory and result.
 
     Raises:
       ValueError: at the first action that is not allowed, naming the ply and the reason.
@@ -66,12 +66,12 @@ def game_text(
 
 
 def played_text(game: Game, *, color: bool = False) -> str:
-    """`game_text` of a game already played."""
+    """Write `game_text` of a game already played."""
     return "\n".join([*move_lines(game), "", text(game.states[-1], color=color)])
 
 
 def move_lines(game: Game) -> list[str]:
-    """The moves of a game, numbered, four a line."""
+    """Write the moves of a game, numbered, four a line."""
     moves = zip(game.actions, game.movers, strict=True)
     numbered = [
         f"{f'{ply}.':>4} {format_action(action, grid=game.grid, player=mover)}"
@@ -90,7 +90,7 @@ def svg(
     arrows: Mapping[int, float] | None = None,
     caption: bool = True,
 ) -> str:
-    """One board as an SVG document: tiles tinted by territory, walls, stones, the last ply ringed.
+    """Draw one board as an SVG document, its last ply ringed.
 
     Args:
       theme: `light` or `dark`.
@@ -116,19 +116,19 @@ def contact_sheet(
     columns: int | None = None,
     limit: int = MAX_BOARDS,
 ) -> str:
-    """The first `limit` boards of a batch, or of a list of single boards, as one SVG document.
+    """Draw the first `limit` boards of a batch or a list as one SVG document.
 
     Raises:
       ValueError: if there is no board, or less than one column.
     """
-    snapshots, _ = _scenes(states, limit)
+    snapshots, _ = _snapshots(states, limit)
     return contact_sheet_lib.draw(snapshots, theme_lib.named(theme), columns=columns)
 
 
-def _scenes(
+def _snapshots(
     states: EnvState | State | Sequence[EnvState | State], limit: int
 ) -> tuple[list[Snapshot], int]:
-    """The first boards, and how many there are."""
+    """Return the first boards and the number of all boards."""
     if not isinstance(states, EnvState | State):
         return [take_snapshot(state) for state in states[:limit]], len(states)
     game: State = jax.device_get(game_of(states))
@@ -143,8 +143,8 @@ def _pick(batch: State, index: int) -> State:
 
 
 def html(state: EnvState | State, *, theme: str = "light") -> str:
-    """One board, or the first boards of a batch, as HTML for a notebook."""
-    snapshots, total = _scenes(state, MAX_BOARDS)
+    """Draw one board, or the first boards of a batch, as HTML for a notebook."""
+    snapshots, total = _snapshots(state, MAX_BOARDS)
     if np.ndim(game_of(state).position.ply) == 0:
         return board.draw(snapshots[0], theme_lib.named(theme))
     more = f"<p>{len(snapshots)} of {total} boards</p>" if total > len(snapshots) else ""
@@ -157,7 +157,7 @@ def html(state: EnvState | State, *, theme: str = "light") -> str:
 
 
 def animation(game: Game, *, theme: str = "light", seconds: float = 0.9, loop: bool = True) -> str:
-    """A game as an animated SVG document, `seconds` a ply.
+    """Draw a game as an animated SVG document, `seconds` a ply.
 
     Raises:
       ValueError: if a ply takes no time.
@@ -173,7 +173,7 @@ def page(
     seconds: float = 0.9,
     players: Sequence[str] | None = None,
 ) -> str:
-    """A game as one HTML page that needs nothing else, stepped with the arrow keys.
+    """Draw a game as one HTML page that needs no other file, stepped with the arrow keys.
 
     Raises:
       ValueError: if a ply takes no time.
@@ -183,13 +183,13 @@ def page(
 
 
 def check_seconds(seconds: float) -> None:
-    """Refuse a time for one ply that no film can have, with a ValueError."""
+    """Refuse a time for one ply that no animation can have, with a ValueError."""
     if not 0 < seconds < 3600:
         raise ValueError(f"seconds: {seconds} a ply is not between 0 and an hour")
 
 
 def png(svg: str, *, scale: float = 2.0) -> bytes:
-    """An SVG document as a PNG file, `scale` pixels a unit.
+    """Draw an SVG document as a PNG file, `scale` pixels a unit.
 
     Raises:
       ImportError: without the extra `wallgo-jax[png]`, naming it.
@@ -198,7 +198,7 @@ def png(svg: str, *, scale: float = 2.0) -> bytes:
 
 
 def gif(game: Game, *, theme: str = "light", seconds: float = 0.9, scale: float = 1.0) -> bytes:
-    """A game as an animated GIF file, `seconds` a ply.
+    """Draw a game as an animated GIF file, `seconds` a ply.
 
     Raises:
       ImportError: without the extra `wallgo-jax[png]`, naming it.

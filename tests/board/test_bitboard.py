@@ -245,3 +245,32 @@ def test_exits_steps_and_floods_follow_the_walls(grid):
             for board in boards
         ]
         assert to_numbers(flooded[player]) == [number_of(region, grid) for region in regions]
+
+
+CELLS_PICTURE = """
+    cell    48 .. 35 34 33 32 | 31 30 29 28 27 .. 7 6 5 4 3 2 1 0
+    word           1          |                 0
+    row      6 ..  5  4 4  4  |  4  4  4  4  3 .. 1 0 0 0 0 0 0 0
+"""
+
+
+def test_picture_of_cells_in_words_holds():
+    cells, words, rows = (line.split("|") for line in CELLS_PICTURE.strip().splitlines())
+    cells[0], words[0], rows[0] = (
+        line.split(maxsplit=1)[1] for line in (cells[0], words[0], rows[0])
+    )
+    for half in range(2):
+        for cell, row in zip(cells[half].split(), rows[half].split(), strict=True):
+            if cell.isdigit():
+                filled = np.flatnonzero(bitboard.constant([int(cell)], 7)).tolist()
+                assert filled == [int(words[half])]
+                assert int(row) == int(cell) // 7
+    assert CELLS_PICTURE in bitboard.__doc__
+
+
+def test_sets_packed_together():
+    sets = [to_words([number], 7) for number in (5, 1 << 48, 0)]
+    single = [tuple(word[0] for word in words) for words in sets]
+    assert np.asarray(bitboard.pack_sets(single)).tolist() == [[5, 0], [0, 1 << 16], [0, 0]]
+    mask = np.asarray(bitboard.sets_to_mask(single, 7))
+    assert [np.flatnonzero(row).tolist() for row in mask] == [[0, 2], [48], []]

@@ -55,6 +55,14 @@ def test_cell_and_side_picture_redrawn():
     assert CELL_PICTURE in geometry.__doc__
 
 
+def test_each_wall_is_kept_by_its_upper_or_left_cell():
+    # The middle of a 3x3 board: 1 above, 5 right, 7 below, 3 left of it.
+    kept = [geometry.wall_on_side(4, side, grid=3) for side in geometry.SIDES]
+    assert kept == [(0, 1), (1, 4), (0, 4), (1, 3)]
+    with pytest.raises(ValueError, match="side: 4 is not one of"):
+        geometry.wall_on_side(4, 4, grid=3)
+
+
 def test_named_sides():
     names = (geometry.UP, geometry.RIGHT, geometry.DOWN, geometry.LEFT)
     assert names == geometry.SIDES == (0, 1, 2, 3)

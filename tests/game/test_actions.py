@@ -92,6 +92,42 @@ def running(sample: Sample) -> np.ndarray:
     return np.flatnonzero([not ply.over for ply in sample.plies])
 
 
+WORDS_PICTURE = """
+    word        0    1    2    3    4    5    6
+    stone 0    32   20    .    .    .    .    .
+    stone 1     .   12   32    8    .    .    .
+    stone 2     .    .    .   24   28    .    .
+    stone 3     .    .    .    .    4   32   16
+"""
+BITS_PICTURE = """
+    play           51 50 49 48 .. 35 34 33 32 | 31 30 29 28 ..  3  2  1  0
+    move           12 12 12 12 ..  8  8  8  8 |  7  7  7  7 ..  0  0  0  0
+    side            3  2  1  0 ..  3  2  1  0 |  3  2  1  0 ..  3  2  1  0
+"""
+
+
+def test_picture_of_stones_in_words_redrawn():
+    rows = ["word 0 1 2 3 4 5 6".split()]
+    for stone in range(4):
+        low, high = (np.where(np.arange(4) == stone, bits, 0) for bits in (2**32 - 1, 2**20 - 1))
+        packed = actions._concatenate_bits(
+            jnp.asarray(low, jnp.uint32), jnp.asarray(high, jnp.uint32), 7
+        )
+        counts = [int(word).bit_count() for word in packed]
+        rows.append(["stone", str(stone), *(str(count or ".") for count in counts)])
+    assert rows == [line.split() for line in WORDS_PICTURE.strip().splitlines()]
+    assert WORDS_PICTURE in f"{actions.__doc__}\n"
+
+
+def test_picture_of_a_stones_bits_redrawn():
+    play, move, side = (line.split()[1:] for line in BITS_PICTURE.strip().splitlines())
+    assert play.index("|") == 9 and play[8] == "32" and play[10] == "31"
+    for number, its_move, its_side in zip(play, move, side, strict=True):
+        if number.isdigit():
+            assert int(number) == 4 * int(its_move) + int(its_side)
+    assert BITS_PICTURE in actions.__doc__
+
+
 def test_counts():
     assert actions.num_actions(7) == 2597
     assert actions.num_slots(4, grid=7) == 208

@@ -99,10 +99,10 @@ def separation_before_the_last_placement(original):
 
 
 def last_placer_is_followed(original):
-    def next_player(variant, position, terrain, mover):
+    def next_player(variant, position, can_move, mover):
         just_set_up = position.ply == variant.num_placements
         ply = position.ply + just_set_up.astype(jnp.int16)
-        return original(variant, position._replace(ply=ply), terrain, mover)
+        return original(variant, position._replace(ply=ply), can_move, mover)
 
     return next_player
 

@@ -225,3 +225,24 @@ def test_policy_keeps_what_lies_beyond_the_cells_in_setup():
     turned = symmetry.turn_policy(policy, jnp.int32(1), jnp.bool_(True), jnp.int8(5), grid=GRID)
     assert turned.tolist()[GRID**2 :] == policy.tolist()[GRID**2 :]
     assert sorted(turned.tolist()) == policy.tolist()
+
+
+SYMMETRY_PICTURE = """
+    0       1       2       3       4       5       6       7
+    # # .   . . .   . . #   # # #   . # #   . . .   # . .   # # #
+    # . .   # . .   . . #   . . #   . . #   . . #   # . .   # . .
+    # . .   # # #   . # #   . . .   . . #   # # #   # # .   . . .
+"""
+
+
+def test_picture_of_the_symmetries_redrawn():
+    drawn = np.array([list("##."), list("#.."), list("#..")])
+    rows = [[], [], []]
+    for turn in range(8):
+        mask = (drawn == "#").reshape(-1)
+        turned = symmetry.turn_masks(mask, np.int32(turn), np.int8(3), grid=3).reshape(3, 3)
+        for row, cells in zip(rows, turned, strict=True):
+            row += ["#" if cell else "." for cell in cells]
+    _, *lines = SYMMETRY_PICTURE.strip().splitlines()
+    assert rows == [line.split() for line in lines]
+    assert SYMMETRY_PICTURE in symmetry.__doc__

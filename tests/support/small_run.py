@@ -4,7 +4,7 @@ from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
 from train.network import NetworkConfig
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax import Rules
 
 RULES = Rules(size=4, stones=1, order=(0, 1))

@@ -20,7 +20,7 @@ from train.learning.config import LearnerConfig, LossWeights
 from train.network import NetworkConfig
 from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.runtime.errors import UsageError
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax.game.rules import PRESETS, Rules
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -50,6 +50,7 @@ dtype = "bfloat16"
 simulations = 5
 max_considered_actions = 4
 kind = "puct"
+engine = "mctx"
 c_init = 2
 c_base = 1000
 dirichlet_fraction = 0.5
@@ -134,7 +135,7 @@ FULL_CONFIG = RunConfig(
     network=NetworkConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
     ),
-    search=SearchConfig(5, 4, "puct", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    search=SearchConfig(5, 4, "puct", "mctx", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
@@ -308,6 +309,7 @@ def test_override_changes_nothing_else():
             "search: simulations and max_considered_actions must be at least 1",
         ),
         (["--search.kind", "mcts"], "search: kind 'mcts' is not one of gumbel, puct"),
+        (["--search.engine", "fast"], "search: engine 'fast' is not one of native, mctx"),
         (["--search.c_base", "0"], "search: c_init must be a number from 0 on, c_base a positive"),
         (["--search.dirichlet_fraction", "2"], "search: dirichlet_fraction must be from 0 to 1"),
         (["--search.dirichlet_alpha", "0"], "search: dirichlet_alpha must be from 0.001 to 1000"),
@@ -416,7 +418,7 @@ def test_round_trip_through_json(config):
 
 
 def test_rules_are_one_thing_however_they_are_given():
-    """A name or a table, read or passed as a keyword: always rules, equal where they mean the same."""
+    """A name or a table, read or passed as a keyword, gives equal rules."""
     table = PRESETS["hkoi"].to_dict()
     for given in ("hkoi", table, PRESETS["hkoi"]):
         config = config_from_dict({"rules": given}, where="here")

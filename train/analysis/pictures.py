@@ -1,24 +1,18 @@
-"""Heat over boards, several in a picture, as an SVG document or as a matplotlib figure."""
+"""Heat over boards, several in a picture, as an SVG document."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from train.runtime.errors import UsageError
-from wallgo_jax.board.geometry import HORIZONTAL
 from wallgo_jax.drawing import contact_sheet
 from wallgo_jax.drawing import theme as theme_lib
 from wallgo_jax.drawing.contact_sheet import Legend, Panel
 from wallgo_jax.drawing.theme import Theme, mix
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.game.state import State
-from wallgo_jax.notation import COLOURS, COLUMNS, cell_name
+from wallgo_jax.notation import COLOURS, cell_name
 from wallgo_jax.view import captions
-from wallgo_jax.view.snapshot import Snapshot, Wall, take_snapshot
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from wallgo_jax.view.snapshot import Snapshot, take_snapshot
 
 _STEPS = 24
 """Colours of a scale from the bare tile to its end."""
@@ -171,85 +165,3 @@ def svg(picture: Picture) -> str:
         title=picture.title,
         legend=picture.legend,
     )
-
-
-def figure(picture: Picture) -> "Figure":
-    """The picture as a matplotlib figure, which pyplot does not know of; a notebook shows it after
-    `%matplotlib inline`.
-
-    Raises:
-      UsageError: without matplotlib, naming the extra `wallgo-jax[notebooks]`.
-    """
-    try:
-        from matplotlib import cm, colors
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError("figures need matplotlib: pip install 'wallgo-jax[notebooks]'") from None
-    theme, columns, legend = picture.theme, picture.columns, picture.legend
-    rows = -(-len(picture.panels) // columns)
-    width = min(max(9.0 / columns, 2.3), 4.0)
-    size = (columns * width, rows * (width + 0.2) + 0.8)
-    made = Figure(figsize=size, layout="constrained", facecolor=theme.page)
-    made.suptitle(picture.title, color=theme.ink, fontsize=10)
-    places = made.subplots(rows, columns, squeeze=False)
-    for axes, panel in zip(places.flat, picture.panels, strict=True):
-        _draw_cells(axes, panel, theme)
-        _draw_pieces(axes, panel, theme, unit=72 * 0.8 * width / panel.snapshot.size)
-    scale = cm.ScalarMappable(cmap=colors.ListedColormap(legend.colours))
-    bar = made.colorbar(scale, ax=places, orientation="horizontal", shrink=0.3, aspect=25)
-    bar.set_ticks([0, 1], labels=[legend.low, legend.high], color=theme.ink, fontsize=8)
-    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    return made
-
-
-def _draw_cells(axes: "Axes", panel: Panel, theme: Theme) -> None:
-    """The painted cells, their coordinates and the caption."""
-    from matplotlib.colors import to_rgb
-
-    size = panel.snapshot.size
-    colours = np.array([to_rgb(colour) for colour in panel.colours]).reshape(size, size, 3)
-    axes.imshow(colours)
-    style = {"color": theme.quiet, "fontsize": 7}
-    axes.set_xticks(range(size), list(COLUMNS[:size]), **style)
-    axes.set_yticks(range(size), [str(row + 1) for row in range(size)], **style)
-    axes.tick_params(length=0, labeltop=True, labelbottom=False, pad=2)
-    axes.set_xlabel(panel.caption, color=theme.ink, fontsize=8)
-    for spine in axes.spines.values():
-        spine.set(color=theme.frame, linewidth=1.5)
-    between, far = np.arange(size - 1) + 0.5, size - 0.5
-    axes.hlines(between, -0.5, far, color=theme.page, linewidth=2)
-    axes.vlines(between, -0.5, far, color=theme.page, linewidth=2)
-
-
-def _draw_pieces(axes: "Axes", panel: Panel, theme: Theme, *, unit: float) -> None:
-    """The walls, the stones and the frame of the marked cell; `unit` points a cell."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.patches import Circle, Rectangle
-
-    snapshot = panel.snapshot
-    lines = [_wall_ends(wall, snapshot.grid) for wall in snapshot.walls]
-    builders = [wall.builder for wall in snapshot.walls]
-    casing = (theme.page,) * snapshot.players
-    for colours, thickness in ((casing, 0.24), (theme.edges, 0.15), (theme.players, 0.1)):
-        drawn = [colours[builder] for builder in builders]
-        axes.add_collection(
-            LineCollection(lines, colors=drawn, linewidths=thickness * unit, zorder=3, snap=False)
-        )
-    for cell, (player, _) in snapshot.stone_at.items():
-        row, column = divmod(cell, snapshot.grid)
-        axes.add_patch(Circle((column, row), 0.37, color=theme.tile, zorder=4))
-        rim = {"edgecolor": theme.edges[player], "linewidth": 0.04 * unit}
-        stone = Circle((column, row), 0.28, facecolor=theme.players[player], zorder=5, **rim)
-        axes.add_patch(stone)
-    if panel.marked is not None:
-        row, column = divmod(panel.marked, snapshot.grid)
-        frame = {"fill": False, "edgecolor": theme.mark, "linewidth": 0.1 * unit, "zorder": 6}
-        axes.add_patch(Rectangle((column - 0.43, row - 0.43), 0.86, 0.86, **frame))
-
-
-def _wall_ends(wall: Wall, grid: int) -> list[tuple[float, float]]:
-    """(x, y) of both ends, in cells."""
-    row, column = divmod(wall.cell, grid)
-    if wall.orientation == HORIZONTAL:
-        return [(column - 0.5, row + 0.5), (column + 0.5, row + 0.5)]
-    return [(column + 0.5, row - 0.5), (column + 0.5, row + 0.5)]

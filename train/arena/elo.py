@@ -23,7 +23,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.linalg import null_space
+from scipy.optimize import brentq, minimize
 from scipy.special import ndtr
 
 ELO = 400 / math.log(10)
@@ -35,11 +36,11 @@ PRIOR_GAMES = 1.0
 _PRIOR_PAIRS = 8.0  # pairs of even players whose spread is taken to be 1
 _EVEN_PAIR_VARIANCE = 0.5
 _MAX_LOG_ODDS = 40.0
-_TOLERANCE = 1e-7  # log odds
+_TOLERANCE = 1e-6  # norm of the gradient, in games
 
 
 class Result(NamedTuple):
-    """What two players came to."""
+    """The games of two players, as pairs by score."""
 
     first: str
     second: str
@@ -236,26 +237,28 @@ class _Problem:
         return float(self._wins @ np.logaddexp(0, -lead) + losses @ np.logaddexp(0, lead))
 
     def solve(self, start: np.ndarray, held: int | None = None) -> np.ndarray:
-        """The best ratings, from some that fulfil the constraint; the rating of the player `held`,
-        if any, stays as it starts."""
+        """The likeliest ratings under the constraint, which `start` fulfils; the rating of the
+        player `held`, if any, stays as it starts."""
         rows = self._row[None]
         if held is not None:
             rows = np.stack([self._row, np.arange(len(start)) == held])
-        theta, loss = start, self.loss(start)
-        for _ in range(100):
-            expected, information = self._moments(theta)
-            gradient = self._contrast.T @ (self._count * expected - self._wins)
-            wanted = np.r_[-gradient, np.zeros(len(rows))]
-            step = np.linalg.solve(_bordered(information, rows), wanted)[: len(start)]
-            if np.abs(step).max() < _TOLERANCE:
-                break
-            # Far from the solution a full step can go beyond it.
-            step = step / max(1.0, float(np.abs(self._contrast @ step).max()) / 4)
-            while self.loss(theta + step) > loss and np.abs(step).max() > _TOLERANCE:
-                step = step / 2
-            theta = theta + step
-            loss = self.loss(theta)
-        return theta
+        free = null_space(rows)  # directions that keep the constraint, [N, N - rows]
+        if not free.size:
+            return start
+        found = minimize(
+            lambda x: self.loss(start + free @ x),
+            np.zeros(free.shape[1]),
+            jac=lambda x: free.T @ self._gradient(start + free @ x),
+            hess=lambda x: free.T @ self._moments(start + free @ x)[1] @ free,
+            method="trust-exact",
+            options={"gtol": _TOLERANCE},
+        )
+        return start + free @ found.x
+
+    def _gradient(self, theta: np.ndarray) -> np.ndarray:
+        """Of the loss, float[N]."""
+        expected, _ = self._moments(theta)
+        return self._contrast.T @ (self._count * expected - self._wins)
 
     def bread(self, theta: np.ndarray) -> np.ndarray:
         """Inverse information under the constraint, [N, N]."""

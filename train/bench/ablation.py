@@ -30,7 +30,7 @@ from train.loop.iteration import run_iteration
 from train.loop.programs import make_programs
 from train.network import NetworkConfig, Variables
 from train.players.learned import search_player
-from train.search.search import SearchConfig
+from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 
 RULES = Rules(size=5, stones=2, order=(0, 1, 1, 0))

@@ -61,10 +61,11 @@ def _selfplay(config):
         for index in range(iterations):
             keys = programs.keys(number * iterations + index)
             program = programs.selfplay_at(0)
-            boards[0], plies, _ = program(learner.player, programs.variant, boards[0], keys.play)
-        jax.block_until_ready(plies)
+            boards[0], *_ = program(learner.player, programs.variant, boards[0], keys.play)
+        jax.block_until_ready(boards[0])
         seconds = time.perf_counter() - started
-        return iterations * plies.slot.size * (config.search.simulations + 1) / seconds
+        plies = iterations * config.selfplay.boards * config.selfplay.plies
+        return plies * (config.search.simulations + 1) / seconds
 
     return run
 

@@ -107,6 +107,8 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _lines(figures: Figures) -> Iterator[str]:
+    if {part for part, _ in figures.rows} & {"search", "selfplay"}:
+        yield f"search engine: {figures.engine}"
     for ratio in figures.ratios:
         at = f"batch {ratio.batch:,}" if ratio.batch else "better batch of each"
         yield f"{ratio.name}, {at}: {ratio.value:.2f}"

@@ -15,7 +15,7 @@ from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
-from wallgo_jax.board.geometry import PLAYS_PER_STONE
+from wallgo_jax.game.sizes import num_actions
 
 PARTS = ("env", "search", "selfplay", "learn")
 PGX, MCTX_PUBLIC = "pgx", "mctx-public"
@@ -89,6 +89,7 @@ class Figures(NamedTuple):
     memory: TreeMemory | None
     compiled: tuple[tuple[str, ProgramStats], ...] = ()  # by name, what is compiled but not run
     notes: tuple[str, ...] = ()  # what was left out
+    engine: str = "native"  # that searched and played
 
 
 def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text: None) -> Figures:
@@ -124,6 +125,7 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
         memory=tree,
         compiled=tuple(compiled),
         notes=tuple(notes),
+        engine=request.config.search.engine,
     )
 
 
@@ -160,7 +162,7 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
 def _public_bytes(request: Request, batch: int) -> int:
     """Of mctx's tree over public actions."""
     rules = request.config.rules
-    actions = rules.size**2 * (PLAYS_PER_STONE + 1)
+    actions = num_actions(rules.size)
     return batch * (request.simulations + 1) * memory.mctx_node_bytes(rules, actions)
 
 

@@ -1,1 +1,1 @@
-"""Weights and runs on disk; the only folder that imports orbax."""
+"""Checkpoints, weights and shipped models on disk; the only folder that imports orbax."""

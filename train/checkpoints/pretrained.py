@@ -1,4 +1,4 @@
-"""Weights that come with the package: written by `export`, read by name.
+"""Models that come with the package: `export` writes them, players name them.
 
 train/models/NAME/weights.npz   arrays by name
 train/models/NAME/card.json     config, checksum of the weights, how they were made, how strong
@@ -26,14 +26,14 @@ WEIGHTS_FILE, CARD_FILE = "weights.npz", "card.json"
 
 
 def models() -> list[str]:
-    """Names of the models there are."""
+    """Names of all models."""
     folder = _folder()
     found = folder.iterdir() if folder.is_dir() else []
     return sorted(entry.name for entry in found if entry.joinpath(CARD_FILE).is_file())
 
 
 def read_card(name: str) -> dict[str, Any]:
-    """What is known of a model.
+    """A model's card.
 
     Raises:
       UsageError: there is no such model, or it is of another version of the game.
@@ -59,7 +59,7 @@ def read_weights(name: str, like: Variables) -> Variables:
     """A model's weights; `like` gives their shapes.
 
     Raises:
-      UsageError: they are not those that the card speaks of.
+      UsageError: they do not have the checksum of the card.
     """
     data = _folder().joinpath(name, WEIGHTS_FILE).read_bytes()
     if hashlib.sha256(data).hexdigest() != read_card(name)["sha256"]:
@@ -72,13 +72,13 @@ def read_weights(name: str, like: Variables) -> Variables:
 def write_model(
     folder: Path, variables: Variables, config: RunConfig, about: dict[str, Any]
 ) -> None:
-    """Write weights and card into a folder, which is made.
+    """Write weights and their card into a new folder.
 
     Args:
       folder: its name is the model's.
       variables: the weights.
       config: of their run.
-      about: what else the card says, JSON-ready.
+      about: further entries of the card, JSON-ready.
     """
     paths, _ = jax.tree_util.tree_flatten_with_path(variables)
     buffer = io.BytesIO()

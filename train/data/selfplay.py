@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.search.search import Search, SearchResult
+from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.game import referee
 from wallgo_jax.game.state import Position, State, Variant, initial_position
@@ -142,7 +143,7 @@ def _by_coin(search: Search, cheap: Search) -> _Look:
 
 def _at_end(over: jax.Array, owned: tuple[Cells, ...]) -> jax.Array:
     """uint32[B, P, W]: each player's territory where a game is over, bool[B], else none."""
-    sets = jax.vmap(referee.pack_owned)(owned)
+    sets = jax.vmap(bitboard.pack_sets)(owned)
     return jnp.where(over[:, None, None], sets, jnp.uint32(0))
 
 

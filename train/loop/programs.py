@@ -19,8 +19,9 @@ from train.network.build import network_for
 from train.players.basic import make_greedy_search
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
 from train.runtime.errors import UsageError
+from train.search.config import simulations_at
 from train.search.evaluator import evaluator_for
-from train.search.search import Search, make_search, simulations_at
+from train.search.search import Search, make_search
 from wallgo_jax.game.state import Position, Variant, make_variant
 
 GREEDY = 0

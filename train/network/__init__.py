@@ -5,12 +5,18 @@ Computer Go", the sections on its architecture. This folder alone knows flax; th
 package sees a `Network` of plain functions over trees of arrays.
 
 B boards, H W cells, C planes, F features, P players, A slots.
+
+Names are imported when they are first used, so that `train.network.config` loads no flax.
 """
 
-from train.network.census import Part, census, count_parameters
-from train.network.config import NetworkConfig
-from train.network.restnet import Network, Output, Variables, compute_dtype, make_network
-from train.network.slots import MASKED, POLICY_PLANES, reply_logits, slot_logits
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from train.network.config import NetworkConfig
+    from train.network.parts import Part, census, count_parameters
+    from train.network.restnet import Network, Output, Variables, compute_dtype, make_network
+    from train.network.slots import MASKED, POLICY_PLANES, reply_logits, slot_logits
 
 __all__ = [
     "MASKED",
@@ -27,3 +33,21 @@ __all__ = [
     "reply_logits",
     "slot_logits",
 ]
+
+_NAMES = {
+    "parts": ("Part", "census", "count_parameters"),
+    "config": ("NetworkConfig",),
+    "restnet": ("Network", "Output", "Variables", "compute_dtype", "make_network"),
+    "slots": ("MASKED", "POLICY_PLANES", "reply_logits", "slot_logits"),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

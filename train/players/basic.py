@@ -16,7 +16,7 @@ from wallgo_jax.game.state import State
 
 
 class Player(NamedTuple):
-    """A name, what it has learned, and how it acts."""
+    """A name, weights if there are any, and how it acts."""
 
     name: str
     variables: Any
@@ -25,7 +25,7 @@ class Player(NamedTuple):
 
 
 def make_random_player() -> Player:
-    """Every legal slot is as likely as the others."""
+    """Plays every legal slot with the same chance."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
@@ -38,7 +38,7 @@ def make_random_player() -> Player:
 
 
 def make_greedy_player() -> Player:
-    """One ply: the largest lead in territory right after the ply, at random among equals."""
+    """Plays for the largest lead in territory after one ply, at random among equals."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
@@ -50,7 +50,7 @@ def make_greedy_player() -> Player:
 
 
 def greedy_slots(states: State) -> jax.Array:
-    """bool[B, A]: the legal slots that lead to the mover's largest lead in territory at once."""
+    """bool[B, A]: the legal slots whose ply gives the mover its largest lead in territory."""
 
     def best(state: State) -> jax.Array:
         mover = state.position.player
@@ -70,8 +70,7 @@ def greedy_slots(states: State) -> jax.Array:
 
 
 def make_greedy_search() -> Search:
-    """The greedy player in place of a search: its policy is even over the slots that it draws
-    from."""
+    """The greedy player as a search: its policy is even over the slots that it draws from."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables

@@ -1,4 +1,4 @@
-"""The distance heuristics of the HKOI contest: a guess of who will own each cell, summed up.
+"""The distance heuristics of the HKOI contest: it guesses who will own each cell and adds up.
 
 After Ka Hei Wai, "Wall Go Sharing" (Hong Kong Olympiad in Informatics, AI Competition, 2025-06-30).
 Each cell is judged by its distances, in steps round walls, from the nearest stone of two sides: a
@@ -47,7 +47,7 @@ _GUESSES: dict[str, Callable[[int, int], float]] = {
 
 
 class _Sides(NamedTuple):
-    """What distances are measured from, and where steps can go."""
+    """The cells that distances start from, and the steps that are open."""
 
     own: Cells
     other: Cells
@@ -77,18 +77,13 @@ def distances(state: State, player: jax.Array, *, stones_block: bool) -> jax.Arr
     def body(carry: Any) -> Any:
         reached, count, _ = carry
         grown = tuple(bitboard.union(cells, bitboard.step(cells, exits, grid)) for cells in reached)
-        missing = ~_masks(reached, grid)
-        changed = (_masks(grown, grid) & missing).any()
+        missing = ~bitboard.sets_to_mask(reached, grid)
+        changed = (bitboard.sets_to_mask(grown, grid) & missing).any()
         return grown, count + missing, changed
 
     start = ((own, other), jnp.zeros((2, grid * grid), jnp.int32), jnp.bool_(True))
     reached, count, _ = jax.lax.while_loop(lambda carry: carry[2], body, start)
-    return jnp.where(_masks(reached, grid), count, UNREACHED)
-
-
-def _masks(sets: tuple[Cells, ...], grid: int) -> jax.Array:
-    """bool[len(sets), N]."""
-    return bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in sets]), grid)
+    return jnp.where(bitboard.sets_to_mask(reached, grid), count, UNREACHED)
 
 
 def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
@@ -185,7 +180,7 @@ def outcome(
 
 
 def make_heuristic_player(name: str, config: HeuristicConfig) -> Player:
-    """One ply: the highest score right after it, at random among equals."""
+    """Plays the highest score after one ply, at random among equals."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
@@ -238,8 +233,8 @@ def _best_slots(bits: jax.Array, scores: jax.Array, count: int) -> jax.Array:
 
 
 def _value_of_reply(state: State, slot: jax.Array, config: HeuristicConfig) -> jax.Array:
-    """float32[]: what a ply is worth to the mover once the next player has made its best one; the
-    end counts double when it comes at once."""
+    """float32[]: value of a ply for the mover after the next player's best reply; an end right
+    after the ply counts double."""
     mover = state.position.player
     after, rewards = referee.play(state, slot)
     reply = slot_scores(after, config).max() * side_of(after.position.player, mover)

@@ -13,8 +13,9 @@ import jax.numpy as jnp
 
 from train.network import NetworkConfig, Variables
 from train.players.basic import Player
+from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator, evaluator_for
-from train.search.search import Search, SearchConfig, make_search
+from train.search.search import Search, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 

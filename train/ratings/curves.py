@@ -16,7 +16,7 @@ _LABEL_GAP = 0.05  # of the height, between labels of anchors
 
 
 class Curve(NamedTuple):
-    """A run over its course."""
+    """Elo of a run's checkpoints, with intervals."""
 
     name: str
     x: Sequence[float]  # [G], rising
@@ -35,7 +35,7 @@ def draw_curves(
     x_label: str,
     y_label: str,
 ) -> None:
-    """Write a PNG: a line a run with the band of its intervals, a dashed line an anchor.
+    """Draw a PNG: a line with a band of intervals for each run, a dashed line for each anchor.
 
     Raises:
       UsageError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Who plays whom next, when not all can play all.
+"""Chooses who plays whom next, when not all can play all.
 
 First a skeleton that connects the pool, then, one after the other, the pairing whose games say
 most about the ratings. By the normal approximation a pairing of `n` games with expected score `p`
@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 
 
 def skeleton(runs: Sequence[Sequence[str]], anchors: Sequence[str]) -> list[Pair]:
-    """The pairings that are played in any case; they connect all.
+    """The pairings that are always played; they connect all players.
 
     Each generation of a run meets the next, each anchor the next, the first generation every
     anchor, the last one the last anchor; the last generations of runs meet one another in turn.
@@ -42,7 +42,7 @@ def _neighbours(line: Sequence[str]) -> list[Pair]:
 
 
 def information_gain(ratings: Ratings, games: int) -> np.ndarray:
-    """Nats that so many games of each pairing are expected to bring, [N, N], −inf on the
+    """Expected information of further games of each pairing, in nats, [N, N]; −inf on the
     diagonal."""
     cov = ratings.covariance / ELO**2
     own = np.diag(cov)

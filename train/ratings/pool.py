@@ -1,4 +1,4 @@
-"""A pool of players measured: checkpoints of runs and anchors, chosen pairings, played or cached.
+"""Measures a pool of players: checkpoints and anchors meet in chosen pairings, played or cached.
 
 The state of a measurement is nothing but the batches played so far, and the next pairing depends on
 that alone: a measurement that was broken off, or gets a larger budget, goes on as if it had never
@@ -73,7 +73,7 @@ MakePlayer = Callable[[str, Rules], Player]
 
 
 def spread_over(iterations: Sequence[int], count: int) -> list[int]:
-    """At most so many of them, evenly spread, the first and the last among them; 0 for all."""
+    """At most `count` of them, evenly spread, with the first and the last; all for 0."""
     if count == 0 or len(iterations) <= count:
         return list(iterations)
     places = np.linspace(0, len(iterations) - 1, max(count, 2)).round().astype(int)
@@ -124,7 +124,7 @@ def entrants_of_names(
     heuristics: HeuristicsConfig,
     make_player: MakePlayer = registry.make_player,
 ) -> list[Entrant]:
-    """Players by the roster's names.
+    """Players by the registry's names.
 
     Args:
       names: of the players.
@@ -144,11 +144,11 @@ def entrants_of_names(
 
 
 def identity(name: str, player: Player, options: Any = None) -> str:
-    """What a player's games are known by: its name, with checksums of its weights in place of their
+    """The identity of a player's games: its name, with checksums of its weights in place of their
     path.
 
     Args:
-      name: of the player, in the roster's way.
+      name: of the player, as in the registry.
       player: who it is.
       options: JSON-ready, what else decides how it plays.
     """
@@ -167,7 +167,7 @@ def identity(name: str, player: Player, options: Any = None) -> str:
 
 
 def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
-    """What decides how a player plays besides its name and its weights."""
+    """Options that decide how a player plays, besides its name and its weights."""
     kind, _, target = name.partition(":")
     target = target.rpartition("@")[0] or target
     if kind in ("net", "search"):
@@ -180,7 +180,7 @@ def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
 
 
 def terms_of(rules: Rules, *, opening_plies: int, seed: int) -> dict[str, Any]:
-    """What batches are played on, besides who plays."""
+    """Terms that batches are played on, besides the players."""
     return {
         "rules": rules.to_dict(),
         "opening_plies": opening_plies,
@@ -192,8 +192,8 @@ def terms_of(rules: Rules, *, opening_plies: int, seed: int) -> dict[str, Any]:
 def make_play(
     rules: Rules, *, games: int, opening_plies: int, seed: int, play_match: Any = match.play_match
 ) -> Play:
-    """Batches of so many games; what is random in one follows from the seed, the two identities and
-    its number."""
+    """Plays batches of `games` games, whose randomness follows from the seed, the two identities
+    and the batch's number."""
 
     def play(first: Entrant, second: Entrant, number: int) -> match.MatchResult:
         who = zlib.crc32(f"{first.identity}\n{second.identity}".encode()) % _SEEDS
@@ -282,7 +282,7 @@ def _pairs_to_play(
 
 
 class _Pool:
-    """Entrants and what they came to."""
+    """Entrants and their results."""
 
     def __init__(self, entrants: Sequence[Entrant], results: ResultsCache) -> None:
         if len(entrants) < 2:
@@ -300,7 +300,7 @@ class _Pool:
         return sum(batch.games for _, _, batch in self.results())
 
     def skeleton(self) -> list[pairings.Pair]:
-        """The pairings that are played in any case."""
+        """The pairings that are always played."""
         anchors = [entrant.name for entrant in self._entrants.values() if entrant.run is None]
         return pairings.skeleton(self._runs(), anchors)
 

@@ -1,4 +1,4 @@
-"""Played games on disk: a JSON-lines file that a later measurement goes on from.
+"""Played games on disk: a JSON-lines file that later measurements reuse.
 
     {"first": IDENTITY, "second": IDENTITY, "terms": {...}, "batch": 0, "pairs": [5 counts],
      "wins": 0, "draws": 0, "losses": 0, "territory": [own, other]}
@@ -31,7 +31,7 @@ class Batch(NamedTuple):
 
     @property
     def games(self) -> int:
-        """How many."""
+        """Number of games."""
         return self.wins + self.draws + self.losses
 
 
@@ -90,7 +90,7 @@ class ResultsCache:
 
 
 def _mend_end(path: Path) -> None:
-    """End the last line of a file that an editor left without an end."""
+    """End the last line of a file that lacks a line feed."""
     if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         with path.open("a", encoding="utf-8") as file:
             file.write("\n")

@@ -44,7 +44,7 @@ def rating_table(measured: Measured, *, title: str, caption: str) -> Table:
 
 
 def rating_rows(measured: Measured) -> list[dict[str, Any]]:
-    """A row a player, strongest first; `low` to `high` is the 95 % interval."""
+    """One row for each player, strongest first; `low` to `high` is the 95 % interval."""
     ratings = measured.ratings
     rows = [
         {

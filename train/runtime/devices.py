@@ -1,8 +1,8 @@
-"""One program on one device or on many: a mesh of one axis, along which boards lie.
+"""Devices as a mesh of one axis, along which boards are sharded.
 
-Boards, and the samples drawn from them, are spread over the devices; weights, optimizer and
-counters are the same everywhere. Self-play runs on each device for itself, so that none waits for
-another; the learner's sums, gradients and batch statistics are those of all samples.
+Boards and samples are sharded over the devices; weights, optimizer and counters are replicated.
+Self-play runs on each device for itself, so that none waits for another; the learner's sums,
+gradients and batch statistics are those of all samples.
 
 B boards, R rows, N samples.
 """
@@ -37,11 +37,11 @@ class Devices:
 
     @property
     def count(self) -> int:
-        """How many devices there are."""
+        """Number of devices."""
         return self.mesh.size
 
     def sharding(self, spec: PartitionSpec) -> NamedSharding:
-        """How an array lies on the devices."""
+        """Sharding of an array."""
         return NamedSharding(self.mesh, spec)
 
     def shardings(self, specs: Any) -> Any:
@@ -50,7 +50,7 @@ class Devices:
         return jax.tree.map(self.sharding, specs, is_leaf=is_spec)
 
     def per_device(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
-        """The function on each device for itself, on its own part of what lies by board."""
+        """The function mapped over the devices, each on its own boards (`jax.shard_map`)."""
         return jax.shard_map(
             function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
         )
@@ -67,7 +67,7 @@ class Devices:
         return jax.tree.map(put, tree, specs)
 
     def check_divides(self, **numbers: int) -> None:
-        """Refuse numbers that the devices cannot share evenly.
+        """Refuse numbers that are no multiples of the number of devices.
 
         Raises:
           UsageError: which key, and how many devices there are.
@@ -89,8 +89,7 @@ def local_devices() -> Devices:
 
 
 def devices_for(**numbers: int) -> Devices:
-    """All devices; of a CPU's, which are as many as one likes, those that can share numbers of
-    boards or samples evenly.
+    """All devices, or, on a CPU, as many as divide these numbers of boards or samples.
 
     Raises:
       UsageError: as `check_divides`, for accelerators and several processes.
@@ -103,9 +102,11 @@ def devices_for(**numbers: int) -> Devices:
 
 
 def use_all_cores() -> None:
-    """Make each core of the CPU a device, up to a power of two: a program on one device leaves
-    others idle in most of its operations. To be called before anything is computed; JAX's own
-    settings (JAX_NUM_CPU_DEVICES, or XLA_FLAGS) stand."""
+    """Make each core of the CPU a device, up to a power of two.
+
+    A program on one device leaves other cores idle in most of its operations. Call it before
+    anything is computed. JAX's own settings (JAX_NUM_CPU_DEVICES or XLA_FLAGS) take precedence.
+    """
     is_set = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
     if is_set or "JAX_NUM_CPU_DEVICES" in os.environ:
         return
@@ -116,8 +117,8 @@ def use_all_cores() -> None:
 
 
 def keep_compiled() -> None:
-    """Keep compiled programs for the next start, in the user's cache directory, unless
-    JAX_COMPILATION_CACHE_DIR names another."""
+    """Keep compiled programs for the next start, in the user's cache directory or in
+    JAX_COMPILATION_CACHE_DIR."""
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(Path(caches) / "wallgo-jax"))
@@ -143,30 +144,30 @@ def join_hosts() -> None:
 
 
 def is_first_process() -> bool:
-    """Whether this process writes and speaks."""
+    """Whether this is the process that writes files and prints."""
     return jax.process_index() == 0
 
 
 class Mute:
-    """In place of what the first process alone does: every method does nothing."""
+    """Stands in for an object that only the first process uses: every method does nothing."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *args, **kwargs: None
 
 
 def meet(where: str) -> None:
-    """Wait until every process has come here."""
+    """Wait until every process has called this with the same name."""
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices(where)
 
 
 def any_process(flag: bool) -> bool:
-    """Whether the flag is set in some process; each must ask at the same point."""
+    """Whether the flag is set in any process; every process must call this."""
     if jax.process_count() == 1:
         return flag
     return bool(multihost_utils.process_allgather(np.array(flag)).any())
 
 
 def own_copy(tree: Any) -> Any:
-    """Arrays that are the same everywhere, as arrays of this process alone."""
+    """Replicated arrays as arrays of one device of this process."""
     return jax.tree.map(lambda x: x.addressable_data(0), tree)

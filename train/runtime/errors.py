@@ -2,8 +2,8 @@
 
 
 class UsageError(Exception):
-    """Something the user can mend: says in one line what is wrong, where and what is allowed."""
+    """An error that the user can fix: one line says what is wrong, where, and what is allowed."""
 
 
 class NotFiniteError(UsageError):
-    """A loss or a gradient is no number."""
+    """A loss or a gradient is NaN or infinite."""

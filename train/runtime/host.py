@@ -1,4 +1,4 @@
-"""The one door from device to host: every read of device data goes through `fetch`."""
+"""Transfer from device to host: every read of device data goes through `fetch`."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ _COMPLAINT = re.compile(rf"\b{UsageError.__name__}: (.*)")
 
 
 class ReadCount:
-    """How many times data was read from the device, and how many arrays that were."""
+    """Number of reads from the device, and of arrays that they brought."""
 
     def __init__(self) -> None:
         self.reads = 0
@@ -25,7 +25,7 @@ READS = ReadCount()
 def fetch(tree: Any) -> Any:
     """The tree with NumPy arrays for device arrays; waits until they are ready.
 
-    What lies on devices of several processes is gathered, so each of them must ask for it.
+    Arrays that are sharded over several processes are gathered, so every process must call this.
     """
     READS.reads += 1
     READS.arrays += len(jax.tree.leaves(tree))
@@ -33,7 +33,7 @@ def fetch(tree: Any) -> Any:
 
 
 def complaint_in(error: Exception) -> str | None:
-    """What a callback of the host complained of within a program, where it was a UsageError."""
+    """The message of a UsageError that a host callback raised within a program, if it was one."""
     found = _COMPLAINT.search(str(error))
     return None if found is None else found[1]
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a question that a long run asks itself."""
+"""Ctrl-C and SIGTERM as a flag that a long run checks."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ _STOPPING = "stopping: this iteration is finished and saved first (Ctrl-C again 
 
 @contextlib.contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a question to ask; a second Ctrl-C stops at once."""
+    """Yield whether Ctrl-C or SIGTERM came, as a function; a second Ctrl-C stops at once."""
     seen: list[int] = []
 
     def note(signum: int, frame: Any) -> None:

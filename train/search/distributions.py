@@ -17,19 +17,20 @@ def dirichlet(key: jax.Array, legal: jax.Array, *, alpha: float) -> jax.Array:
 
 
 def mix(logits: jax.Array, noise: jax.Array, legal: jax.Array, *, fraction: float) -> jax.Array:
-    """float32[B, A] logits of a policy of which noise takes the place of a fraction."""
+    """float32[B, A] logits of a policy: a fraction of noise [B, A], the rest from logits [B, A]."""
     mixed = (1 - fraction) * jax.nn.softmax(logits, axis=-1) + fraction * noise
     return jnp.where(legal, jnp.log(jnp.maximum(mixed, jnp.finfo(mixed.dtype).tiny)), MASKED)
 
 
 def most_visited(visits: jax.Array, prior: jax.Array) -> jax.Array:
     """int32[B]: the slot of the most visits int32[B, A]; of several, the likeliest by its prior."""
+    # A half keeps the prior from outweighing a visit.
     order = visits + 0.5 * jax.nn.softmax(prior, axis=-1)
     return order.argmax(axis=-1).astype(jnp.int32)
 
 
 def draw_visited(key: jax.Array, visits: jax.Array, *, temperature: float) -> jax.Array:
-    """int32[B]: a slot each, with chances as visits int32[B, A] to the power 1 / temperature."""
+    """int32[B]: slots drawn in proportion to visits int32[B, A] to the power 1 / temperature."""
     logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)) / temperature, MASKED)
     return jax.random.categorical(key, logits).astype(jnp.int32)
 
@@ -38,4 +39,5 @@ def divergence(policy: jax.Array, logits: jax.Array) -> jax.Array:
     """float32[B] nats: Kullback and Leibler's, of a policy [B, A] from logits [B, A]."""
     own = jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
     nats = (policy * (own - jax.nn.log_softmax(logits, axis=-1))).sum(axis=-1)
+    # Never negative but for rounding.
     return jnp.maximum(nats, 0.0)

@@ -1,4 +1,4 @@
-"""What a search asks of the game: a step by the exact rules, and a judgement of what follows.
+"""What a search asks of the game: a step by the exact rules, and an evaluation of what follows.
 
 The tree has two sides: the player to move at the root, and all others, who are taken to play
 against it (the paranoid tree of games of more than two players, Sturtevant and Korf, "On Pruning
@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -27,7 +28,7 @@ from wallgo_jax.game.state import Position, State, Variant
 from wallgo_jax.game.terrain import BoardAnalysis
 
 SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
-"""Discounts of a step, by who moves after it."""
+"""Discounts of a step, by the side that moves after it."""
 
 
 class Evaluation(NamedTuple):
@@ -38,7 +39,7 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """Judges states [B]; what was seen of their boards need not be worked out again."""
+    """Evaluates states [B]; an analysis of their boards, where one is at hand, spares another."""
 
     def __call__(
         self, variables: Any, states: State, analysis: BoardAnalysis | None = None
@@ -46,7 +47,7 @@ class Evaluator(Protocol):
 
 
 def make_evaluator(network: Network, *, planes: str, has_playable: bool) -> Evaluator:
-    """Look at states through a network."""
+    """An evaluator that observes states and asks a network."""
 
     def observe(state: State, analysis: BoardAnalysis | None) -> jax.Array:
         precomputed = (
@@ -79,7 +80,7 @@ def _evaluator(config: NetworkConfig, players: int) -> Evaluator:
 
 
 def legal_slots(states: State, analysis: BoardAnalysis | None) -> jax.Array:
-    """bool[B, A]: what is legal in states [B], of whose boards something may have been seen."""
+    """bool[B, A]: the legal slots of states [B], read off an analysis of their boards if given."""
 
     def allow(state: State, analysis: BoardAnalysis | None) -> jax.Array:
         return actions.legal_slots(state, terrain=None if analysis is None else analysis.terrain)
@@ -88,7 +89,7 @@ def legal_slots(states: State, analysis: BoardAnalysis | None) -> jax.Array:
 
 
 def make_play(evaluate: Evaluator) -> Callable[..., Step]:
-    """A step by the exact rules, judged by the evaluator.
+    """A step by the exact rules, and the evaluation of the position after it.
 
     Returns:
       ((variables, variant [B], root player int8[B]), slot int32[B], position [B]) -> Step.
@@ -96,16 +97,19 @@ def make_play(evaluate: Evaluator) -> Callable[..., Step]:
 
     def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
         variables, variant, root = game
+        chex.assert_rank([slot, position.player, root], 1)
         states, rewards, analysis = jax.vmap(referee.play_with_analysis)(
             State(variant, position), slot
         )
         after = states.position
+        # The step has analysed the board that it leads to: the evaluator need not do so again.
         evaluation = evaluate(variables, states, analysis)
         share = value_of(evaluation.value, after.player, root) * side_of(after.player, root)
         return Step(
             reward=referee.reward_of(rewards, root) * side_of(position.player, root),
             discount=discount_of(position.player, after, root),
             logits=evaluation.logits,
+            # The reward says all of a finished game; what a network says of it must not count.
             value=jnp.where(after.terminated, 0.0, share),
             position=after,
         )

@@ -38,9 +38,11 @@ def _dues(considered: int, simulations: int) -> list[int]:
         return list(range(simulations))
     halvings, left, had, dues = math.ceil(math.log2(considered)), considered, 0, []
     while len(dues) < simulations:
+        # At least a round, even where the simulations end in the middle of it.
         for _ in range(max(1, simulations // (halvings * left))):
             dues.extend([had] * left)
             had += 1
+        # The last two share whatever simulations are left.
         left = max(2, left // 2)
     return dues[:simulations]
 
@@ -61,9 +63,9 @@ def completed_values(node: Node) -> jax.Array:
     """float32[B, A]: scaled values of all slots, visited or not.
 
     `mctx.qtransform_completed_by_mix_value` (section 5 and appendix D of the paper): a slot without
-    visits takes the mean of the node's own judgement and the worths of its visited slots. Written
-    out here because sums and maxima of integers are slow on a CPU: a node has one visit more than
-    its slots together, and the rest is done in floats.
+    visits takes the mean of the node's raw value and the Q-values of its visited slots. Written out
+    here because sums and maxima of integers are slow on a CPU: a node has one visit more than its
+    slots together, and the rest is done in floats.
     """
     is_seen = node.slot_visits > 0
     prior = jnp.maximum(jax.nn.softmax(node.logits, axis=1), jnp.finfo(node.logits.dtype).tiny)
@@ -97,6 +99,7 @@ def best_due(
       gumbel: float32[B, A], the draws of the search.
       legal: bool[B, A].
     """
+    # A slot that is due beats all others, however low its score.
     score = gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
     is_due = legal & (visits == due[:, None])
     return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))

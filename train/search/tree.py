@@ -1,11 +1,27 @@
 """A search tree for each board of a batch, grown by one visit a simulation.
 
+Nodes are numbered as they are made: the root is 0, the i-th simulation makes node i. Three
+simulations after slots a, b, and b then a:
+
+    0 --a-- 1              node         0   1   2   3
+    |                      parents      0   0   0   2
+    +---b-- 2 --a-- 3      children a   1   .   3   .     . is NO_CHILD
+                           children b   2   .   .   .
+                           visits       4   1   2   1     the root begins with one
+
+A simulation goes down, one step further, and up again:
+
+    select_leaf   choose slots from the root on, until one has no child or ends the game
+    play          make that step by the rules and evaluate the position after it
+    expand        write step and position as a node
+    backup        count reward + discount * value in at each node above, up to the root
+
 Search as mctx does it ("mctx: MCTS-in-JAX", Google DeepMind, Apache License 2.0; Babuschkin et al.,
 "The DeepMind JAX Ecosystem", 2020), visit for visit and key for key, laid out for boards:
 
 - What mctx keeps of each edge, for all slots of a node, is kept once, at the node below it: its
-  visits, the value of the step, the reward, the discount. Two arrays by slot are left, the prior
-  and the children; the way back up touches none of them.
+  visits, Q-value, reward and discount. Two arrays by slot are left, the prior and the children; the
+  way back up touches none of them.
 - The ways down and up loop over the batch as a whole: `vmap` of a loop would choose between all of
   the old and the new tree at each level.
 - A step that ends the game (discount 0) is played again in place when it is visited again. mctx
@@ -30,16 +46,16 @@ import numpy as np
 
 ROOT = 0
 NO_CHILD = ROOT
-"""Stands for a child that is not there: the root is nobody's."""
+"""In place of a child that is not there: the root is nobody's child."""
 _FEW = (8, 32)
-"""Shares of the boards, one in so many, that are few on the way down, and very few."""
+"""An eighth of the boards counts as few on the way down, a thirty-second as very few."""
 
 
 class Tree(NamedTuple):
-    """What is known of each node; of a node that is not there yet, zeros.
+    """What is known of each node; zeros where a node is not there yet.
 
-    A value is that of the side to move at the node; a worth, a reward and a discount are of the
-    step that leads to the node, for the side that makes it.
+    A value is that of the side to move at the node. Reward, discount and Q-value are those of the
+    step that leads to the node, for the side that makes it; at the root they stay zero.
     """
 
     logits: jax.Array  # float32[B, N, A], prior
@@ -47,7 +63,7 @@ class Tree(NamedTuple):
     positions: Any  # a tree of arrays [B, N, ...]
     parents: jax.Array  # int32[B, N]
     visits: jax.Array  # int32[B, N]
-    raw_values: jax.Array  # float32[B, N], as first judged
+    raw_values: jax.Array  # float32[B, N], as evaluated
     values: jax.Array  # float32[B, N], mean of all visits
     rewards: jax.Array  # float32[B, N]
     discounts: jax.Array  # float32[B, N]; 0 where the step ends the game
@@ -68,7 +84,7 @@ class Node(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step of each board and the judgement of the position after it."""
+    """One step of each board and the evaluation of the position after it."""
 
     reward: jax.Array  # float32[B]
     discount: jax.Array  # float32[B]
@@ -85,33 +101,36 @@ Play = Callable[[jax.Array, Any], Step]
 
 
 def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int) -> Tree:
-    """A tree of the root alone, with room for so many nodes.
+    """A tree of the root alone.
 
     Args:
       logits: float32[B, A], the root's prior.
-      value: float32[B], as judged.
+      value: float32[B], as evaluated.
       position: of the root, a tree of arrays [B, ...]; whatever `play` takes.
-      nodes: the root and one a simulation.
+      nodes: N, room for the root and one node a simulation.
     """
-    chex.assert_equal_shape_prefix([logits, value], 1)
+    chex.assert_rank([logits, value], [2, 1])
+    chex.assert_type([logits, value], jnp.float32)
+    chex.assert_equal_shape_prefix([logits, value, *jax.tree.leaves(position)], 1)
     boards, slots = logits.shape
 
-    def room(root: jax.Array) -> jax.Array:
+    def with_room(root: jax.Array) -> jax.Array:
         empty = jnp.zeros((boards, nodes, *root.shape[1:]), root.dtype)
         return empty.at[:, ROOT].set(root)
 
-    nothing = jnp.zeros((boards, nodes))
+    no_steps = jnp.zeros((boards, nodes))
     return Tree(
-        logits=room(logits),
+        logits=with_room(logits),
+        # The fewest bytes that can tell the nodes apart: this is one of the two large arrays.
         children=jnp.full((boards, nodes, slots), NO_CHILD, np.min_scalar_type(nodes - 1)),
-        positions=jax.tree.map(room, position),
+        positions=jax.tree.map(with_room, position),
         parents=jnp.full((boards, nodes), ROOT),
-        visits=room(jnp.ones(boards, jnp.int32)),
-        raw_values=room(value),
-        values=room(value),
-        rewards=nothing,
-        discounts=nothing,
-        qvalues=nothing,
+        visits=with_room(jnp.ones(boards, jnp.int32)),
+        raw_values=with_room(value),
+        values=with_room(value),
+        rewards=no_steps,
+        discounts=no_steps,
+        qvalues=no_steps,
         root_visits=jnp.zeros((boards, slots), jnp.int32),
         root_qvalues=jnp.zeros((boards, slots)),
     )
@@ -120,26 +139,30 @@ def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int)
 def simulate(
     tree: Tree, key: jax.Array | None, *, at_root: Select, below: Select, play: Play
 ) -> Tree:
-    """Visit a tree of the root alone until there is no room for another node.
+    """Grow a tree of the root alone by one simulation for each node that it has room for.
 
     Args:
+      tree: as `init_tree` makes it.
       key: consumed, in mctx's order; None where the choices draw nothing.
       at_root: chooses a slot of the root.
       below: chooses a slot of any other node.
-      play: makes a step and judges what follows.
+      play: makes a step and evaluates what follows.
     """
+    chex.assert_rank([tree.visits, tree.children], [2, 3])
     boards, nodes = tree.visits.shape
-    # Taken out of the tree before it grows, so that what follows from them is worked out once.
+    # Read before the loop, so that what is derived from them is computed once, outside of it.
     logits, raw_value = tree.logits[:, ROOT], tree.raw_values[:, ROOT]
 
     def one_simulation(carry: tuple[jax.Array | None, Tree], fresh: jax.Array):
         key, tree = carry
         keys = None
         if key is not None:
+            # mctx gives the third key to the step, which draws nothing here.
             key, walk_key, _ = jax.random.split(key, 3)
             keys = jax.random.split(walk_key, boards)
         root = root_view(tree)._replace(logits=logits, raw_value=raw_value)
         first, (parent, slot, child) = _select_leaf(tree, keys, root, at_root=at_root, below=below)
+        # A finished game that is visited again is written over itself: no second node is made.
         node = jnp.where(child == NO_CHILD, fresh, child)
         step = play(slot, jax.tree.map(lambda x: _of(x, parent), tree.positions))
         tree = _backup(_expand(tree, parent, slot, node, step), node)
@@ -149,7 +172,7 @@ def simulate(
 
 
 def root_view(tree: Tree) -> Node:
-    """The root of each board."""
+    """The root of each board, without a gather."""
     return Node(
         logits=tree.logits[:, ROOT],
         raw_value=tree.raw_values[:, ROOT],
@@ -162,6 +185,7 @@ def root_view(tree: Tree) -> Node:
 
 def node_view(tree: Tree, node: jax.Array, boards: jax.Array | None = None) -> Node:
     """One node int32[K] of each board, or of the boards int32[K]."""
+    # Where there is no child, the root's entries are read and masked again.
     children = _of(tree.children, node, boards).astype(jnp.int32)
     is_seen = children != NO_CHILD
     rows = jnp.arange(len(node)) if boards is None else boards
@@ -180,7 +204,7 @@ def node_view(tree: Tree, node: jax.Array, boards: jax.Array | None = None) -> N
 
 
 class _Walk(NamedTuple):
-    """How far the boards have come on the way down."""
+    """Where the boards are on the way down."""
 
     keys: jax.Array | None  # [B]
     node: jax.Array  # int32[B]
@@ -192,9 +216,14 @@ class _Walk(NamedTuple):
 def _select_leaf(
     tree: Tree, keys: jax.Array | None, root: Node, *, at_root: Select, below: Select
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
-    """The slot int32[B] that each board chooses at the root, and (node, slot, child) int32[B] each:
-    its last choice on its way down."""
+    """Go down from the root until a slot has no child or its child is a finished game.
+
+    Returns:
+      The slot int32[B] that each board chose at the root, then node, slot and child int32[B] of its
+      last choice; the child is NO_CHILD where a node is to be made.
+    """
     boards = len(root.value)
+    # Elsewhere a few rows take as long as all.
     few = [boards // share for share in _FEW if jax.default_backend() == "cpu" and boards >= share]
 
     def choose(keys: Any, at: jax.Array, node: Node, select: Select, rows: jax.Array) -> _Walk:
@@ -212,6 +241,7 @@ def _select_leaf(
         return jax.tree.map(lambda new, old: jnp.where(walk.goes_on, new, old), further, walk)
 
     def descend_alone(walk: _Walk, most: int) -> _Walk:
+        # Boards that go on come first; beyond them a row past the last, whose writes drop.
         rows = jnp.sort(jnp.where(walk.goes_on, jnp.arange(boards), boards))[:most]
         own = jnp.minimum(rows, boards - 1)
         keys, at = jax.tree.map(lambda x: x[own], (walk.keys, walk.child))
@@ -220,6 +250,7 @@ def _select_leaf(
 
     def go_on(walk: _Walk) -> _Walk:
         left = walk.goes_on.sum()
+        # The further down, the fewer boards are left, and the cheaper the way that takes them.
         ways = [descend, *(functools.partial(descend_alone, most=most) for most in few)]
         return jax.lax.switch(sum((left <= most for most in few), jnp.int32(0)), ways, walk)
 
@@ -229,7 +260,7 @@ def _select_leaf(
 
 
 def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, step: Step) -> Tree:
-    """Write a step from a parent's slot as a node, int32[B] each; a node is visited once more."""
+    """Write a step from a parent's slot as a node, int32[B] each, with one visit more."""
     boards = jnp.arange(len(node))
 
     def put(array: jax.Array, new: jax.Array) -> jax.Array:
@@ -252,8 +283,8 @@ def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, ste
 
 
 def _backup(tree: Tree, node: jax.Array) -> Tree:
-    """Count the value of a node int32[B] in at all nodes above it."""
-    boards, nothing = jnp.arange(len(node)), tree.visits.shape[1]
+    """Count the value of a node int32[B] in at all nodes above it, up to the root."""
+    boards, no_node = jnp.arange(len(node)), tree.visits.shape[1]
 
     def rise(carry: tuple[Tree, jax.Array, jax.Array]) -> tuple[Tree, jax.Array, jax.Array]:
         tree, node, value = carry
@@ -262,7 +293,8 @@ def _backup(tree: Tree, node: jax.Array) -> Tree:
         visits = _of(tree.visits, parent)
         mean = (_of(tree.values, parent) * visits + value) / (visits + 1.0)
         qvalue = _of(tree.rewards, parent) + _of(tree.discounts, parent) * mean
-        above = jnp.where(node == ROOT, nothing, parent)
+        # A board that has arrived waits for the others: what it writes beyond the nodes drops.
+        above = jnp.where(node == ROOT, no_node, parent)
 
         def put(array: jax.Array, new: jax.Array) -> jax.Array:
             return array.at[boards, above].set(new, mode="drop", unique_indices=True)
@@ -281,7 +313,7 @@ def _backup(tree: Tree, node: jax.Array) -> Tree:
 
 
 def _copy_to_root(tree: Tree, slot: jax.Array) -> Tree:
-    """Write what is known of the root's child at a slot int32[B] beside the root."""
+    """Copy visits and Q-value of the root's child at a slot int32[B], the only one that changed."""
     rows = jnp.arange(len(slot))
     child = tree.children[rows, ROOT, slot].astype(jnp.int32)
 

@@ -56,7 +56,7 @@ class _OutOfNodesError(Exception):
 
 
 def check_alphabeta(rules: Rules) -> None:
-    """Refuse rules that this search does not know with a UsageError."""
+    """Refuse rules that this search cannot solve with a UsageError."""
     edges = 2 * rules.size * (rules.size - 1)
     has_limit = rules.walls is not None and rules.walls < edges
     if rules.size > MAX_SIZE or rules.players != 2 or rules.stones != 1 or has_limit:
@@ -67,7 +67,7 @@ def check_alphabeta(rules: Rules) -> None:
 
 
 class AlphaBeta:
-    """Values of positions, and all plies that keep them. What was learned stays for later
+    """Values of positions, and all plies that keep them. Solved positions are kept for later
     questions.
 
     Args:
@@ -168,7 +168,7 @@ class AlphaBeta:
         return best
 
     def _after(self, board: Board, low: int, high: int) -> int:
-        """What a play that led to this board is worth to the player who made it."""
+        """Value of a play that led to this board, for the player who made it."""
         own, other = 1 << board.own, 1 << board.other
         region = self._region(board, own)
         if not region & other:

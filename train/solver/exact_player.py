@@ -1,4 +1,4 @@
-"""The exact player: any play that keeps the value of the game, each as likely as the others."""
+"""The exact player: draws evenly among the plays that keep the value of the game."""
 
 import functools
 
@@ -19,7 +19,7 @@ NAME = "exact"
 
 
 def check_solvable(rules: Rules) -> None:
-    """Refuse what cannot be solved with a UsageError."""
+    """Refuse rules that cannot be solved with a UsageError."""
     edges = 2 * rules.size * (rules.size - 1)
     stones = MAX_TABLE_STONES if rules.size == SIZE else 1
     has_limit = rules.walls is not None and rules.walls < edges
@@ -117,7 +117,7 @@ def _best_placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> lis
 
 
 def _placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> dict[int, int]:
-    """What a placement on each free cell is worth to the player who makes it."""
+    """Value of a placement on each free cell, for the player who makes it."""
     mover, qvalue = search.rules.order[ply], {}
     for cell in set(range(search.size**2)) - set(cells):
         placed = (cell, cells[1]) if mover == 0 else (cells[0], cell)
@@ -126,7 +126,7 @@ def _placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> dict[int
 
 
 def _placed_value(search: AlphaBeta, cells: tuple[int, ...], ply: int, player: int) -> int:
-    """What the stones so far are worth to a player; after setup player 0 moves first."""
+    """Value of the stones so far for a player; after setup player 0 moves first."""
     if ply == len(search.rules.order):
         value = search.value(Board(0, 0, *cells))
         return value if player == 0 else -value

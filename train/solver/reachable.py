@@ -1,4 +1,4 @@
-"""Every position that a game on a tiny board can come to, as a full state each.
+"""Every position that games on a tiny board can reach, each as a full state.
 
 Positions that differ only in the colours of their walls, the order of a player's stones or history
 count as one; it is shown as one of the games that lead to it left it, drawn at random.
@@ -86,7 +86,7 @@ def _ways(level: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _size(total: int) -> int:
-    """Boards at once; of few values, each of which is a program of its own."""
+    """Boards in parallel: one of few values, because each compiles a program of its own."""
     return _BOARDS_AT_ONCE if total > _BOARDS_AT_ONCE // 16 else _BOARDS_AT_ONCE // 16
 
 

@@ -1,4 +1,4 @@
-"""Every position of a tiny board solved, backwards over the number of walls, as dense arrays.
+"""Solves every position of a tiny board, backwards over the number of walls, as dense arrays.
 
 A position is known up to the colours of its walls, the order of a player's stones and history. Its
 walls are bits, six below a cell (left), then six right of a cell (right):
@@ -94,7 +94,7 @@ def make_tables(rules: Rules) -> Tables:
 
 
 def slot_values(tables: Tables, state: State) -> jax.Array:
-    """int8[A]: what each slot is worth to the player to move; means nothing at illegal slots."""
+    """int8[A]: value of each slot for the player to move; undefined at illegal slots."""
     mover = state.position.player.astype(jnp.int32)
     setup = jnp.where(mover == 0, jnp.int8(1), jnp.int8(-1)) * tables.setup[*placements(state)]
     play = tables.after[*children(state), mover]
@@ -109,14 +109,14 @@ def optimal_slots(tables: Tables, state: State) -> jax.Array:
 
 
 def value_of(tables: Tables, state: State) -> jax.Array:
-    """int8: the value of the game to the player to move; means nothing after the end."""
+    """int8: value of the game for the player to move; undefined after the end."""
     legal = actions.legal_slots(state)
     return jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN)).max()
 
 
 def placements(state: State) -> tuple[jax.Array, jax.Array]:
-    """int32[A], int32[A]: the sets of stones as bits after a placement in each slot; junk from slot
-    9 on and in play."""
+    """int32[A], int32[A]: the sets of stones as bits after a placement in each slot; undefined from
+    slot 9 on and in play."""
     mover = state.position.player
     slots = actions.num_slots(state.position.stones.shape[1], grid=SIZE)
     placed = jnp.asarray(1 << np.minimum(np.arange(slots), CELLS - 1))
@@ -125,8 +125,8 @@ def placements(state: State) -> tuple[jax.Array, jax.Array]:
 
 
 def children(state: State) -> tuple[jax.Array, jax.Array]:
-    """int32[A], int32[A]: walls and pair of stones after each slot; junk at illegal ones and in
-    setup."""
+    """int32[A], int32[A]: walls and pair of stones after each slot; undefined at illegal ones and
+    in setup."""
     position = state.position
     stones = position.stones.shape[1]
     walls, pair = place_of(state)
@@ -141,7 +141,7 @@ def children(state: State) -> tuple[jax.Array, jax.Array]:
 
 def place_of(state: State) -> tuple[jax.Array, jax.Array]:
     """int32, int32: the walls as bits, and the number of the pair of sets of stones; the second is
-    junk in setup."""
+    undefined in setup."""
     position = state.position
     built = (position.walls[0] | position.walls[1])[:, 0].astype(jnp.int32)
     walls = jnp.int32(0)
@@ -230,7 +230,7 @@ def _wall_sets_by_number() -> list[np.ndarray]:
 
 
 class _Judged(NamedTuple):
-    """Boards [N, C], looked at from both players' seats."""
+    """Boards [N, C], seen from both players."""
 
     value: jax.Array  # int8[N, C, 2], for a player if it is to move; _UNKNOWN if it has no turn
     can_move: jax.Array  # bool[N, C, 2]
@@ -272,7 +272,7 @@ def _judge(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int)
 
 
 def _payoffs(variant: Variant, terrain: Terrain, owned: tuple[Cells, ...]) -> jax.Array:
-    """int8[2]: what each player gets if it was the last to move and the game ends here."""
+    """int8[2]: reward of each player if it was the last to move and the game ends here."""
     territory = terrain_lib.areas(owned)
     largest = terrain_lib.largest_regions(owned, terrain)
     paid = [
@@ -311,7 +311,7 @@ def _solve_setup(rules: Rules, judged: _Judged) -> np.ndarray:
 
 
 def _solve_placement(setup: np.ndarray, mover: int, held: list[int]) -> None:
-    """Write the values of all boards on which the players hold so many stones, mover to place."""
+    """Write the values of all boards with these numbers of stones, the mover to place one."""
     sign = 1 if mover == 0 else -1
     every = [itertools.combinations(range(CELLS), count) for count in held]
     for own, other in itertools.product(*every):

@@ -1,1 +1,1 @@
-"""Faces that other libraries know; each needs an extra."""
+"""The game behind the interfaces of other libraries; each needs an extra."""

@@ -69,15 +69,15 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         }
 
     def observation_space(self, agent: str) -> spaces.Space:
-        """Box of int8[grid, grid, C]."""
+        """Return the Box of int8[grid, grid, C]."""
         return self._observations[agent]
 
     def action_space(self, agent: str) -> spaces.Space:
-        """The public actions."""
+        """Return the space of public actions."""
         return self._actions[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start a new game; nothing is drawn, so the seed does not matter."""
+        """Start a new game; the seed does not matter, for nothing is random."""
         del seed, options
         self.agents = list(self.possible_agents)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -99,7 +99,7 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         self._accumulate_rewards()
 
     def _show(self, state: env_lib.State) -> None:
-        """Set what PettingZoo reads of an environment."""
+        """Set the attributes that PettingZoo reads."""
         self._state: env_lib.State = jax.device_get(state)
         mask = np.asarray(self._state.legal_action_mask, np.int8)
         over = bool(self._state.terminated)
@@ -113,12 +113,12 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         self.infos = {agent: {"action_mask": mask} for agent in self.agents}
 
     def observe(self, agent: str) -> np.ndarray:
-        """int8[grid, grid, C]; the same for every agent, colours being absolute."""
+        """Return int8[grid, grid, C], the same for every agent, for colours are absolute."""
         del agent
         return np.asarray(self._state.observation, np.int8)
 
     def render(self) -> str | None:
-        """The board, as `render_mode` says; None without one."""
+        """Return or print the board, as `render_mode` says; return None without a mode."""
         if self.render_mode == "svg":
             return render.svg(self._state)
         if self.render_mode == "ansi":
@@ -128,4 +128,4 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         return None
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Close nothing: the game holds no files and no windows."""

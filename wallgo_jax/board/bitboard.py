@@ -1,8 +1,15 @@
 """Sets of cells as a few 32-bit words, with steps through open sides and floods.
 
 A set of cells is a tuple of `num_words(grid)` uint32 scalars, bit `cell % 32` of word `cell // 32`.
-Words are held apart, so that under `vmap` each is one contiguous vector; `pack` and `unpack` turn
-them into the `uint32[W]` arrays that records store. JAX has no 64-bit integers unless asked.
+Grid 7 takes two words; the cells run row by row, and a row may lie across both:
+
+    cell    48 .. 35 34 33 32 | 31 30 29 28 27 .. 7 6 5 4 3 2 1 0
+    word           1          |                 0
+    row      6 ..  5  4 4  4  |  4  4  4  4  3 .. 1 0 0 0 0 0 0 0
+
+A step up or down is then a shift by `grid` bits, a step left or right a shift by one bit. Words are
+held apart, so that under `vmap` each is one contiguous vector; `pack` and `unpack` turn them into
+the `uint32[W]` arrays that positions store. JAX has no 64-bit integers unless asked.
 """
 
 from collections.abc import Sequence
@@ -21,12 +28,12 @@ _WORD = 32
 
 
 def num_words(grid: int) -> int:
-    """How many 32-bit words hold one bit per cell of the grid."""
+    """W: the number of 32-bit words that hold one bit per cell of the grid."""
     return -(-grid * grid // _WORD)
 
 
 def constant(cells: Sequence[int], grid: int) -> np.ndarray:
-    """uint32[W] set of the given cells, made on the host."""
+    """uint32[W]: the set of the given cells, made on the host."""
     words = np.zeros(num_words(grid), dtype=np.uint32)
     for cell in cells:
         words[cell // _WORD] |= np.uint32(1 << (cell % _WORD))
@@ -34,13 +41,18 @@ def constant(cells: Sequence[int], grid: int) -> np.ndarray:
 
 
 def unpack(words: jax.Array) -> Cells:
-    """uint32[W] -> the words apart."""
+    """uint32[W] -> the words held apart."""
     return tuple(words[i] for i in range(words.shape[0]))
 
 
 def pack(cells: Cells) -> jax.Array:
-    """The words apart -> uint32[W]."""
+    """The words held apart -> uint32[W]."""
     return jnp.stack(cells)
+
+
+def pack_sets(sets: Sequence[Cells]) -> jax.Array:
+    """P sets of cells -> uint32[P, W]."""
+    return jnp.stack([pack(cells) for cells in sets])
 
 
 def empty(grid: int) -> Cells:
@@ -49,14 +61,15 @@ def empty(grid: int) -> Cells:
 
 
 def one_hot(cell: jax.Array, grid: int) -> Cells:
-    """The set of one cell; a cell outside 0..32 W - 1 (a stone not yet placed) gives none."""
+    """The set of one cell; empty for a cell outside 0..32 W - 1, such as a stone not yet placed."""
+    # The shift of a negative cell is arithmetic: its word is negative too and equals no index.
     word, bit = cell >> 5, (cell & 31).astype(jnp.uint32)
     one = jnp.uint32(1) << bit
     return tuple(jnp.where(word == i, one, jnp.uint32(0)) for i in range(num_words(grid)))
 
 
 def contains(cells: Cells, cell: jax.Array) -> jax.Array:
-    """uint32 0 or 1: whether the cell is in the set; junk for cells outside the words."""
+    """uint32 0 or 1: whether the cell is in the set; undefined for cells outside the words."""
     word = cells[0]
     for i in range(1, len(cells)):
         word = jnp.where(cell >= i * _WORD, cells[i], word)
@@ -95,7 +108,7 @@ def any_cell(cells: Cells) -> jax.Array:
 
 
 def count(cells: Cells) -> jax.Array:
-    """int32: how many cells the set has."""
+    """int32: the number of cells in the set."""
     total = jax.lax.population_count(cells[0])
     for word in cells[1:]:
         total = total + jax.lax.population_count(word)
@@ -103,10 +116,11 @@ def count(cells: Cells) -> jax.Array:
 
 
 def lowest(cells: Cells) -> Cells:
-    """The set of the lowest cell alone; empty stays empty."""
+    """The set of the lowest cell alone; an empty set stays empty."""
     found = jnp.bool_(False)
     result = []
     for word in cells:
+        # Two's complement: a word and its negative share only the lowest set bit.
         bit = word & (~word + jnp.uint32(1))
         result.append(jnp.where(found, jnp.uint32(0), bit))
         found = found | (word != 0)
@@ -118,10 +132,15 @@ def to_mask(words: jax.Array, grid: int) -> jax.Array:
     return bits_to_mask(words, grid * grid)
 
 
+def sets_to_mask(sets: Sequence[Cells], grid: int) -> jax.Array:
+    """P sets of cells -> bool[P, grid²]."""
+    return to_mask(pack_sets(sets), grid)
+
+
 def bits_to_mask(words: jax.Array, length: int) -> jax.Array:
     """uint32[..., W] or uint16[..., W] -> its first `length` bits as bool[..., length].
 
-    From 16-bit words, stored, XLA on CPU makes a long mask twice as fast.
+    XLA on CPU makes a long mask twice as fast from 16-bit words that are stored in memory.
     """
     width = words.dtype.itemsize * 8
     bits = (words[..., None] >> _places(words.ndim + 1, words.dtype)) & words.dtype.type(1)
@@ -135,7 +154,14 @@ def halves(words: jax.Array) -> jax.Array:
 
 
 def to_rows(words: jax.Array, grid: int) -> jax.Array:
-    """uint32[W, C] sets of cells -> uint8[grid, C] (uint16 on grid 9): bit `column` of each row."""
+    """uint32[W, C] sets of cells -> uint8[grid, C] (uint16 on grid 9): bit `column` of each row.
+
+    On grid 7 each row's seven bits are shifted to bit 0 and the rest is cut off; row 4 takes its
+    first four columns from word 0, the other three from word 1:
+
+        bit of word 0   31..28 27..21 20..14 13...7 6....0
+        row                  4      3      2      1      0
+    """
     rows = jnp.zeros((grid, words.shape[1]), jnp.uint32)
     for index in range(words.shape[0]):
         up, down, kept = (jnp.asarray(table)[:, None] for table in _make_row_cuts(index, grid))
@@ -144,8 +170,9 @@ def to_rows(words: jax.Array, grid: int) -> jax.Array:
 
 
 def _make_row_cuts(index: int, grid: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the rows lie in a word: three uint32[grid], to shift up by, to shift down by, and the
-    columns of each row that the word holds."""
+    """Find the rows in a word: three uint32[grid], the shift up, the shift down, and the mask of
+    the columns of each row that the word holds."""
+    # A row that begins in an earlier word has a negative start and is shifted up.
     starts = np.arange(grid) * grid - _WORD * index
     up, down = np.clip(-starts, 0, _WORD - 1), np.clip(starts, 0, _WORD - 1)
     places = starts[:, None] + np.arange(grid)
@@ -170,12 +197,17 @@ def from_mask(mask: jax.Array) -> jax.Array:
 
 
 def _places(rank: int, dtype: np.dtype) -> jax.Array:
-    """The places of a word's bits along the last of `rank` axes."""
+    """The bit numbers 0, 1, ... of a word along the last of `rank` axes."""
     return jnp.arange(dtype.itemsize * 8, dtype=dtype).reshape([1] * (rank - 1) + [-1])
 
 
 def shift(cells: Cells, delta: int) -> Cells:
-    """Add `delta` to every cell's index; bits pushed past either end of the words are lost."""
+    """Add `delta` to every cell's index; bits pushed past either end of the words are lost.
+
+    Between two words, the bits that leave one enter the next, here for a delta of +3:
+
+        word 1  .......ddd <- word 0  ddd.......
+    """
     words = len(cells)
     skip, bits = divmod(abs(delta), _WORD)
     zero = jnp.uint32(0)
@@ -184,7 +216,7 @@ def shift(cells: Cells, delta: int) -> Cells:
         source = i - skip if delta > 0 else i + skip
         carry = source - 1 if delta > 0 else source + 1
         main = cells[source] if 0 <= source < words else zero
-        if bits == 0:
+        if bits == 0:  # Whole words move; nothing spills into the next one.
             result.append(main)
             continue
         spill = cells[carry] if 0 <= carry < words else None
@@ -197,12 +229,15 @@ def shift(cells: Cells, delta: int) -> Cells:
 
 
 def neighbours(cells: Cells, side: int, grid: int) -> Cells:
-    """Each cell's neighbour over `side`. The caller has removed cells that have none."""
+    """Each cell's neighbour over `side`; the caller has removed the cells that have none.
+
+    A shift does not know rows: the cell right of the last column is the first of the next row.
+    """
     return shift(cells, side_delta(side, grid))
 
 
 class Exits(NamedTuple):
-    """For each side, the cells that can be left over it; one set of words a side."""
+    """For each side, the cells that a stone can leave over it; one set of words a side."""
 
     up: Cells
     right: Cells
@@ -211,12 +246,12 @@ class Exits(NamedTuple):
 
 
 def make_last_column(grid: int) -> np.ndarray:
-    """uint32[W]: the cells of the last column, which have no neighbour on the right."""
+    """uint32[W]: the cells of the last column, which have no right neighbour."""
     return constant([row * grid + grid - 1 for row in range(grid)], grid)
 
 
 def open_exits(playable: Cells, horizontal: Cells, vertical: Cells, grid: int) -> Exits:
-    """Where playable neighbours are not parted by a wall.
+    """Find where no wall parts playable neighbours.
 
     Args:
       playable: the cells of the board.
@@ -224,6 +259,8 @@ def open_exits(playable: Cells, horizontal: Cells, vertical: Cells, grid: int) -
       vertical: cells with a wall on their right side.
     """
     last_column = tuple(jnp.uint32(w) for w in make_last_column(grid))
+    # Each open edge is found once, from its upper or left cell, then shifted to the other cell.
+    # Cells outside the board are not playable, so that the border needs no walls.
     below = intersection(playable, neighbours(playable, UP, grid))
     beside = intersection(difference(playable, last_column), neighbours(playable, LEFT, grid))
     down = difference(below, horizontal)
@@ -234,7 +271,7 @@ def open_exits(playable: Cells, horizontal: Cells, vertical: Cells, grid: int) -
 
 
 def free_exits(exits: Exits, occupied: Cells, grid: int) -> Exits:
-    """Exits that lead to an empty cell."""
+    """Keep the exits that lead to an empty cell."""
     return Exits(
         *(
             difference(exits[side], neighbours(occupied, opposite, grid))
@@ -244,7 +281,7 @@ def free_exits(exits: Exits, occupied: Cells, grid: int) -> Exits:
 
 
 def step(cells: Cells, exits: Exits, grid: int) -> Cells:
-    """All cells reached from the set by exactly one step through an exit."""
+    """The cells that one step through an exit reaches from the set."""
     return union(
         *(
             neighbours(intersection(cells, exits[side]), side, grid)
@@ -254,7 +291,9 @@ def step(cells: Cells, exits: Exits, grid: int) -> Cells:
 
 
 def spread(cells: Cells, exits: Exits, grid: int) -> Cells:
-    """The set and what it reaches by up to one step up, then right, then down, then left."""
+    """The set and all that it reaches by up to one step up, then right, then down, then left."""
+    # Each side starts from what the sides before it have reached: a spread turns corners, so a
+    # flood needs far fewer turns than with four steps side by side.
     for side in (UP, RIGHT, DOWN, LEFT):
         cells = union(cells, neighbours(intersection(cells, exits[side]), side, grid))
     return cells
@@ -268,6 +307,9 @@ def flood(seeds: tuple[Cells, ...], exits: Exits, grid: int) -> tuple[Cells, ...
 
     def body(carry):
         sets, _ = carry
+        # Three spreads a turn: comparing costs as much as spreading, and under `vmap` every board
+        # takes the turns of the slowest. A set that the last spread left alone is closed: the
+        # flood stops there, and one turn more would change nothing.
         once = grow(grow(sets))
         grown = grow(once)
         changed = jnp.bool_(False)

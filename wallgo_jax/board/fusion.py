@@ -1,4 +1,4 @@
-"""A border that XLA's CPU compiler does not fuse across."""
+"""A barrier that XLA's CPU compiler does not fuse across."""
 
 import collections
 from typing import Any, TypeVar
@@ -14,13 +14,14 @@ def fusion_barrier(values: T, *, token: jax.Array) -> T:
 
     XLA on CPU fuses cheap integer work into its consumers without limit and computes it again for
     each of their elements: the bits of a stone's moves, fused into 208 slots, made the legal mask
-    50 times slower. It drops `optimization_barrier` before it fuses, but it does not fuse through a
-    loop. So the values pass through a loop that takes no turn and whose body, had it one, would
-    change them. Other backends get a plain barrier.
+    50 times slower. XLA drops `optimization_barrier` before it fuses, but it does not fuse through
+    a loop. So the values pass through a loop whose body never runs. Other backends get a plain
+    barrier.
 
     Args:
       values: a tree of arrays.
-      never: bool[], False in every possible state, in a way that the compiler cannot see.
+      token: bool[], False in every possible state, in a way that the compiler cannot see, such as
+        `ply < 0`. The loop runs while it holds.
     """
 
     return jax.lax.platform_dependent(
@@ -35,6 +36,7 @@ def fusion_barrier(values: T, *, token: jax.Array) -> T:
 def _through_loop(tree: Any, token: jax.Array) -> Any:
     def body(carry):
         inner, _ = carry
+        # A body that returned its values unchanged would be seen through, and the loop removed.
         return _changed(inner), jnp.bool_(False)
 
     return jax.lax.while_loop(lambda carry: carry[1], body, (tree, token))[0]
@@ -44,15 +46,18 @@ def _through_loop(tree: Any, token: jax.Array) -> Any:
 def _through_one_loop(
     axis_size: int, in_batched: list[Any], tree: Any, token: jax.Array
 ) -> tuple[Any, Any]:
-    """The first board stands for all: none of them ever takes the turn."""
+    """Let the first board's token decide for all boards."""
+    # A token of its own for each board would turn the loop into selects over all the values. The
+    # token is False on every board, so that the first one tells as much as all together.
     del axis_size
-    is_batched, is_never_batched = in_batched
-    return _through_loop(tree, token[0] if is_never_batched else token), is_batched
+    is_batched, is_token_batched = in_batched
+    return _through_loop(tree, token[0] if is_token_batched else token), is_batched
 
 
 def _changed(tree: Any) -> Any:
-    """A tree in which no array is what it was: arrays alike take one another's places, for which
-    nothing needs to be compiled."""
+    """Change every array of a tree."""
+    # Arrays of one shape and type swap places, which needs no code. An array without a partner is
+    # negated or inverted.
     leaves, structure = jax.tree.flatten(tree)
     alike = collections.defaultdict(list)
     for index, leaf in enumerate(leaves):

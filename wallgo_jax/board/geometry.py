@@ -13,6 +13,12 @@ Moves, by where they end (`.` cannot be reached in two steps; 0 stays):
               7  3  0  4  8
               . 11  2 12  .
               .  .  6  .  .
+
+A wall belongs to one of the two cells that it parts, the upper or the left one:
+
+            [k]           the wall below `k`, on the upper side of `c`: (HORIZONTAL, k)
+            ===
+            [c]           [k] # [c]   the wall right of `k`, on the left side of `c`: (VERTICAL, k)
 """
 
 import numpy as np
@@ -44,6 +50,8 @@ PLAYS_PER_STONE = NUM_MOVES * NUM_SIDES
 
 HORIZONTAL, VERTICAL = 0, 1
 """Wall orientations: a horizontal wall lies below its cell, a vertical wall right of it."""
+WALL_SIDES = ((UP, DOWN), (LEFT, RIGHT))
+"""By orientation, the sides that such a wall lies on: first of the neighbour, then of its cell."""
 
 NUM_SYMMETRIES = 8
 IDENTITY = 0
@@ -52,7 +60,7 @@ MIN_GRID, MAX_GRID = 3, 9
 
 
 def _make_move_paths() -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """The ways to walk each move, as tuples of sides; a diagonal has two."""
+    """List the ways to walk each move, as tuples of sides; a diagonal has two."""
     paths: list[list[tuple[int, ...]]] = [[] for _ in MOVE_OFFSETS]
     walks: list[tuple[int, ...]] = [(), *((a,) for a in SIDES)]
     walks += [(a, b) for a in SIDES for b in SIDES]
@@ -71,8 +79,9 @@ MOVE_PATHS = _make_move_paths()
 
 
 def turn_offset(symmetry: int, offset: tuple[int, int]) -> tuple[int, int]:
-    """Turn a (row, column) offset: `symmetry % 4` quarter turns to the left, then, from 4 on, a
-    mirroring of the columns. With rows growing downward a left quarter turn is (r, c) -> (-c, r).
+    """Turn a (row, column) offset: `symmetry % 4` left quarter turns, from 4 on mirrored columns.
+
+    Rows grow downward, so that a left quarter turn is (r, c) -> (-c, r).
     """
     row, column = offset
     for _ in range(symmetry % 4):
@@ -81,7 +90,7 @@ def turn_offset(symmetry: int, offset: tuple[int, int]) -> tuple[int, int]:
 
 
 def turn_cell(symmetry: int, size: int, row: int, column: int) -> tuple[int, int]:
-    """Where a cell of a `size` x `size` board comes to lie under a symmetry (see `turn_offset`)."""
+    """Turn a cell of a `size` x `size` board by a symmetry (see `turn_offset`)."""
     row2, column2 = turn_offset(symmetry, (2 * row - (size - 1), 2 * column - (size - 1)))
     return (row2 + size - 1) // 2, (column2 + size - 1) // 2
 
@@ -129,7 +138,7 @@ MOVE_TURNS = _make_move_turns()
 
 
 def _make_inverse_symmetries() -> tuple[int, ...]:
-    """The symmetry that undoes each symmetry."""
+    """List the symmetry that undoes each symmetry."""
     inverse = []
     for g in range(NUM_SYMMETRIES):
         undo = [
@@ -145,11 +154,25 @@ INVERSE_SYMMETRIES = _make_inverse_symmetries()
 
 
 def make_move_deltas(grid: int) -> np.ndarray:
-    """int32[13]: what each move adds to a flat cell index."""
+    """int32[13]: the number that each move adds to a flat cell index."""
     return np.array([row * grid + column for row, column in MOVE_OFFSETS], dtype=np.int32)
 
 
 def side_delta(side: int, grid: int) -> int:
-    """What a step over `side` adds to a flat cell index."""
+    """Return the number that a step over `side` adds to a flat cell index."""
     row, column = SIDE_OFFSETS[side]
     return row * grid + column
+
+
+def wall_on_side(cell: int, side: int, *, grid: int) -> tuple[int, int]:
+    """The (orientation, cell) under which the wall on a side of a cell is kept.
+
+    Raises:
+      ValueError: if there is no such side.
+    """
+    for orientation, (of_neighbour, own) in enumerate(WALL_SIDES):
+        if side == own:
+            return orientation, cell
+        if side == of_neighbour:
+            return orientation, cell + side_delta(side, grid)
+    raise ValueError(f"side: {side!r} is not one of {SIDES}")

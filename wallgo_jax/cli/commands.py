@@ -220,7 +220,7 @@ def _watch(game: Game, console: Console, seconds: float) -> None:
 
 
 def _write(out: str, makers: Mapping[str, Callable[[], str | bytes]]) -> None:
-    """Make what the file's ending asks for and write it."""
+    """Write the content that the file's ending asks for."""
     ending = Path(out).suffix
     if ending not in makers:
         raise ValueError(f"--out {out}: the ending is not one of {', '.join(makers)}")

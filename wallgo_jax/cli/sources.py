@@ -1,4 +1,4 @@
-"""What a command names - a preset, a file, a game written out - read as games or a position.
+"""Reads the source that a command names: a preset, a file or a game written out.
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
 file, an HKOI code, a position diagram or moves in human notation; how it begins tells.
@@ -26,14 +26,14 @@ _MOVES = re.compile(r"(\s|#.*\n|\d+\.|[RBGY]\s)*[A-Z]\d", re.IGNORECASE)
 
 
 class LoadedGame(NamedTuple):
-    """A game, and the record that it came from if there was one."""
+    """A game with the record that it came from, if there was one."""
 
     game: Game
     record: Record | None = None
 
 
 class SourceRequest(NamedTuple):
-    """What a command says of its source.
+    """The options that say where a command finds its games.
 
     Attributes:
       source: as the module says.
@@ -49,7 +49,7 @@ class SourceRequest(NamedTuple):
 
 
 def read_position(asked: SourceRequest, *, ply: int) -> State:
-    """The position of a diagram, or of a game after `ply` plies; -1 is a game's end.
+    """Read the position of a diagram, or of a game after `ply` plies; -1 means the end.
 
     Raises:
       ValueError: what is wrong, where, and what is allowed.
@@ -65,7 +65,7 @@ def read_position(asked: SourceRequest, *, ply: int) -> State:
 
 
 def read_games(asked: SourceRequest) -> Iterator[LoadedGame]:
-    """The games of a source, one by one.
+    """Yield the games of a source one by one.
 
     Raises:
       ValueError: what is wrong, where, and what is allowed.
@@ -106,7 +106,7 @@ def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
 
 
 def read_rules(name: str) -> Rules:
-    """The rules of a preset's name, or of a file that holds their JSON object.
+    """Read the rules of a preset's name, or of a file that holds their JSON object.
 
     Raises:
       ValueError: if it is neither, with the presets there are.
@@ -121,7 +121,7 @@ def read_rules(name: str) -> Rules:
 
 
 def _text_of(source: str) -> tuple[str | None, str]:
-    """The source's text, None for a preset, and the name that errors shall call it by."""
+    """Return the source's text, None for a preset, and the name that errors call it by."""
     if source == "-":
         return sys.stdin.read(), "standard input"
     if source in PRESETS:
@@ -160,7 +160,7 @@ def _read_file(path: Path) -> str:
 
 @contextlib.contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Lead the message of a ValueError with what it is about."""
+    """Put a name in front of the message of a ValueError."""
     try:
         yield
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""Positions and games as SVG, and the pages and pixels made of it."""
+"""Positions and games as SVG, and as the pages and pixels made of it."""

@@ -8,7 +8,7 @@ also stop the clock and set it. A viewer that plays no animations shows the end 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from wallgo_jax.board.geometry import MOVE_PATHS, SIDE_OFFSETS
+from wallgo_jax.board.geometry import side_delta
 from wallgo_jax.drawing import board
 from wallgo_jax.drawing.layout import FOOT, Layout, layout_of
 from wallgo_jax.drawing.svg import document, element, number
@@ -17,8 +17,8 @@ from wallgo_jax.game.state import NOT_PLACED
 from wallgo_jax.notation import take_apart
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game
-from wallgo_jax.view.illegality import can_walk
 from wallgo_jax.view.snapshot import NOBODY, Snapshot, take_snapshot
+from wallgo_jax.view.walks import open_paths
 
 GLIDE = 0.4
 """Share of a frame in which a stone glides."""
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Clock(NamedTuple):
-    """The time of a film, in seconds."""
+    """The time of an animation, in seconds."""
 
     frames: int
     seconds: float
@@ -39,55 +39,55 @@ class Clock(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Its length."""
+        """The length of the animation."""
         return self.frames * self.seconds + self.hold
 
     def share(self, frame: int, part: float) -> float:
-        """A moment within a frame, as a share of the whole time."""
+        """Return a moment within a frame as a share of the whole time."""
         return (frame + part) * self.seconds / self.total
 
 
 def draw(
     game: Game, theme: Theme, *, seconds: float = 0.9, hold: float = 4.0, loop: bool = True
 ) -> str:
-    """The game as an animated SVG document.
+    """Draw the game as an animated SVG document.
 
     Args:
       seconds: how long a ply takes.
       hold: how much longer the last position stays.
-      loop: whether the film begins anew at its end; else it stops there.
+      loop: whether the animation begins again at its end; else it stops there.
     """
     snapshots = [take_snapshot(state) for state in game.states]
-    return draw_scenes(game, snapshots, theme, Clock(len(snapshots), seconds, hold), loop=loop)
+    return draw_snapshots(game, snapshots, theme, Clock(len(snapshots), seconds, hold), loop=loop)
 
 
-def draw_scenes(
+def draw_snapshots(
     game: Game, snapshots: Sequence[Snapshot], theme: Theme, clock: Clock, *, loop: bool
 ) -> str:
-    """`draw` with the positions read and the clock made."""
+    """Draw like `draw`, from snapshots and a clock that the caller has made."""
     layout = layout_of(snapshots[-1])
-    reel = Timeline(clock, loop)
+    timeline = Timeline(clock, loop)
     parts = [
         board.ground(layout, theme, layout.side + FOOT),
-        *_territory(snapshots, layout, theme, reel),
-        *_origins(snapshots, layout, theme, reel),
-        *_walls(snapshots, layout, theme, reel),
-        *_stones(game, snapshots, layout, theme, reel),
-        *_targets(snapshots, layout, theme, reel),
-        *_footer(snapshots, layout, theme, reel),
+        *_territory(snapshots, layout, theme, timeline),
+        *_origins(snapshots, layout, theme, timeline),
+        *_walls(snapshots, layout, theme, timeline),
+        *_stones(game, snapshots, layout, theme, timeline),
+        *_targets(snapshots, layout, theme, timeline),
+        *_footer(snapshots, layout, theme, timeline),
     ]
     label = f"A game of {len(game.actions)} plies: {captions.status(snapshots[-1])}"
     return document(layout.side, layout.side + FOOT, *parts, label=label)
 
 
 class Timeline(NamedTuple):
-    """How animations are written."""
+    """Writes the SVG elements that change attributes over time."""
 
     clock: Clock
     loop: bool
 
     def steps(self, attribute: str, values: Sequence[str]) -> str:
-        """An attribute that jumps: one value a frame, from the moment that its ply is done."""
+        """Animate an attribute that jumps: one value a frame, from the moment its ply is done."""
         times, kept = [0.0], [values[0]]
         for frame in range(1, len(values)):
             if values[frame] != kept[-1]:
@@ -98,7 +98,7 @@ class Timeline(NamedTuple):
         return self._animate("animate", times, kept, attributeName=attribute, calcMode="discrete")
 
     def path(self, times: Sequence[float], places: Sequence[tuple[float, float]]) -> str:
-        """A straight walk from place to place, at these shares of the time."""
+        """Animate a straight walk from place to place, at these shares of the time."""
         values = [f"{number(x)} {number(y)}" for x, y in places]
         return self._animate(
             "animateTransform", times, values, attributeName="transform", type="translate"
@@ -119,7 +119,7 @@ class Timeline(NamedTuple):
 
 
 def _runs(values: Sequence[T]) -> list[tuple[int, int, T]]:
-    """The runs of equal values, as (first frame, frame after the last, value)."""
+    """Return the runs of equal values, as (first frame, frame after the last, value)."""
     starts = [i for i in range(len(values)) if i == 0 or values[i] != values[i - 1]]
     return [
         (start, end, values[start])
@@ -127,17 +127,17 @@ def _runs(values: Sequence[T]) -> list[tuple[int, int, T]]:
     ]
 
 
-def _during(content: str, first: int, end: int, reel: Timeline) -> str:
-    """Something that shows in frames `first` to `end - 1`."""
-    frames = reel.clock.frames
+def _during(content: str, first: int, end: int, timeline: Timeline) -> str:
+    """Show some content in frames `first` to `end - 1` alone."""
+    frames = timeline.clock.frames
     if (first, end) == (0, frames):
         return content
     shown = ["1" if first <= frame < end else "0" for frame in range(frames)]
-    return element("g", reel.steps("opacity", shown), content, opacity=shown[-1])
+    return element("g", timeline.steps("opacity", shown), content, opacity=shown[-1])
 
 
 def _territory(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for cell in snapshots[-1].cells:
@@ -145,23 +145,23 @@ def _territory(
         if set(owners) == {NOBODY}:
             continue
         fills = [theme.tile if owner == NOBODY else theme.tint(owner) for owner in owners]
-        drawn.append(board.tile(layout, cell, fills[-1], reel.steps("fill", fills)))
+        drawn.append(board.tile(layout, cell, fills[-1], timeline.steps("fill", fills)))
     return drawn
 
 
 def _walls(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for each in snapshots[-1].walls:
         shown = ["1" if each in snapshot.walls else "0" for snapshot in snapshots]
-        grow = reel.steps("opacity", shown)
+        grow = timeline.steps("opacity", shown)
         drawn.append(board.wall((each.orientation, each.cell), each.builder, layout, theme, grow))
     return drawn
 
 
 def _stones(
-    game: Game, snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    game: Game, snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for player, cells in enumerate(snapshots[-1].stones):
@@ -174,8 +174,8 @@ def _stones(
             drawn.append(
                 element(
                     "g",
-                    reel.steps("opacity", shown),
-                    _walk(game, snapshots, here, layout, reel),
+                    timeline.steps("opacity", shown),
+                    _walk(game, snapshots, here, layout, timeline),
                     board.stone(player, theme),
                     transform=f"translate({number(x)} {number(y)})",
                 )
@@ -184,59 +184,61 @@ def _stones(
 
 
 def _walk(
-    game: Game, snapshots: Sequence[Snapshot], here: Sequence[int], layout: Layout, reel: Timeline
+    game: Game,
+    snapshots: Sequence[Snapshot],
+    here: Sequence[int],
+    layout: Layout,
+    timeline: Timeline,
 ) -> str:
-    """The animation of one stone from cell to cell, round corners."""
+    """Animate one stone from cell to cell; it walks round corners."""
     first = next(cell for cell in here if cell != NOT_PLACED)
     times, cells = [0.0], [first]
     for frame in range(1, len(here)):
         if NOT_PLACED in here[frame - 1 : frame + 1] or here[frame] == here[frame - 1]:
             continue
         way = _way(snapshots[frame - 1], game.actions[frame - 1])
-        times += [reel.clock.share(frame, GLIDE * i / (len(way) - 1)) for i in range(len(way))]
+        times += [timeline.clock.share(frame, GLIDE * i / (len(way) - 1)) for i in range(len(way))]
         cells += way
     if len(cells) == 1:
         return ""
-    return reel.path([*times, 1.0], [layout.centre(cell) for cell in [*cells, cells[-1]]])
+    return timeline.path([*times, 1.0], [layout.centre(cell) for cell in [*cells, cells[-1]]])
 
 
 def _way(snapshot: Snapshot, action: int) -> list[int]:
-    """The cells that a play's stone passes, from where it stands to where it ends."""
+    """Return the cells that a play's stone passes, from the first to the last."""
     play = take_apart(action)
-    path = next(path for path in MOVE_PATHS[play.move] if can_walk(snapshot, play.cell, path))
     way = [play.cell]
-    for side in path:
-        row, column = SIDE_OFFSETS[side]
-        way.append(way[-1] + row * snapshot.grid + column)
+    for side in open_paths(snapshot, play)[0]:
+        way.append(way[-1] + side_delta(side, snapshot.grid))
     return way
 
 
 def _origins(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for frame, snapshot in enumerate(snapshots):
         marks = board.last_origin(snapshot.last, layout, theme) if snapshot.last else []
-        drawn += [_during("".join(marks), frame, frame + 1, reel)] if marks else []
+        drawn += [_during("".join(marks), frame, frame + 1, timeline)] if marks else []
     return drawn
 
 
 def _targets(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     drawn = []
     for frame, snapshot in enumerate(snapshots):
         marks = board.last_target(snapshot.last, layout, theme) if snapshot.last else []
-        drawn += [_during("".join(marks), frame, frame + 1, reel)] if marks else []
+        drawn += [_during("".join(marks), frame, frame + 1, timeline)] if marks else []
     return drawn
 
 
 def _footer(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, reel: Timeline
+    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
 ) -> list[str]:
     tallies = ["".join(board.tally(snapshot, layout, theme)) for snapshot in snapshots]
-    drawn = [_during(text, first, end, reel) for first, end, text in _runs(tallies)]
+    drawn = [_during(text, first, end, timeline) for first, end, text in _runs(tallies)]
     for frame, snapshot in enumerate(snapshots):
         line = board.footer_line(board.caption_text(snapshot), layout, theme)
-        drawn.append(_during(line, frame, frame + 1, reel))
+        drawn.append(_during(line, frame, frame + 1, timeline))
     return drawn

@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from wallgo_jax.board.geometry import wall_on_side
 from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import document, element
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import COLOURS, COLUMNS, LETTERS, cell_name
 from wallgo_jax.view import captions
-from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot, wall_on_side
+from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot
 
 
 def draw(
@@ -19,7 +20,7 @@ def draw(
     over: Iterable[str] = (),
     caption: bool = True,
 ) -> str:
-    """The picture as an SVG document.
+    """Draw the picture as an SVG document.
 
     Args:
       under: more elements, between the tiles and the walls.
@@ -44,7 +45,7 @@ def draw(
 
 
 def ground(layout: Layout, theme: Theme, height: float) -> str:
-    """The page, coordinates, the border and the empty tiles."""
+    """Draw the page, the coordinates, the border and the empty tiles."""
     rim = [
         tile(layout, cell, theme.rim)
         for cell in range(layout.grid**2)
@@ -85,14 +86,14 @@ def _coordinates(layout: Layout, theme: Theme) -> list[str]:
 
 
 def tile(layout: Layout, cell: int, fill: str, *children: str, **more: Any) -> str:
-    """The square of a cell."""
+    """Draw the square of a cell."""
     x, y = layout.corner(cell)
     style = {"rx": 5, "fill": fill, **more}
     return element("rect", *children, x=x, y=y, width=TILE, height=TILE, **style)
 
 
 def territory(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
-    """A tint over each owned cell."""
+    """Draw a tint over each owned cell."""
     return [
         tile(layout, cell, theme.tint(owner))
         for cell, owner in enumerate(snapshot.owner)
@@ -101,7 +102,7 @@ def territory(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
 
 
 def walls(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
-    """Every wall in its builder's colour."""
+    """Draw every wall in its builder's colour."""
     return [
         wall((each.orientation, each.cell), each.builder, layout, theme) for each in snapshot.walls
     ]
@@ -110,7 +111,7 @@ def walls(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
 def wall(
     place: tuple[int, int], player: int, layout: Layout, theme: Theme, *children: str, **more: Any
 ) -> str:
-    """A wall at (orientation, cell)."""
+    """Draw a wall at (orientation, cell)."""
     return element(
         "rect",
         *children,
@@ -124,7 +125,7 @@ def wall(
 
 
 def stones(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
-    """Every stone on the board."""
+    """Draw every stone on the board."""
     drawn = []
     for cell, (player, index) in sorted(snapshot.stone_at.items()):
         x, y = layout.centre(cell)
@@ -135,7 +136,7 @@ def stones(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
 
 
 def stone(player: int, theme: Theme) -> str:
-    """A stone around the origin."""
+    """Draw a stone around the origin."""
     disc = element(
         "circle", r=STONE, fill=theme.players[player], stroke=theme.edges[player], stroke_width=2
     )
@@ -144,7 +145,7 @@ def stone(player: int, theme: Theme) -> str:
 
 
 def last_origin(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
-    """Where the last stone came from: an empty ring."""
+    """Draw an empty ring where the last stone came from."""
     if last.origin is None or last.origin == last.target:
         return []
     x, y = layout.centre(last.origin)
@@ -153,7 +154,7 @@ def last_origin(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
 
 
 def last_target(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
-    """A ring round the last stone, an outline round the last wall."""
+    """Draw a ring round the last stone and an outline round the last wall."""
     x, y = layout.centre(last.target)
     style = {"fill": "none", "stroke": theme.accent, "stroke_width": 2}
     marks = [element("circle", cx=x, cy=y, r=STONE + 3.5, **style)]
@@ -164,12 +165,12 @@ def last_target(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
 
 
 def footer(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
-    """Each player's territory and walls left, then who moves or who won."""
+    """Draw each player's territory and walls left, then who moves or who won."""
     return [*tally(snapshot, layout, theme), footer_line(caption_text(snapshot), layout, theme)]
 
 
 def caption_text(snapshot: Snapshot) -> str:
-    """The last ply and who moves, or who won."""
+    """Say the last ply and who moves, or who won."""
     last = (
         "" if snapshot.last is None else f": {captions.ply_text(snapshot.last, grid=snapshot.grid)}"
     )
@@ -177,7 +178,7 @@ def caption_text(snapshot: Snapshot) -> str:
 
 
 def footer_line(text: str, layout: Layout, theme: Theme) -> str:
-    """A line at the foot of the picture, made narrower if the board is small."""
+    """Draw a line at the foot of the picture, smaller if the board is small."""
     room = layout.side - HEAD - EDGE + GAP
     size = min(14.0, 1.9 * room / max(len(text), 1))
     y = layout.side + FOOT - 12
@@ -185,7 +186,7 @@ def footer_line(text: str, layout: Layout, theme: Theme) -> str:
 
 
 def tally(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
-    """A disc, the territory and, if limited, the walls left of each player."""
+    """Draw for each player a disc, the territory and, if limited, the walls left."""
     slot = (layout.side - HEAD - EDGE + GAP) / snapshot.players
     size = min(14.0, slot / 4.2)
     y = layout.side + 12

@@ -18,7 +18,7 @@ _LEAST, _MOST = 230.0, 400.0
 
 
 class Panel(NamedTuple):
-    """One board of a sheet, its cells painted."""
+    """One board of a sheet with painted cells."""
 
     snapshot: Snapshot
     caption: str
@@ -28,7 +28,7 @@ class Panel(NamedTuple):
 
 
 class Legend(NamedTuple):
-    """What the colours of a sheet's panels mean."""
+    """The meaning of the colours of a sheet's panels."""
 
     low: str
     colours: tuple[str, ...]  # from left to right
@@ -36,7 +36,7 @@ class Legend(NamedTuple):
 
 
 def draw(snapshots: Sequence[Snapshot], theme: Theme, *, columns: int | None = None) -> str:
-    """The boards as an SVG document, about 900 units wide; `columns` of them in a row.
+    """Draw the boards as an SVG document, about 900 units wide, `columns` of them in a row.
 
     Raises:
       ValueError: if there is no board, or less than one column.
@@ -61,7 +61,7 @@ def draw(snapshots: Sequence[Snapshot], theme: Theme, *, columns: int | None = N
 def draw_panels(
     panels: Sequence[Panel], theme: Theme, *, columns: int, title: str, legend: Legend
 ) -> str:
-    """Painted boards as an SVG document: a title, rows of boards with captions, a colour scale."""
+    """Draw painted boards as an SVG document with a title, captions and a colour scale."""
     width = min(max(900 / columns, _LEAST), _MOST)
     rows = math.ceil(len(panels) / columns)
     page = (columns * (width + _SPACE) + _SPACE, _HEADING + rows * (width + _CAPTION) + _LEGEND)
@@ -100,7 +100,7 @@ def _panel(panel: Panel, theme: Theme, width: float) -> str:
 def _line(
     text: str, theme: Theme, *, x: float, y: float, room: float, size: float, anchor: str = "start"
 ) -> str:
-    """A line of text, made smaller where it would not fit the room."""
+    """Draw a line of text, smaller where it would not fit the room."""
     fitting = min(size, 1.9 * room / max(len(text), 1))
     return element(
         "text", text=text, x=x, y=y, font_size=fitting, text_anchor=anchor, fill=theme.ink
@@ -108,7 +108,7 @@ def _line(
 
 
 def _legend(legend: Legend, theme: Theme, page: tuple[float, float]) -> list[str]:
-    """The colours as one bar, what its ends mean on either side."""
+    """Draw the colours as one bar, with the meaning of its ends on either side."""
     width, height = page
     length, y = min(220.0, width / 3), height - 22
     left, step = (width - length) / 2, length / len(legend.colours)

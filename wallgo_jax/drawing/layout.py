@@ -1,4 +1,4 @@
-"""Where things lie in a picture of the board, in SVG units."""
+"""The places and sizes of things in a picture of the board, in SVG units."""
 
 from typing import NamedTuple
 
@@ -33,36 +33,36 @@ class Layout(NamedTuple):
 
     @property
     def side(self) -> float:
-        """Side length of the picture without its caption."""
+        """The side length of the picture without its caption."""
         return HEAD + self.span(self.grid) + EDGE
 
     def span(self, cells: int) -> float:
-        """Length of a row of cells."""
+        """Return the length of a row of cells."""
         return cells * PITCH - GAP
 
     def corner(self, cell: int) -> tuple[float, float]:
-        """(x, y) of the top left corner of a cell's tile."""
+        """Return (x, y) of the top left corner of a cell's tile."""
         row, column = divmod(cell, self.grid)
         return HEAD + column * PITCH, HEAD + row * PITCH
 
     def centre(self, cell: int) -> tuple[float, float]:
-        """(x, y) of the middle of a cell."""
+        """Return (x, y) of the middle of a cell."""
         x, y = self.corner(cell)
         return x + TILE / 2, y + TILE / 2
 
     def wall(self, orientation: int, cell: int) -> Box:
-        """The gap that a wall fills: below the cell if horizontal, right of it if vertical."""
+        """Return the gap that a wall fills: below the cell if horizontal, else right of it."""
         x, y = self.corner(cell)
         if orientation == HORIZONTAL:
             return Box(x - 2, y + TILE + 1, TILE + 4, GAP - 2)
         return Box(x + TILE + 1, y - 2, GAP - 2, TILE + 4)
 
     def frame(self) -> Box:
-        """The border of the playable board."""
+        """Return the border of the playable board."""
         side = self.span(self.size) + 2 * GAP - 4
         return Box(HEAD - GAP + 2, HEAD - GAP + 2, side, side)
 
 
 def layout_of(snapshot: Snapshot) -> Layout:
-    """The layout of a position's board."""
+    """Return the layout of a position's board."""
     return Layout(snapshot.grid, snapshot.size)

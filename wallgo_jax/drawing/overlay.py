@@ -1,4 +1,4 @@
-"""What can be laid over a position: reachable cells, heat over the cells, a search's moves.
+"""Layers over a position: reachable cells, heat over the cells, a search's moves.
 
 `heat` takes numbers, `paint` colours, for pictures whose boards share one scale.
 """
@@ -9,13 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from wallgo_jax.board.geometry import wall_on_side
 from wallgo_jax.drawing import board
 from wallgo_jax.drawing.layout import STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import cell_name, placement_of, take_apart, target_of
 from wallgo_jax.view.illegality import illegality
-from wallgo_jax.view.snapshot import Snapshot, wall_on_side
+from wallgo_jax.view.snapshot import Snapshot
 
 Key = TypeVar("Key")
 
@@ -24,7 +25,7 @@ MAX_ARROWS = 8
 
 
 def reach(snapshot: Snapshot, theme: Theme, player: int) -> list[str]:
-    """A dot on each cell where a move of the player can end; a ring if one of its stones is there.
+    """Draw a dot on each cell where a move of the player can end, a ring round its own stones.
 
     Raises:
       ValueError: if there is no such player.
@@ -44,7 +45,7 @@ def reach(snapshot: Snapshot, theme: Theme, player: int) -> list[str]:
 
 
 def heat(snapshot: Snapshot, theme: Theme, values: Sequence[float] | np.ndarray) -> list[str]:
-    """A colour over each cell, as strong as its value is large.
+    """Paint each cell with a colour as strong as its value is large.
 
     Values of one sign shade towards the accent colour; with both signs, positive ones shade towards
     Red and negative ones towards Blue. The largest magnitude is shown at full strength.
@@ -77,7 +78,7 @@ def heat(snapshot: Snapshot, theme: Theme, values: Sequence[float] | np.ndarray)
 def paint(
     snapshot: Snapshot, theme: Theme, colours: Sequence[str], notes: Sequence[str] | None = None
 ) -> list[str]:
-    """A colour over each cell, territory included; stones stand on the bare tile.
+    """Paint each cell, territory included; stones stand on the bare tile.
 
     Args:
       colours: `#rrggbb` for each cell of the grid.
@@ -103,7 +104,7 @@ def paint(
 
 
 def mark(snapshot: Snapshot, theme: Theme, cell: int) -> list[str]:
-    """A frame round the cell that the picture is about."""
+    """Draw a frame round the cell that the picture is about."""
     layout = layout_of(snapshot)
     x, y = layout.corner(cell)
     box = {"x": x + 1, "y": y + 1, "width": TILE - 2, "height": TILE - 2, "rx": 4, "fill": "none"}
@@ -112,7 +113,7 @@ def mark(snapshot: Snapshot, theme: Theme, cell: int) -> list[str]:
 
 
 def arrows(snapshot: Snapshot, theme: Theme, weights: Mapping[int, float]) -> list[str]:
-    """A search's moves: an arrow a walk, a bar a wall, a disc a placement, as bold as their share.
+    """Draw a search's moves as arrows, bars (walls) and discs (placements), bold by share.
 
     Args:
       weights: legal public action of the player to move -> visits or probability, at least 0.
@@ -132,7 +133,7 @@ def arrows(snapshot: Snapshot, theme: Theme, weights: Mapping[int, float]) -> li
 def _shares(
     snapshot: Snapshot, weights: Mapping[int, float]
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float], dict[int, float]]:
-    """Shares of the total: of each (origin, target), each wall, each placement."""
+    """Return the shares of the total: of each (origin, target), each wall, each placement."""
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights.values()):
         raise ValueError("arrows: a weight is negative or not finite")
     total = float(sum(weights.values())) or 1.0
@@ -157,7 +158,7 @@ def _shares(
 
 
 def _most(shares: Mapping[Key, float]) -> list[tuple[Key, float, float]]:
-    """The largest shares, as (key, share, share of the largest), the largest last and so on top."""
+    """Return the largest shares, as (key, share, share of the largest), the largest last."""
     ranked = sorted(shares.items(), key=lambda item: item[1])[-MAX_ARROWS:]
     return [(key, share, share / ranked[-1][1]) for key, share in ranked if share > 0]
 
@@ -173,7 +174,7 @@ def _disc(cell: int, share: float, bold: float, player: int, layout: Layout, the
 
 
 def _arrow(walk: tuple[int, int], share: float, bold: float, layout: Layout, theme: Theme) -> str:
-    """From the stone's rim into the target cell; a ring for a stone that stays."""
+    """Draw an arrow from the stone's rim into the target cell; a ring for a stone that stays."""
     origin, target = walk
     (x0, y0), (x1, y1) = layout.centre(origin), layout.centre(target)
     width = 2 + 4 * bold
@@ -199,7 +200,7 @@ def _ink(bold: float) -> float:
 
 
 def _percent(x: float, y: float, share: float, theme: Theme) -> str:
-    """The share in figures, haloed so that it reads on anything; none below one percent."""
+    """Draw the share in percent with a halo, readable on any colour; nothing below 1 %."""
     if share < 0.01:
         return ""
     text = f"{100 * share:.0f}"

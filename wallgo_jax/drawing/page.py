@@ -1,7 +1,7 @@
 """A whole game as one HTML page that needs nothing else, stepped with the arrow keys.
 
-The page holds the film of the game and sets its clock: right and left arrow step a ply, Home and
-End go to the start and the end, the space bar plays and stops, a click on a move goes to it.
+The page holds the animation of the game and sets its clock: right and left arrow step a ply, Home
+and End go to the start and the end, the space bar plays and stops, a click on a move goes to it.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from wallgo_jax.view.snapshot import take_snapshot
 def draw(
     game: Game, theme: Theme, *, seconds: float = 0.9, players: Sequence[str] | None = None
 ) -> str:
-    """The page.
+    """Draw the page.
 
     Args:
       seconds: how long a ply takes while the game plays.
@@ -27,7 +27,7 @@ def draw(
     """
     snapshots = [take_snapshot(state) for state in game.states]
     clock = animation.Clock(len(snapshots), seconds, hold=0.0)
-    svg = animation.draw_scenes(game, snapshots, theme, clock, loop=False)
+    svg = animation.draw_snapshots(game, snapshots, theme, clock, loop=False)
     names = players or COLOURS[: game.rules.players]
     seats = " – ".join(
         f'<b style="color:{theme.players[player]}">{escape(name)}</b>'

@@ -8,7 +8,7 @@ _HINT = "pip install 'wallgo-jax[png]'"
 
 
 def png(svg: str, *, scale: float = 2.0) -> bytes:
-    """An SVG document as a PNG file, `scale` pixels a unit.
+    """Draw an SVG document as a PNG file, `scale` pixels a unit.
 
     Raises:
       ImportError: if CairoSVG is not installed, or not the cairo library that it needs.
@@ -17,7 +17,7 @@ def png(svg: str, *, scale: float = 2.0) -> bytes:
 
 
 def gif(frames: Sequence[str], *, seconds: float, last_seconds: float, scale: float) -> bytes:
-    """SVG documents of one size as an endless animated GIF, each shown for some seconds.
+    """Draw SVG documents of one size as an endless animated GIF, each for some seconds.
 
     Raises:
       ImportError: as `png`, or if Pillow is not installed.

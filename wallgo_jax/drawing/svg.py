@@ -1,17 +1,17 @@
-"""SVG elements as strings."""
+"""Writes SVG elements as strings."""
 
 from html import escape
 from typing import Any
 
 
 def number(value: float) -> str:
-    """A number with at most two decimals."""
+    """Write a number with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if value % 1 else str(int(value))
 
 
 def element(tag: str, *children: str, text: str = "", **attributes: Any) -> str:
-    """`<tag ...>children text</tag>`; `_` in names becomes `-`; values are strings or
-    numbers, and None leaves an attribute out."""
+    """Write `<tag ...>children text</tag>`. A `_` in an attribute's name becomes `-`; values are
+    strings or numbers, and None leaves an attribute out."""
     named = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()
@@ -26,7 +26,7 @@ def _value(value: str | float) -> str:
 
 
 def document(width: float, height: float, *children: str, label: str) -> str:
-    """A whole SVG document, scaled down by pages that are too narrow; `label` tells what it is."""
+    """Write a whole SVG document, which narrow pages scale down; `label` is its title."""
     return element(
         "svg",
         element("title", text=label),

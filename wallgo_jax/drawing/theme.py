@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Theme(NamedTuple):
-    """Colours as `#rrggbb`; those of players in their order."""
+    """Colours as `#rrggbb`, those of players in the players' order."""
 
     name: str
     page: str
@@ -24,7 +24,7 @@ class Theme(NamedTuple):
     """A darker rim of each player's stones and walls."""
 
     def tint(self, player: int) -> str:
-        """A tile of a player's territory."""
+        """Return the colour of a tile of a player's territory."""
         return mix(self.players[player], self.tile, 0.36)
 
 
@@ -62,7 +62,7 @@ THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 def named(name: str) -> Theme:
-    """The theme of a name.
+    """Return the theme of a name.
 
     Raises:
       ValueError: for an unknown name.
@@ -73,6 +73,6 @@ def named(name: str) -> Theme:
 
 
 def mix(colour: str, ground: str, share: float) -> str:
-    """`share` of a colour over a ground."""
+    """Mix a share of a colour with the ground under it."""
     parts = [(int(colour[i : i + 2], 16), int(ground[i : i + 2], 16)) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)

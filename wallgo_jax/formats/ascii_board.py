@@ -25,18 +25,18 @@ Paint = Callable[[str, int], str]
 
 
 def plain(text: str, player: int) -> str:
-    """No colour."""
+    """Return the text without colour."""
     del player
     return text
 
 
 def lines(snapshot: Snapshot, *, numbered: bool = False) -> Iterator[str]:
-    """The board without colours; `numbered` writes each stone's index behind its letter."""
+    """Draw the board without colours; `numbered` writes each stone's index behind its letter."""
     return _lines(snapshot, _letter_wall, plain, numbered=numbered)
 
 
 def coloured_lines(snapshot: Snapshot, paint: Paint) -> Iterator[str]:
-    """The board with walls as strokes in their builder's colour and tinted territory."""
+    """Draw the board with walls as strokes in their builder's colour and tinted territory."""
     return _lines(snapshot, _stroke_wall, paint, numbered=False)
 
 
@@ -79,7 +79,7 @@ def _lines(
 
 
 class Stone(NamedTuple):
-    """A stone as drawn; `number`, its index, is None where its letter stands alone."""
+    """A stone as drawn; `number` is its index, None where its letter stands alone."""
 
     row: int
     column: int
@@ -97,7 +97,7 @@ class DrawnWall(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What the lines show."""
+    """The content of the lines."""
 
     size: int
     stones: tuple[Stone, ...]
@@ -134,7 +134,7 @@ def parse(board: Sequence[tuple[int, str]]) -> Drawing:
 
 
 def _measure(board: Sequence[tuple[int, str]]) -> tuple[int, int]:
-    """The board's size, from its heading of column letters, and the place of its left border."""
+    """Return the board's size, from its heading of column letters, and its left border's place."""
     if len(board) < 2:
         raise ValueError("the board is missing; it begins with the letters of its columns")
     (number, heading), (_, border) = board[:2]
@@ -154,7 +154,7 @@ def _measure(board: Sequence[tuple[int, str]]) -> tuple[int, int]:
 
 
 def _framed(line: tuple[int, str], left: int, size: int, mark: str) -> tuple[int, str]:
-    """The line, if it has the border's mark at both ends."""
+    """Return the line, once it has the border's mark at both ends."""
     number, text = line
     right = left + _PITCH * size
     if left < 0 or len(text) <= right or text[left] != mark or text[right] != mark:

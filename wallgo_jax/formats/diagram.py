@@ -1,4 +1,4 @@
-"""Positions as text that a person can write: everything the rules read, and back to a state.
+"""Positions as text that a person can write and the referee can play on from.
 
     rules: wallzero-4stone
     turn: R
@@ -23,6 +23,7 @@ from wallgo_jax.board import bitboard
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.formats import ascii_board
 from wallgo_jax.formats.ascii_board import Drawing
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import MOVER_LOSES, PRESETS, REGION, Rules
 from wallgo_jax.game.state import (
@@ -34,17 +35,17 @@ from wallgo_jax.game.state import (
     State,
     Variant,
     empty_trail,
+    initial_position,
     make_variant,
 )
 from wallgo_jax.notation import COLOURS, LETTERS
-from wallgo_jax.view.illegality import has_turn
 from wallgo_jax.view.snapshot import one_board, take_snapshot
 
 KEYS = ("rules", "grid", "turn", "walls left", "over")
 
 
 def draw(state: EnvState | State) -> str:
-    """One board as a diagram.
+    """Draw one board as a diagram.
 
     Raises:
       ValueError: if the state is a batch.
@@ -64,7 +65,7 @@ def draw(state: EnvState | State) -> str:
 
 
 def rules_of(state: State) -> Rules:
-    """The rules that a state's variant holds; equal to a preset where it is one's."""
+    """Read the rules off a state's variant; they equal a preset where they are one's."""
     variant = jax.device_get(state.variant)
     grid = state.grid
     players, stones = variant.start.shape
@@ -87,7 +88,7 @@ def rules_of(state: State) -> Rules:
 
 
 def parse(text: str) -> State:
-    """The state that a diagram shows.
+    """Read the state that a diagram shows.
 
     Raises:
       ValueError: the line, what is wrong there, and what is allowed.
@@ -104,19 +105,32 @@ def parse(text: str) -> State:
     placed = int((stones != NOT_PLACED).sum())
     placements = placed - len(rules.start)
     walls, built = _build_walls(drawing, rules, grid=grid)
+    variant: Variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=grid))
+    scheduled = _scheduled_player(variant, placements)
     position = Position(
         stones=jnp.asarray(stones),
         walls=jnp.asarray(walls),
         walls_left=jnp.asarray(_parse_walls_left(header, rules, built)),
         trail=empty_trail(),
-        player=jnp.int8(_parse_turn(header, rules, placements)),
+        player=jnp.int8(_parse_turn(header, rules, placements, scheduled)),
         ply=jnp.int16(placements + int(built.sum())),
         terminated=jnp.bool_(_parse_over(header)),
     )
-    variant: Variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=grid))
     state = State(variant, position)
-    _check_phase(state, placements, rules, built)
+    _check_stone_counts(stones, placements, rules)
+    if scheduled is not None and built.any():
+        raise ValueError("the board has walls although not every stone is placed")
+    if scheduled is None:
+        _check_turn(state)
     return state
+
+
+def _scheduled_player(variant: Variant, placements: int) -> int | None:
+    """Return the player who places the next stone, by the referee; None once all are placed."""
+    position = initial_position(variant)._replace(ply=jnp.int16(placements))
+    if placements < 0 or not actions.in_setup(variant, position):
+        return None
+    return int(referee.scheduled_player(variant, position))
 
 
 class _Line(NamedTuple):
@@ -125,7 +139,7 @@ class _Line(NamedTuple):
 
 
 def _split(text: str) -> tuple[dict[str, _Line], list[tuple[int, str]]]:
-    """The header's lines by key, and the board's lines with their numbers."""
+    """Split off the header's lines by key, and the board's lines with their numbers."""
     header: dict[str, _Line] = {}
     board: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -167,27 +181,28 @@ def _parse_grid(header: Mapping[str, _Line], rules: Rules) -> int:
     return int(value)
 
 
-def _parse_turn(header: Mapping[str, _Line], rules: Rules, placements: int) -> int:
-    in_setup = 0 <= placements < len(rules.order)
+def _parse_turn(
+    header: Mapping[str, _Line], rules: Rules, placements: int, scheduled: int | None
+) -> int:
     if "turn" not in header:
-        if in_setup:
-            return rules.order[placements]
+        if scheduled is not None:
+            return scheduled
         raise ValueError("the line 'turn: R' is missing: the player to move")
     number, value = header["turn"]
     player = LETTERS.find(value) if len(value) == 1 else -1
     if not 0 <= player < rules.players:
         letters = ", ".join(LETTERS[: rules.players])
         raise ValueError(f"line {number}: turn {value!r} is not one of {letters}")
-    if in_setup and player != rules.order[placements]:
+    if scheduled is not None and player != scheduled:
         raise ValueError(
-            f"line {number}: placement {placements + 1} is "
-            f"{COLOURS[rules.order[placements]]}'s, not {COLOURS[player]}'s"
+            f"line {number}: placement {placements + 1} is {COLOURS[scheduled]}'s, "
+            f"not {COLOURS[player]}'s"
         )
     return player
 
 
 def _parse_walls_left(header: Mapping[str, _Line], rules: Rules, built: np.ndarray) -> np.ndarray:
-    """int16[P]: as written, else what the walls built leave over."""
+    """int16[P]: the numbers in the header, else those that the walls built leave over."""
     limit = NO_LIMIT if rules.walls is None else rules.walls
     if "walls left" not in header:
         left = limit - built
@@ -216,7 +231,7 @@ def _parse_over(header: Mapping[str, _Line]) -> bool:
 
 
 def _place_stones(drawing: Drawing, rules: Rules, *, grid: int) -> np.ndarray:
-    """int8[P, S] cells by index."""
+    """int8[P, S]: the cells of the stones by index."""
     cells = np.full((rules.players, rules.stones), NOT_PLACED, np.int8)
     for player in range(rules.players):
         own = [stone for stone in drawing.stones if stone.player == player]
@@ -239,7 +254,7 @@ def _place_stones(drawing: Drawing, rules: Rules, *, grid: int) -> np.ndarray:
 
 
 def _build_walls(drawing: Drawing, rules: Rules, *, grid: int) -> tuple[np.ndarray, np.ndarray]:
-    """uint32[P, 2, W] of a position, and int[P] how many each player built."""
+    """uint32[P, 2, W] walls of the position, and int[P] walls that each player built."""
     walls = np.zeros((rules.players, 2, bitboard.num_words(grid)), np.uint32)
     built = np.zeros(rules.players, np.int64)
     for orientation, row, column, builder in drawing.walls:
@@ -250,23 +265,19 @@ def _build_walls(drawing: Drawing, rules: Rules, *, grid: int) -> tuple[np.ndarr
     return walls, built
 
 
-def _check_phase(state: State, placements: int, rules: Rules, built: np.ndarray) -> None:
-    """Refuse a position from which the referee could not go on."""
-    snapshot = take_snapshot(state)
-    expected = [
-        sum(owner == player for *_, owner in rules.start)
-        + rules.order[: max(placements, 0)].count(player)
-        for player in range(rules.players)
-    ]
-    for player, cells in enumerate(snapshot.stones):
-        count = sum(cell != NOT_PLACED for cell in cells)
-        if count != expected[player]:
+def _check_stone_counts(stones: np.ndarray, placements: int, rules: Rules) -> None:
+    for player, cells in enumerate(stones):
+        count = int((cells != NOT_PLACED).sum())
+        expected = sum(owner == player for *_, owner in rules.start)
+        expected += rules.order[: max(placements, 0)].count(player)
+        if count != expected:
             raise ValueError(
-                f"{COLOURS[player]} has {count} stones where the placement order gives "
-                f"{expected[player]}"
+                f"{COLOURS[player]} has {count} stones where the placement order gives {expected}"
             )
-    in_setup = placements < len(rules.order)
-    if in_setup and built.any():
-        raise ValueError("the board has walls although not every stone is placed")
-    if not in_setup and not snapshot.is_over and not has_turn(snapshot):
+
+
+def _check_turn(state: State) -> None:
+    """Refuse a running game from which the referee could not go on."""
+    snapshot = take_snapshot(state)
+    if not snapshot.is_over and not snapshot.has_turn:
         raise ValueError(f"turn: {COLOURS[snapshot.player]} has no legal turn")

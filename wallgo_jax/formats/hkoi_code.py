@@ -21,7 +21,6 @@ from wallgo_jax.board.geometry import (
     DOWN,
     LEFT,
     MOVE_OFFSETS,
-    MOVE_PATHS,
     NUM_SIDES,
     PLAYS_PER_STONE,
     RIGHT,
@@ -29,10 +28,11 @@ from wallgo_jax.board.geometry import (
     UP,
 )
 from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.notation import COLOURS, SIDE_NAMES, NotatedMove, cell_name, take_apart
 from wallgo_jax.view.game_replay import Game, replay_moves
-from wallgo_jax.view.illegality import can_walk
 from wallgo_jax.view.snapshot import take_snapshot
+from wallgo_jax.view.walks import can_walk, open_paths
 
 _SIZE, _PLACEMENTS, _PIECES = 7, 8, 4
 _SIDES = (UP, DOWN, LEFT, RIGHT)
@@ -42,7 +42,7 @@ _MOVE_DIGITS = 3
 
 
 def decode(code: str, rules: Rules = PRESETS["hkoi"]) -> Game:
-    """The game that a code tells, played by the referee. Blanks and line ends do not count.
+    """Play the game of a code by the referee; blanks and line ends do not count.
 
     Raises:
       ValueError: `placement N` or `move N`, counted from 1, with the reason.
@@ -87,7 +87,7 @@ def _decode_placement(digits: str, where: str, cells: dict[tuple[int, int], int]
     if (player - 1, piece) in cells:
         raise ValueError(f"{where}: {COLOURS[player - 1]}'s piece {piece} is placed twice")
     cells[player - 1, piece] = row * _SIZE + column
-    return NotatedMove(_SIZE * _SIZE * PLAYS_PER_STONE + row * _SIZE + column, player - 1)
+    return NotatedMove(first_placement(_SIZE) + row * _SIZE + column, player - 1)
 
 
 def _check_digit(value: int, low: int, high: int, what: str) -> None:
@@ -98,7 +98,7 @@ def _check_digit(value: int, low: int, high: int, what: str) -> None:
 def _decode_move(
     digits: str, where: str, cells: dict[tuple[int, int], int]
 ) -> tuple[NotatedMove, tuple[int, ...]]:
-    """The action and the sides it steps over; moves the piece in `cells`."""
+    """Return the action and the sides it steps over, and move the piece in `cells`."""
     values = [_DIGITS.find(digit) for digit in digits]
     if min(values) < 0:
         raise ValueError(f"{where}: {digits!r} has a digit that is not 0-9 or a-v")
@@ -144,7 +144,7 @@ def _play_along(
 
 
 def _name_move(message: str) -> str:
-    """`ply 26: reason` as `move 18: reason`."""
+    """Turn `ply 26: reason` into `move 18: reason`."""
     ply, reason = message.removeprefix("ply ").split(":", 1)
     number = int(ply) - _PLACEMENTS
     kind = f"move {number}" if number > 0 else f"placement {int(ply)}"
@@ -152,7 +152,7 @@ def _name_move(message: str) -> str:
 
 
 def encode(game: Game) -> str:
-    """The code of a game, finished or not, with all stones placed.
+    """Write the code of a game, finished or not, in which all stones are placed.
 
     Raises:
       ValueError: if the game is of another kind, or still in setup.
@@ -170,7 +170,7 @@ def encode(game: Game) -> str:
 
 
 def _encode_placement(game: Game, ply: int) -> str:
-    row, column = divmod(game.actions[ply] - _SIZE * _SIZE * PLAYS_PER_STONE, _SIZE)
+    row, column = divmod(game.actions[ply] - first_placement(_SIZE), _SIZE)
     player = game.movers[ply]
     return f"{row}{column}{player + 1}{game.movers[:ply].count(player)}"
 
@@ -178,8 +178,7 @@ def _encode_placement(game: Game, ply: int) -> str:
 def _encode_move(game: Game, ply: int) -> str:
     snapshot = take_snapshot(game.states[ply])
     play = take_apart(game.actions[ply])
-    paths = sorted(MOVE_PATHS[play.move], key=lambda path: path[:1] not in ((UP,), (DOWN,)))
-    path = next(path for path in paths if can_walk(snapshot, play.cell, path))
+    path = min(open_paths(snapshot, play), key=lambda path: path[:1] not in ((UP,), (DOWN,)))
     first, second = ([_SIDES.index(side) + 1 for side in path] + [0, 0])[:2]
     piece = snapshot.stones[snapshot.player].index(play.cell)
     wall = _SIDES.index(play.side) + 1

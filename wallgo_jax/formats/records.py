@@ -7,7 +7,7 @@
 | `grid` | side length of the grid that numbers the actions; only where larger than the board |
 | `actions` | public action ids, from the first ply on |
 | `players` | names of the players in the order of play, or null |
-| `result` | what the end paid each player (1 to a sole winner), or null for an unfinished game |
+| `result` | each player's reward (1 for a sole winner), or null for an unfinished game |
 | `values` | for each ply, the search's value for its mover, or null; only where there are any |
 | `env_version` | the version of the environment that the game was played in |
 
@@ -32,7 +32,7 @@ _CUSTOM = "custom"
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One game. Lists are accepted and kept as tuples; the fields are the keys of a line.
+    """One game. Its fields are the keys of a line; lists are kept as tuples.
 
     Raises:
       ValueError: in one line, which key is wrong and what is allowed.
@@ -101,7 +101,7 @@ def of_game(
     players: Sequence[str] | None = None,
     values: Sequence[float | None] | None = None,
 ) -> Record:
-    """The record of a game that was played; its result is the referee's."""
+    """Make the record of a game that was played; its result is the referee's."""
     return Record(
         rules=game.rules,
         actions=game.actions,
@@ -113,7 +113,7 @@ def of_game(
 
 
 def replay(record: Record) -> Game:
-    """The recorded game, played again.
+    """Play the recorded game again.
 
     Raises:
       ValueError: at the first action that is not allowed, naming the ply and the reason; or where
@@ -144,7 +144,7 @@ def _version_hint(record: Record) -> str:
 
 
 def to_json(record: Record) -> str:
-    """The record's line, without its line end."""
+    """Return the record's line, without its line end."""
     name = rules_lib.name_of(record.rules)
     fields: dict[str, Any] = {"variant": name}
     if name not in PRESETS:
@@ -161,7 +161,7 @@ def to_json(record: Record) -> str:
 
 
 def from_json(line: str) -> Record:
-    """The record of a line.
+    """Read the record of a line.
 
     Raises:
       ValueError: in one line, which key is wrong and what is allowed.
@@ -197,7 +197,7 @@ def _rules(fields: dict[str, Any]) -> Rules:
 
 
 def read(path: str | Path) -> Iterator[Record]:
-    """The games of a file, one by one; blank lines are skipped.
+    """Yield the games of a file one by one; blank lines do not count.
 
     Raises:
       ValueError: `FILE, line N: reason`.
@@ -213,7 +213,7 @@ def read(path: str | Path) -> Iterator[Record]:
 
 
 def write(path: str | Path, records: Iterable[Record], *, append: bool = False) -> None:
-    """Write games to a file, in place of what it held or behind it."""
+    """Write games to a file, in place of its content or after it."""
     with _open(path, "at" if append else "wt") as file:
         for record in records:
             file.write(to_json(record) + "\n")

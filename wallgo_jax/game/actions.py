@@ -1,4 +1,4 @@
-"""The two numberings of actions, what is legal, and the way from one numbering to the other.
+"""Legal actions, in two numberings, and the way from one numbering to the other.
 
 Slots, the compact numbering of search and training (S stones a player, N cells of the grid):
 
@@ -11,8 +11,26 @@ Public actions, WallZero's numbering of records and the env (2597 at size 7):
     setup   action = N * 52 + cell
 
 `move` and `side` are drawn in `board.geometry`; `side` is a side of the cell where the stone ends.
+
+Legal plays are bits. The 52 of a stone are a low word of 32 and a high word of 20, in which `side`
+runs fastest:
+
+    play           51 50 49 48 .. 35 34 33 32 | 31 30 29 28 ..  3  2  1  0
+    move           12 12 12 12 ..  8  8  8  8 |  7  7  7  7 ..  0  0  0  0
+    side            3  2  1  0 ..  3  2  1  0 |  3  2  1  0 ..  3  2  1  0
+                             high             |            low
+
+The legal slots are those bits laid end to end, so that a stone begins inside a word. Each stone's
+bits in each word, of four stones:
+
+    word        0    1    2    3    4    5    6
+    stone 0    32   20    .    .    .    .    .
+    stone 1     .   12   32    8    .    .    .
+    stone 2     .    .    .   24   28    .    .
+    stone 3     .    .    .    .    4   32   16
 """
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,22 +47,17 @@ from wallgo_jax.board.geometry import (
     make_move_deltas,
     side_delta,
 )
+from wallgo_jax.board.select import choose, pick
 from wallgo_jax.game import terrain as terrain_lib
-from wallgo_jax.game.state import NOT_PLACED, Position, State, Variant
+from wallgo_jax.game.sizes import first_placement, num_actions
+from wallgo_jax.game.sizes import num_slots as num_slots
+from wallgo_jax.game.state import NOT_PLACED, Position, State, Variant, assert_board
 from wallgo_jax.game.terrain import Terrain
 
+NO_ACTION = -1
+"""Public action of no ply: it fills a table of games behind a game's last action."""
 NO_SLOT = -1
 """Slot of a public action that the mover has no stone for, or that belongs to the other phase."""
-
-
-def num_slots(stones: int, *, grid: int) -> int:
-    """A: size of the compact action space."""
-    return max(stones * PLAYS_PER_STONE, grid * grid)
-
-
-def num_actions(grid: int) -> int:
-    """Size of the public action space."""
-    return grid * grid * (PLAYS_PER_STONE + 1)
 
 
 def in_setup(variant: Variant, position: Position) -> jax.Array:
@@ -53,27 +66,30 @@ def in_setup(variant: Variant, position: Position) -> jax.Array:
 
 
 def own_cells(position: Position) -> jax.Array:
-    """int32[S]: cells of the stones of the player to move."""
-    cells = position.stones[0]
-    for player in range(1, position.stones.shape[0]):
-        cells = jnp.where(position.player == player, position.stones[player], cells)
-    return cells.astype(jnp.int32)
+    """int32[S]: the cells of the stones of the player to move, NOT_PLACED for those to come."""
+    return choose(position.stones, position.player).astype(jnp.int32)
 
 
 def legal_words(state: State, *, terrain: Terrain | None = None) -> jax.Array:
-    """uint32[ceil(A / 32)]: the legal slots of the player to move as bits, slot `32 w + b` in bit b
-    of word w. After the end it is slot 0 alone, so that a masked softmax stays finite; a player
-    with no legal turn does not get to move (see `game.referee`). A terrain that is known already
-    need not be surveyed."""
+    """uint32[ceil(A / 32)]: the legal slots as bits, slot `32 w + b` in bit b of word w.
+
+    They are those of the player to move. After the end slot 0 alone is set, so that a masked
+    softmax stays finite; a player without a legal turn does not get to move (see `game.referee`).
+
+    Args:
+      terrain: that of the state, where the caller has it.
+    """
+    assert_board(state)
     if terrain is None:
         terrain = terrain_lib.read_terrain(*state)
     return _legal_words(state, terrain)
 
 
 def legal_slots(state: State, *, terrain: Terrain | None = None) -> jax.Array:
-    """bool[A]: `legal_words` as a mask."""
+    """bool[A]: the slots of `legal_words` as a mask."""
     slots = state.num_slots
     words = legal_words(state, terrain=terrain)
+    # Fused into the mask, the few words would be computed again for each of its entries.
     words = fusion_barrier(words, token=state.position.ply < 0)
     return bitboard.bits_to_mask(words, slots)
 
@@ -94,22 +110,24 @@ def _legal_words(state: State, terrain: Terrain) -> jax.Array:
 
 
 def _concatenate_bits(low: jax.Array, high: jax.Array, words: int) -> list[jax.Array]:
-    """Lay the 52 bits of each stone end to end."""
+    """Lay the 52 bits of each stone end to end (see the picture above)."""
     result = [jnp.uint32(0)] * words
     for stone in range(low.shape[0]):
         for start, bits in ((0, low[stone]), (32, high[stone])):
             word, offset = divmod(stone * PLAYS_PER_STONE + start, 32)
             result[word] = result[word] | (bits << np.uint32(offset))
+            # The bits that the shift pushed out of this word begin the next one.
             if offset and word + 1 < words:
                 result[word + 1] = result[word + 1] | (bits >> np.uint32(32 - offset))
     return result
 
 
 def play_bits(state: State, terrain: Terrain) -> tuple[jax.Array, jax.Array]:
-    """Legal plays of the player to move as 52 bits a stone: (low 32 bits, high 20 bits).
+    """Find the legal plays of the player to move as 52 bits a stone: (low 32 bits, high 20 bits).
 
     Returns:
-      Two uint32[S]; bit `move * 4 + side`. Placement and the end are not looked at.
+      Two uint32[S]; bit `move * 4 + side`. They hold in play alone: neither the phase of placement
+      nor the end of the game clears them.
     """
     grid = state.grid
     cells = own_cells(state.position)
@@ -122,6 +140,7 @@ def play_bits(state: State, terrain: Terrain) -> tuple[jax.Array, jax.Array]:
         for side in SIDES:
             is_open = bitboard.contains(terrain.exits[side], target)
             sides = sides | (is_open << np.uint32(side))
+        # Off the board `contains` gives junk; the move there is 0 and blanks it.
         sides = sides * moves[move]
         shift = move * NUM_SIDES
         if shift < 32:
@@ -130,18 +149,16 @@ def play_bits(state: State, terrain: Terrain) -> tuple[jax.Array, jax.Array]:
             high = high | (sides << np.uint32(shift - 32))
     keep = (cells != NOT_PLACED) & (_walls_left(state.position) > 0)
     bits = (jnp.where(keep, low, 0), jnp.where(keep, high, 0))
+    # Without the barrier each slot of the mask computes its stone's bits again (`board.fusion`).
     return fusion_barrier(bits, token=state.position.ply < 0)
 
 
 def _walls_left(position: Position) -> jax.Array:
-    left = position.walls_left[0]
-    for player in range(1, position.walls_left.shape[0]):
-        left = jnp.where(position.player == player, position.walls_left[player], left)
-    return left
+    return choose(position.walls_left, position.player)
 
 
 def _legal_moves(cells: jax.Array, terrain: Terrain, variant: Variant) -> list[jax.Array]:
-    """For each move, uint32[S] 0 or 1: whether each stone can make it, walls to build aside."""
+    """Find for each move uint32[S] 0 or 1: whether each stone can walk it; walls to build aside."""
     grid = variant.grid.side
     first = [bitboard.contains(terrain.free_exits[side], cells) for side in SIDES]
     can_step = first[0] | first[1] | first[2] | first[3]
@@ -150,6 +167,8 @@ def _legal_moves(cells: jax.Array, terrain: Terrain, variant: Variant) -> list[j
         if move == STAY:
             moves.append(jnp.where(variant.stay_needs_room, can_step, jnp.ones_like(can_step)))
             continue
+        # A diagonal has two paths, and one that is open is enough. The last cell must be empty, and
+        # so must the one between: each step takes an exit into an empty cell.
         legal = jnp.zeros_like(can_step)
         for path in paths:
             way = first[path[0]]
@@ -163,6 +182,8 @@ def _legal_moves(cells: jax.Array, terrain: Terrain, variant: Variant) -> list[j
 
 def is_legal(state: State, slot: jax.Array) -> jax.Array:
     """bool: whether one slot is legal; False out of range and after the end."""
+    assert_board(state)
+    chex.assert_shape(slot, ())
     grid = state.grid
     variant, position = state
     slot = jnp.asarray(slot).astype(jnp.int32)
@@ -181,57 +202,54 @@ def _is_play(own: jax.Array, slot: jax.Array, variant: Variant, terrain: Terrain
     grid = variant.grid.side
     stone, play = split(slot, PLAYS_PER_STONE)
     move, side = split(play, NUM_SIDES)
-    cell = _pick(own, stone)
-    can_move = _choose_one(_legal_moves(cell, terrain, variant), move)
-    target = cell + _pick(jnp.asarray(make_move_deltas(grid)), move)
-    is_open = _choose_one([bitboard.contains(exits, target) for exits in terrain.exits], side)
+    cell = pick(own, stone)
+    can_move = choose(_legal_moves(cell, terrain, variant), move)
+    target = cell + pick(jnp.asarray(make_move_deltas(grid)), move)
+    is_open = choose([bitboard.contains(exits, target) for exits in terrain.exits], side)
     is_own = (stone < own.shape[0]) & (cell != NOT_PLACED)
     return is_own & (can_move & is_open != 0)
 
 
 def split(number: jax.Array, by: int) -> tuple[jax.Array, jax.Array]:
-    """int32 quotient and remainder of an int32; junk where it is negative. Unsigned, which is one
-    multiplication where a signed quotient is a dozen operations."""
+    """Divide an int32: int32 quotient and remainder, undefined where it is negative."""
+    # An unsigned quotient is one multiplication, a signed one a dozen operations.
     quotient, remainder = jnp.divmod(number.astype(jnp.uint32), np.uint32(by))
     return quotient.astype(jnp.int32), remainder.astype(jnp.int32)
 
 
-def _pick(values: jax.Array, index: jax.Array) -> jax.Array:
-    """values[index] by comparison, which fuses where a gather does not; 0 out of range."""
-    hit = jnp.arange(values.shape[0]) == index
-    return jnp.sum(jnp.where(hit, values, 0), dtype=values.dtype)
-
-
-def _choose_one(words: list[jax.Array], index: jax.Array) -> jax.Array:
-    """words[index] of scalars apart, by comparison; the last out of range."""
-    picked = words[-1]
-    for place in reversed(range(len(words) - 1)):
-        picked = jnp.where(index == place, words[place], picked)
-    return picked
-
-
 def legal_actions(state: State, *, terrain: Terrain | None = None) -> jax.Array:
-    """bool[grid² * 53] over public actions; all true after the end (pgx's contract). A terrain that
-    is known already need not be surveyed."""
+    """bool[grid² * 53] over public actions; all true after the end (pgx's contract).
+
+    Args:
+      terrain: that of the state, where the caller has it.
+    """
+    assert_board(state)
     grid = state.grid
     token = state.position.ply < 0
     if terrain is None:
         terrain = terrain_lib.read_terrain(*state)
+    # Two barriers: neither the words nor their halves are to be computed again for each action.
     words = fusion_barrier(_public_words(state, terrain), token=token)
     halves = fusion_barrier(bitboard.halves(words), token=token)
     return bitboard.bits_to_mask(halves, num_actions(grid))
 
 
 def _public_words(state: State, terrain: Terrain) -> jax.Array:
-    """uint32[ceil(grid² * 53 / 32)]: `legal_actions` as one string of bits, in which the 52 plays
-    of a stone start where its cell says."""
+    """uint32[ceil(grid² * 53 / 32)]: `legal_actions` as one string of bits.
+
+    A stone's 52 plays start at the bit `cell * 52`, the placements behind those of the last cell:
+
+        bit      0        52        104        N * 52        N * 53
+                 | cell 0 | cell 1 | ..        | placements  |
+    """
     grid = state.grid
     variant, position = state
     setup = in_setup(variant, position)
     empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
-    first_placement = jnp.int32(grid * grid * PLAYS_PER_STONE)
-    strings = [([jnp.where(setup, word, 0) for word in empty], first_placement)]
+    placements = [jnp.where(setup, word, 0) for word in empty]
+    strings = [(placements, jnp.int32(first_placement(grid)))]
     own = own_cells(position)
+    # A stone not yet placed gives a negative start, but its plays are empty during setup.
     low, high = (jnp.where(setup, 0, bits) for bits in play_bits(state, terrain))
     strings += [([low[s], high[s]], own[s] * PLAYS_PER_STONE) for s in range(own.shape[0])]
     words = _lay(strings, -(-num_actions(grid) // 32))
@@ -239,8 +257,11 @@ def _public_words(state: State, terrain: Terrain) -> jax.Array:
 
 
 def _lay(strings: list[tuple[list[jax.Array], jax.Array]], words: int) -> jax.Array:
-    """uint32[words]: a string of bits in which each list of uint32 starts at its int32 place; one
-    at a negative place must be empty."""
+    """uint32[words]: a string of bits in which each list of uint32 starts at its int32 place.
+
+    A list at a negative place must be empty. Where a list starts depends on the board, so that each
+    word is compared with the place of each part; a scatter would be slower.
+    """
     index = jnp.arange(words)
     total = jnp.zeros((words,), jnp.uint32)
     for parts, place in strings:
@@ -254,28 +275,36 @@ def _lay(strings: list[tuple[list[jax.Array], jax.Array]], words: int) -> jax.Ar
 
 
 def slot_of_action(state: State, action: jax.Array) -> jax.Array:
-    """int32 slot of a public action; NO_SLOT where it is out of range, belongs to the other phase
-    or names a cell without an own stone. Whether the slot is legal is another question."""
+    """int32: the slot of a public action, legal or not.
+
+    NO_SLOT stands for an action that is out of range, belongs to the other phase or names a cell
+    without an own stone.
+    """
+    assert_board(state)
+    chex.assert_shape(action, ())
     grid = state.grid
     variant, position = state
     action = jnp.asarray(action).astype(jnp.int32)
-    first_placement = grid * grid * PLAYS_PER_STONE
+    first = first_placement(grid)
     own = own_cells(position)
     cell, play = split(action, PLAYS_PER_STONE)
+    # At most one stone stands on the cell. Counted from 1, no stone sums to 0 and becomes -1.
     stone = jnp.sum(jnp.where(own == cell, jnp.arange(1, own.shape[0] + 1), 0)) - 1
-    is_play = (action >= 0) & (action < first_placement) & (stone >= 0)
-    is_placement = (action >= first_placement) & (action < num_actions(grid))
-    slot = jnp.where(is_play, stone * PLAYS_PER_STONE + play, action - first_placement)
+    is_play = (action >= 0) & (action < first) & (stone >= 0)
+    is_placement = (action >= first) & (action < num_actions(grid))
+    slot = jnp.where(is_play, stone * PLAYS_PER_STONE + play, action - first)
     fits_phase = jnp.where(in_setup(variant, position), is_placement, is_play)
     return jnp.where(fits_phase, slot, NO_SLOT).astype(jnp.int32)
 
 
 def action_of_slot(state: State, slot: jax.Array) -> jax.Array:
-    """int32 public action of a legal slot."""
+    """int32: the public action of a legal slot."""
+    assert_board(state)
+    chex.assert_shape(slot, ())
     grid = state.grid
     variant, position = state
     slot = jnp.asarray(slot).astype(jnp.int32)
     own = own_cells(position)
-    cell = _pick(own, slot // PLAYS_PER_STONE)
+    cell = pick(own, slot // PLAYS_PER_STONE)
     play = cell * PLAYS_PER_STONE + slot % PLAYS_PER_STONE
-    return jnp.where(in_setup(variant, position), grid * grid * PLAYS_PER_STONE + slot, play)
+    return jnp.where(in_setup(variant, position), first_placement(grid) + slot, play)

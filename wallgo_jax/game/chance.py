@@ -6,7 +6,7 @@ import numpy as np
 
 
 def choose(bits: jax.Array, mask: jax.Array) -> jax.Array:
-    """int32 index of a True entry of the mask, each as likely as the others.
+    """Choose the int32 index of a True entry of the mask, each as likely as the others.
 
     Every entry gets a key hashed from the board's bits and its index; the largest legal key wins.
     It costs one random number instead of one per entry, and one integer maximum instead of an
@@ -26,17 +26,17 @@ def choose(bits: jax.Array, mask: jax.Array) -> jax.Array:
 
 
 def _hash(x: jax.Array) -> jax.Array:
-    """A 32-bit finalizer: every input bit changes every output bit with probability one half."""
+    """Mix 32 bits: every input bit changes every output bit with probability one half."""
     x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
     return x ^ (x >> 16)
 
 
 def choose_bit(bits: jax.Array, words: jax.Array) -> jax.Array:
-    """int32 index of a set bit, each as likely as the others within one in 2^16 / count.
+    """Choose the int32 index of a set bit, each as likely as the others within one in 2^16 / count.
 
-    The random number picks a rank, the words' counts the word, halving the bit: no key per slot.
-    No set bit gives 31, the last place that halving can end at.
+    The random number picks a rank, the words' counts pick the word, and halving finds the bit: no
+    slot needs a key. Words without a set bit give 31, the last place that halving can end at.
 
     Args:
       bits: uint32[] random bits.
@@ -57,13 +57,13 @@ def choose_bit(bits: jax.Array, words: jax.Array) -> jax.Array:
 
 
 def _scale(bits: jax.Array, count: jax.Array) -> jax.Array:
-    """bits * count / 2^32 without 64-bit integers, for counts below 2^16."""
+    """Return bits * count / 2^32 without 64-bit integers, for counts below 2^16."""
     high, low = bits >> 16, bits & np.uint32(0xFFFF)
     return (high * count + ((low * count) >> 16)) >> 16
 
 
 def _nth_bit(word: jax.Array, rank: jax.Array) -> jax.Array:
-    """Place of the set bit that has `rank` set bits below it."""
+    """Find the place of the set bit that has `rank` set bits below it."""
     place = jnp.uint32(0)
     for half in (16, 8, 4, 2, 1):
         below = jax.lax.population_count((word >> place) & np.uint32((1 << half) - 1))

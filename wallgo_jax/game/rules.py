@@ -1,4 +1,4 @@
-"""The rules of a game as plain data, checked when made, with the published sets by name."""
+"""The rules of a game as plain data, checked when they are made; the published sets by name."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -109,12 +109,12 @@ class Rules:
 
     @property
     def max_plies(self) -> int:
-        """No game is longer: every play builds on one of the inner edges."""
+        """The most plies of a game: every play builds a wall on one of the inner edges."""
         return len(self.order) + 2 * self.size * (self.size - 1)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Rules":
-        """Rules from a record's `rules` object; an unknown key is refused by name."""
+        """Make rules from a record's `rules` object; an unknown key is refused by name."""
         known = [field.name for field in dataclasses.fields(cls)]
         for key in fields:
             if key not in known:
@@ -122,7 +122,7 @@ class Rules:
         return cls(**fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """The rules as JSON-ready data, lists for tuples."""
+        """Return the rules as JSON-ready data, with lists for tuples."""
         fields = dataclasses.asdict(self)
         fields["start"] = [list(stone) for stone in self.start]
         fields["order"] = list(self.order)
@@ -131,8 +131,11 @@ class Rules:
 
 
 def first_player(rules: Rules) -> int | None:
-    """Whose ply is the first: the first placement's, or, where `start` holds every stone, the first
-    player's who has a legal turn; None where nobody has."""
+    """Return the player of the first ply; None where nobody has a legal turn.
+
+    The first placement decides, or, where `start` holds every stone, the first player who has a
+    legal turn on the board without walls.
+    """
     if rules.order:
         return rules.order[0]
     if not rules.stay_needs_room:
@@ -175,7 +178,7 @@ PRESETS: dict[str, Rules] = {
 
 
 def named(name_or_rules: "str | Rules") -> Rules:
-    """The rules of a preset's name; rules pass through.
+    """Return the rules of a preset's name; rules pass through.
 
     Raises:
       ValueError: for an unknown name, with the names there are.
@@ -190,5 +193,5 @@ def named(name_or_rules: "str | Rules") -> Rules:
 
 
 def name_of(rules: Rules) -> str:
-    """The preset's name, or `custom`."""
+    """Return the preset's name, or `custom`."""
     return next((name for name, preset in PRESETS.items() if preset == rules), "custom")

@@ -1,25 +1,30 @@
-"""What a board holds: its variant (rules as arrays) beside its position (what plies change).
+"""One board as arrays: its variant (the rules) beside its position (all that plies change).
 
 P players, S stones a player, W words of 32 cells. A search tree keeps positions only: the variant
-is the same at every node. History is not kept as boards but as a trail of the last plies, from
-which earlier positions are taken back.
+is the same at every node. Earlier positions are not kept: a trail of the last plies tells how to
+take those plies back.
 """
 
 import dataclasses
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board import bitboard
+from wallgo_jax.game import sizes
 from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules, first_player
 
 NOT_PLACED = -1
 """Cell of a stone that is not on the board yet."""
 NO_PLAYER = -1
+"""Player of no placement, and of the newest ply where no ply was played."""
 NO_STONE = -1
+"""Stone of an empty entry of the trail."""
 NO_SIDE = -1
+"""Side of the wall of a placement, which builds none."""
 NO_LIMIT = 10_000
 """Walls left where the rules set no limit; more than any board has edges."""
 TIE_NONE, TIE_REGION, TIE_MOVER_LOSES = 0, 1, 2
@@ -30,9 +35,10 @@ TRAIL_LENGTH = 4
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """The square grid that numbers a board's cells. It is static: a tree node without arrays, so
-    that every function of a board knows its shapes and boards of different grids never share a
-    batch.
+    """The square grid that numbers a board's cells.
+
+    It is static, a tree node without arrays: every function of a board knows its shapes, and boards
+    of different grids never share a batch.
 
     Attributes:
       side: side length, `geometry.MIN_GRID` to `geometry.MAX_GRID`.
@@ -57,12 +63,15 @@ class Variant(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Everything that a ply changes."""
+    """Everything that a ply changes.
+
+    Walls are sets of the cells that keep them (see `board.geometry`), a set for each builder and
+    orientation: bit `c` of a horizontal set is the wall below cell `c`, of a vertical set the wall
+    right of it.
+    """
 
     stones: jax.Array  # int8[P, S] cell of each stone, or NOT_PLACED
-    walls: (
-        jax.Array
-    )  # uint32[P, 2, W] by builder: cells above a horizontal, left of a vertical wall
+    walls: jax.Array  # uint32[P, 2, W] by builder and orientation
     walls_left: jax.Array  # int16[P]
     trail: jax.Array  # int8[4, 3] newest first: stone (p * S + s), cell it left, side walled
     player: jax.Array  # int8 player to move
@@ -88,7 +97,7 @@ class State(NamedTuple):
 
 
 def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
-    """The rules as NumPy arrays for a board in the top-left corner of a `grid` x `grid` grid.
+    """Make the rules NumPy arrays, for a board in the top-left corner of a `grid` x `grid` grid.
 
     Raises:
       ValueError: if the board is larger than the grid.
@@ -121,7 +130,7 @@ def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
 
 
 def initial_position(variant: Variant) -> Position:
-    """The position before the first ply: `start` on the board, nothing built."""
+    """Return the position before the first ply: `start` on the board, nothing built."""
     players, _ = variant.start.shape
     (words,) = variant.playable.shape
     return Position(
@@ -136,18 +145,42 @@ def initial_position(variant: Variant) -> Position:
 
 
 def initial_state(rules: Rules, *, grid: int | None = None) -> State:
-    """A new game (see `make_variant`)."""
+    """Start a new game (see `make_variant`)."""
     variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=grid))
     return State(variant, initial_position(variant))
 
 
 def empty_trail() -> jax.Array:
-    """int8[4, 3]: a history with nothing to take back."""
+    """int8[4, 3]: a trail without plies."""
     return jnp.broadcast_to(jnp.array([NO_STONE, NOT_PLACED, NO_SIDE], jnp.int8), (TRAIL_LENGTH, 3))
 
 
+def assert_board(state: State) -> None:
+    """Assert that a state is one board: shapes and dtypes, checked while JAX traces.
+
+    Under `vmap` these are the shapes of one board, so that a batch passed without `vmap` is caught.
+
+    Raises:
+      AssertionError: naming the array that does not fit.
+    """
+    variant, position = state
+    chex.assert_rank(position.stones, 2)
+    players, stones = position.stones.shape
+    words = bitboard.num_words(state.grid)
+    chex.assert_shape(variant.playable, (words,))
+    chex.assert_shape([variant.start, position.stones], (players, stones))
+    chex.assert_shape(position.walls, (players, 2, words))
+    chex.assert_shape(position.walls_left, (players,))
+    chex.assert_shape(position.trail, (TRAIL_LENGTH, 3))
+    chex.assert_shape([position.player, position.ply, position.terminated], ())
+    chex.assert_type([variant.playable, position.walls], jnp.uint32)
+    chex.assert_type([variant.start, position.stones, position.trail, position.player], jnp.int8)
+    chex.assert_type([position.walls_left, position.ply], jnp.int16)
+    chex.assert_type(position.terminated, jnp.bool_)
+
+
 class Sizes(NamedTuple):
-    """What fixes array shapes, and so stays static."""
+    """The numbers that fix array shapes, and so stay static."""
 
     grid: int
     players: int
@@ -155,13 +188,13 @@ class Sizes(NamedTuple):
 
     @property
     def num_slots(self) -> int:
-        """Compact actions: 52 plays of each own stone, or a cell in setup."""
-        return max(self.stones * 52, self.grid**2)
+        """A: the size of the compact action space."""
+        return sizes.num_slots(self.stones, grid=self.grid)
 
     @property
     def num_actions(self) -> int:
-        """Public actions: 52 plays from each cell, then a placement on each cell."""
-        return self.grid**2 * 53
+        """The size of the public action space."""
+        return sizes.num_actions(self.grid)
 
 
 def sizes_of_state(state: State) -> Sizes:

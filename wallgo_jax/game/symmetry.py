@@ -1,10 +1,18 @@
 """The eight symmetries of the square, on positions, slots, policies and public actions.
 
 Symmetry `g` is `g % 4` quarter turns to the left, then a mirroring of the columns for `g >= 4`; 0
-is the identity. A board smaller than its grid turns within its own square. A stone keeps its index,
-so in play only the move and side axes of a slot change; in setup slots are cells.
+is the identity:
+
+    0       1       2       3       4       5       6       7
+    # # .   . . .   . . #   # # #   . # #   . . .   # . .   # # #
+    # . .   # . .   . . #   . . #   . . #   . . #   # . .   # . .
+    # . .   # # #   . # #   . . .   . . #   # # #   # # .   . . .
+
+A board smaller than its grid turns within its own square. A stone keeps its index, so in play only
+the move and side axes of a slot change; in setup slots are cells.
 """
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,23 +35,28 @@ from wallgo_jax.board.geometry import (
     make_cell_turns,
 )
 from wallgo_jax.game import actions
-from wallgo_jax.game.state import Position, State
+from wallgo_jax.game.sizes import first_placement
+from wallgo_jax.game.state import Position, State, assert_board
 
 
 def inverse(symmetry: jax.Array) -> jax.Array:
-    """The symmetry that undoes this one."""
+    """int32[...]: the symmetries that undo these."""
+    chex.assert_type(symmetry, int)
     return jnp.asarray(INVERSE_SYMMETRIES, dtype=jnp.int32)[symmetry]
 
 
 def turn_cells(cells: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
-    """New cells of int cells; negative sentinels and cells outside the board stay."""
+    """Turn int cells [...]; negative sentinels and cells outside the board stay."""
+    chex.assert_type([cells, symmetry, size], int)
     table = jnp.asarray(make_cell_turns(grid))
     turned = table[symmetry, size.astype(jnp.int32), jnp.maximum(cells, 0).astype(jnp.int32)]
     return jnp.where(cells < 0, cells, turned.astype(cells.dtype))
 
 
 def turn_state(state: State, symmetry: jax.Array) -> State:
-    """The turned board. Its variant's own start is turned as well, so that it restarts alike."""
+    """Turn a board; its variant's start turns too, so that a restart gives the turned start."""
+    assert_board(state)
+    chex.assert_shape(symmetry, ())
     grid = state.grid
     variant, position = state
     start = turn_cells(variant.start, symmetry, variant.size, grid=grid)
@@ -55,7 +68,9 @@ def turn_state(state: State, symmetry: jax.Array) -> State:
 def turn_position(
     position: Position, symmetry: jax.Array, size: jax.Array, *, grid: int
 ) -> Position:
-    """The turned position: stones, walls and trail."""
+    """Turn a position: stones, walls and trail."""
+    chex.assert_rank(position.stones, 2)
+    chex.assert_shape([symmetry, size], ())
     horizontal, vertical = HORIZONTAL, VERTICAL
     walls = bitboard.to_mask(position.walls, grid)  # [P, 2, N]
     turned = turn_walls(walls[:, horizontal], walls[:, vertical], symmetry, size, grid=grid)
@@ -76,7 +91,10 @@ def turn_position(
 
 
 def turn_masks(masks: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
-    """[..., N] maps over cells, moved to the turned cells."""
+    """Move the values of maps over cells, [..., N], to the turned cells."""
+    chex.assert_axis_dimension(masks, -1, grid * grid)
+    chex.assert_shape([symmetry, size], ())
+    # A gather asks each new cell for its old one, so the table is that of the inverse.
     back = make_cell_turns(grid)[np.asarray(INVERSE_SYMMETRIES)]
     return masks[..., jnp.asarray(back)[symmetry, size.astype(jnp.int32)]]
 
@@ -84,10 +102,13 @@ def turn_masks(masks: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: 
 def turn_walls(
     horizontal: jax.Array, vertical: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int
 ) -> tuple[jax.Array, jax.Array]:
-    """Turned wall maps: walls below and right of cells, each [..., N].
+    """Turn wall maps: walls below and right of cells, each [..., N].
 
-    Each cell's four sides are read off, turned with the cell, and written back.
+    A quarter turn makes horizontal walls of vertical ones and changes the cell that keeps them. So
+    each cell's four sides are read off, turned with the cell, and written back.
     """
+    chex.assert_equal_shape([horizontal, vertical])
+    # The wall above a cell is kept by the cell above, the wall left of it by the cell on the left.
     above = _shift_rows(horizontal, grid)
     before = _shift_columns(vertical, grid)
     by_side = {UP: above, RIGHT: vertical, DOWN: horizontal, LEFT: before}
@@ -95,21 +116,24 @@ def turn_walls(
     moved = turn_masks(sides, symmetry, size, grid=grid)
     back = SIDE_TURNS[np.asarray(INVERSE_SYMMETRIES)]  # old side of each new side
     moved = jnp.take(moved, jnp.asarray(back)[symmetry].astype(jnp.int32), axis=-2)
+    # Every wall was read off on both of its sides; the upper or left one is enough to write it.
     return moved[..., DOWN, :], moved[..., RIGHT, :]
 
 
 def _shift_rows(mask: jax.Array, grid: int) -> jax.Array:
+    """Move each row's values to the row below; the first row becomes zeros."""
     return jnp.pad(mask[..., :-grid], [(0, 0)] * (mask.ndim - 1) + [(grid, 0)])
 
 
 def _shift_columns(mask: jax.Array, grid: int) -> jax.Array:
+    """Move each column's values one column to the right; the first column becomes zeros."""
     square = mask.reshape(*mask.shape[:-1], grid, grid)
     padded = jnp.pad(square[..., :-1], [(0, 0)] * mask.ndim + [(1, 0)])
     return padded.reshape(mask.shape)
 
 
 def _make_play_turns() -> np.ndarray:
-    """int16[8, 52]: new `move * 4 + side` of each."""
+    """int16[8, 52]: the new `move * 4 + side` of each, by symmetry."""
     table = np.zeros((NUM_SYMMETRIES, PLAYS_PER_STONE), dtype=np.int16)
     for g in range(NUM_SYMMETRIES):
         for move in range(NUM_MOVES):
@@ -126,7 +150,9 @@ PLAY_TURNS = _make_play_turns()
 def turn_slot(
     slot: jax.Array, symmetry: jax.Array, in_setup: jax.Array, size: jax.Array, *, grid: int
 ) -> jax.Array:
-    """int32: the slot of the turned action, in the given phase."""
+    """int32[...]: the slots of turned actions, in the given phase."""
+    chex.assert_type([slot, symmetry, size], int)
+    chex.assert_type(in_setup, bool)
     play = slot % PLAYS_PER_STONE
     turned = slot - play + jnp.asarray(PLAY_TURNS)[symmetry, play].astype(jnp.int32)
     cell = jnp.minimum(slot, grid * grid - 1)
@@ -136,24 +162,28 @@ def turn_slot(
 def turn_policy(
     policy: jax.Array, symmetry: jax.Array, in_setup: jax.Array, size: jax.Array, *, grid: int
 ) -> jax.Array:
-    """[A] values over slots, moved to the turned slots, in the given phase."""
+    """Move [A] values over slots to the turned slots, in the given phase, bool[]."""
+    chex.assert_rank(policy, 1)
+    chex.assert_shape([symmetry, in_setup, size], ())
     (slots,) = policy.shape
     source = turn_slot(jnp.arange(slots), inverse(symmetry), in_setup, size, grid=grid)
+    # In setup the slots behind the last cell name nothing; they stay where they are.
     beyond = in_setup & (jnp.arange(slots) >= grid * grid)
     return policy[jnp.where(beyond, jnp.arange(slots), jnp.minimum(source, slots - 1))]
 
 
 def turn_action(action: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
-    """int32: the turned public action."""
-    first_placement = grid * grid * PLAYS_PER_STONE
+    """int32[...]: the turned public actions."""
+    chex.assert_type([action, symmetry, size], int)
+    first = first_placement(grid)
     action = jnp.asarray(action).astype(jnp.int32)
-    is_placement = action >= first_placement
-    cell = jnp.where(is_placement, action - first_placement, action // PLAYS_PER_STONE)
+    is_placement = action >= first
+    cell = jnp.where(is_placement, action - first, action // PLAYS_PER_STONE)
     cell = turn_cells(cell, symmetry, size, grid=grid)
     play = jnp.asarray(PLAY_TURNS)[symmetry, action % PLAYS_PER_STONE].astype(jnp.int32)
-    return jnp.where(is_placement, first_placement + cell, cell * PLAYS_PER_STONE + play)
+    return jnp.where(is_placement, first + cell, cell * PLAYS_PER_STONE + play)
 
 
 def phase_of(state: State) -> jax.Array:
-    """bool: whether slots are cells now (a sample's phase decides how its policy turns)."""
+    """bool: whether slots are cells now, which decides how a policy turns."""
     return actions.in_setup(*state)

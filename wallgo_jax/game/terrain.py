@@ -1,4 +1,4 @@
-"""What the board looks like to the rules: occupied cells, exits, regions, territory."""
+"""The board as sets of cells, as the rules read it: occupied cells, exits, regions, territory."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class Terrain(NamedTuple):
 
 
 class BoardAnalysis(NamedTuple):
-    """What a ply works out of the board that it leads to."""
+    """All that a ply works out of the board that it leads to."""
 
     terrain: Terrain
     owned: tuple[Cells, ...]  # each player's territory
@@ -50,12 +50,13 @@ def stone_cells(cells: jax.Array, *, grid: int) -> Cells:
 
 
 def regions(terrain: Terrain) -> tuple[Cells, ...]:
-    """For each player, the cells connected to one of its stones."""
+    """Find for each player the cells connected to one of its stones."""
     return bitboard.flood(terrain.stones, terrain.exits, terrain.grid.side)
 
 
 def is_separated(terrain: Terrain, reached: tuple[Cells, ...]) -> jax.Array:
     """bool: whether no connected region holds stones of two players."""
+    # A stone of another player inside a flooded region is enough; the reverse pair says the same.
     contact = jnp.bool_(False)
     for player, cells in enumerate(reached):
         for other in range(player + 1, len(reached)):
@@ -65,7 +66,7 @@ def is_separated(terrain: Terrain, reached: tuple[Cells, ...]) -> jax.Array:
 
 
 def owned(reached: tuple[Cells, ...]) -> tuple[Cells, ...]:
-    """For each player, the cells of the regions whose stones are all its own."""
+    """Find for each player the cells of the regions whose stones are all its own."""
     result = []
     for player, cells in enumerate(reached):
         others = [reached[other] for other in range(len(reached)) if other != player]
@@ -74,7 +75,7 @@ def owned(reached: tuple[Cells, ...]) -> tuple[Cells, ...]:
 
 
 def areas(sets: tuple[Cells, ...]) -> jax.Array:
-    """int32[P]: how many cells each set has."""
+    """int32[P]: the number of cells of each set."""
     return jnp.stack([bitboard.count(cells) for cells in sets])
 
 
@@ -92,6 +93,8 @@ def largest_regions(sets: tuple[Cells, ...], terrain: Terrain) -> jax.Array:
         grown = tuple(bitboard.union(cells, bitboard.step(cells, exits, grid)) for cells in part)
         left_after, part_after, best_after = [], [], []
         for rest, before, after, record in zip(left, part, grown, best, strict=True):
+            # A part that has stopped growing is a whole region; the next begins at the lowest cell
+            # left. An empty part stays empty, so that the loop ends when every set is used up.
             still = bitboard.any_cell(bitboard.difference(after, before))
             rest = bitboard.difference(rest, after)
             left_after.append(rest)
@@ -110,15 +113,15 @@ def largest_regions(sets: tuple[Cells, ...], terrain: Terrain) -> jax.Array:
 
 
 def analyse_board(variant: Variant, position: Position) -> BoardAnalysis:
-    """The same of a position that came about elsewhere."""
+    """Analyse a board from its position alone; a ply leaves the same analysis of the next board."""
     terrain = read_terrain(variant, position)
     return BoardAnalysis(terrain, owned(regions(terrain)))
 
 
 def movement(own: Cells, variant: Variant, terrain: Terrain) -> Cells:
-    """Cells where a move of a stone of `own` can end: 0 to 2 steps over free exits.
+    """Find the cells where a move of a stone of `own` can end: 0 to 2 steps over free exits.
 
-    Movement alone: whether a wall can be built there does not count. Where staying needs room, a
+    Walls that the move could build do not count. Where staying needs room, a
     stone without a free neighbour does not reach its own cell.
     """
     grid = variant.grid.side

@@ -1,4 +1,4 @@
-"""What is said under a board: who moves or who won, territory, walls left, the last ply."""
+"""The lines under a board: who moves or who won, territory, walls left, the last ply."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from wallgo_jax.view.snapshot import LastPly, Snapshot
 
 
 def status_lines(snapshot: Snapshot) -> list[str]:
-    """Everything, a line each."""
+    """Return the whole caption, line by line."""
     grid = f" The board lies in a grid of {snapshot.grid}." if snapshot.grid > snapshot.size else ""
     lines = [
         f"Ply {snapshot.ply}: {status(snapshot)}.{grid}",
@@ -21,7 +21,7 @@ def status_lines(snapshot: Snapshot) -> list[str]:
 
 
 def status(snapshot: Snapshot) -> str:
-    """Who moves or who won."""
+    """Say who moves or who won."""
     if snapshot.by_illegal_action:
         return f"over by an illegal action of {COLOURS[snapshot.player]}"
     if snapshot.is_over:
@@ -30,13 +30,13 @@ def status(snapshot: Snapshot) -> str:
 
 
 def result_text(payoff: Sequence[float]) -> str:
-    """Who won, from what the end paid."""
+    """Say who won, from the rewards of the end."""
     winners = [COLOURS[player] for player, share in enumerate(payoff) if share > 0]
     return f"{join_words(winners)} won" if winners else "a draw"
 
 
 def ply_text(last: LastPly, *, grid: int) -> str:
-    """The last ply in human notation."""
+    """Write the last ply in human notation."""
     target = cell_name(last.target, grid=grid)
     if last.origin is None:
         return f"{LETTERS[last.player]} {target}"

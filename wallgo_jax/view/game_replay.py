@@ -1,4 +1,4 @@
-"""A written-down game played again on the host, ply by ply, by the referee."""
+"""Replays a written-down game on the host, ply by ply, by the referee."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,13 +15,11 @@ from wallgo_jax.notation import COLOURS, NotatedMove
 from wallgo_jax.view.illegality import illegality
 from wallgo_jax.view.snapshot import take_snapshot
 
-_NO_ACTION = -1
-
 
 class Game(NamedTuple):
     """A game or its beginning: T actions and the T + 1 positions around them.
 
-    `rewards` are what the last ply paid each player: zeros while the game goes on.
+    `rewards` holds each player's reward for the last ply, zeros while the game goes on.
     """
 
     rules: Rules
@@ -48,7 +46,11 @@ def replay_actions(rules: Rules, actions: Sequence[int], *, grid: int | None = N
 
 
 def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None = None) -> Game:
-    """Like `play`, also refusing a move led by the letter of a player who is not to move."""
+    """Play moves from the start; a colour in front of a move must be that of the player to move.
+
+    Raises:
+      ValueError: as `replay_actions`, or at the first move of a player who is not to move.
+    """
     grid = rules.size if grid is None else grid
     if not rules.size <= grid <= MAX_GRID:
         raise ValueError(
@@ -61,9 +63,10 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
         mover = int(before.position.player)
         if player is not None and player != mover and not before.position.terminated:
             raise ValueError(f"ply {ply}: {COLOURS[mover]} is to move, not {COLOURS[player]}")
-        # An id may be any number; those beyond int32 are as little allowed as `_NO_ACTION`.
-        played = np.int32(action if 0 <= action < actions_lib.num_actions(grid) else _NO_ACTION)
-        after, rewards, legal = jax.device_get(_step(before, played, grid=grid))
+        # An id may be any number; one beyond int32 is as illegal as NO_ACTION.
+        is_known = 0 <= action < actions_lib.num_actions(grid)
+        played = np.int32(action if is_known else actions_lib.NO_ACTION)
+        after, rewards, legal = jax.device_get(_step(before, played))
         if not legal:
             raise ValueError(f"ply {ply}: {illegality(take_snapshot(before), action)}")
         states.append(after)
@@ -79,7 +82,7 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
 
 
 @jax.jit
-def _step(state: State, action: jax.Array, *, grid: int) -> tuple[State, jax.Array, jax.Array]:
+def _step(state: State, action: jax.Array) -> tuple[State, jax.Array, jax.Array]:
     slot = actions_lib.slot_of_action(state, action)
     legal = actions_lib.is_legal(state, slot)
     return *referee.play(state, slot), legal

@@ -1,22 +1,19 @@
-"""A position as plain Python data: what text and pictures show of a state.
+"""A position as plain Python data, for text and pictures.
 
-The rules are asked once, in one jitted call per board shape; nothing here knows them again.
+One jitted call per board shape asks the referee for everything; no rule is written again here.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board import bitboard
-from wallgo_jax.board.bitboard import Cells
-from wallgo_jax.board.geometry import HORIZONTAL, NUM_SIDES, VERTICAL
+from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib
-from wallgo_jax.game.state import NO_LIMIT, NO_PLAYER, NO_STONE, NOT_PLACED, TIE_MOVER_LOSES, State
+from wallgo_jax.game.state import NO_LIMIT, NO_STONE, NOT_PLACED, TIE_MOVER_LOSES, State
 
 NOBODY = -1
 """Owner of a cell that counts for no player."""
@@ -31,7 +28,7 @@ class Wall(NamedTuple):
 
 
 class LastPly(NamedTuple):
-    """What the ply before this position did; `origin` and `wall` are None for a placement."""
+    """The ply before this position; `origin` and `side` are None for a placement."""
 
     player: int
     origin: int | None
@@ -50,6 +47,9 @@ class Snapshot(NamedTuple):
       owner: for each cell, the player whose territory it is, or NOBODY.
       territory: cells per player.
       reach: for each player, the cells where a move of its can end.
+      exits: for each side, the cells that neither border nor wall closes there.
+      free_exits: for each side, the cells from which an exit leads to an empty cell.
+      legal: the public actions of the player to move that the referee allows; none after the end.
       walls_left: per player, or None where there is no limit.
       stay_needs_room: whether staying needs a free neighbouring cell.
       player: who moves next.
@@ -57,8 +57,8 @@ class Snapshot(NamedTuple):
       in_setup: whether stones are still being placed.
       is_over: whether the game has ended.
       by_illegal_action: whether an illegal action of `player` ended it.
-      payoff: after the end, what the last step paid each player; None before, and where it hangs
-        on who made the last ply and the state does not hold it.
+      payoff: after the end, each player's reward for the last step; None before the end, and where
+        the tie rules depend on who made the last ply and the state does not hold it.
       last: the last ply, None where the state does not hold it.
     """
 
@@ -69,6 +69,9 @@ class Snapshot(NamedTuple):
     owner: tuple[int, ...]
     territory: tuple[int, ...]
     reach: tuple[frozenset[int], ...]
+    exits: tuple[frozenset[int], ...]
+    free_exits: tuple[frozenset[int], ...]
+    legal: frozenset[int]
     walls_left: tuple[int, ...] | None
     stay_needs_room: bool
     player: int
@@ -83,6 +86,11 @@ class Snapshot(NamedTuple):
     def players(self) -> int:
         """P."""
         return len(self.stones)
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether the player to move has a legal action."""
+        return bool(self.legal)
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -106,12 +114,12 @@ class Snapshot(NamedTuple):
 
 
 def game_of(state: EnvState | State) -> State:
-    """The rules' state of an env's state; a rules' state passes through."""
+    """Return the rules' state of an env's state; a rules' state passes through."""
     return state.game if isinstance(state, EnvState) else state
 
 
 def one_board(state: EnvState | State) -> State:
-    """The rules' state of one board, of an env's state or as it is.
+    """Return the rules' state of one board, given an env's state or a rules' state.
 
     Raises:
       ValueError: if the state is a batch.
@@ -130,10 +138,10 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
       ValueError: if the state is a batch.
     """
     game = one_board(state)
-    game, facts = jax.device_get((game, _survey(game)))
+    game, facts = jax.device_get((game, _ask_referee(game)))
     variant, position = game
     is_over = bool(position.terminated)
-    by_rules = bool(facts.is_separated) or (is_over and bool(_nobody_moves(game)))
+    by_rules = bool(facts.ended_by_rules)
     last = _last_ply(position)
     payoff = facts.payoff if by_rules else facts.penalty
     hangs_on_mover = by_rules and last is None and TIE_MOVER_LOSES in variant.tie
@@ -146,14 +154,17 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
         walls=_walls(facts.walls),
         owner=tuple(int(player) for player in owner),
         territory=tuple(int(cells) for cells in facts.owned.sum(axis=1)),
-        reach=tuple(frozenset(np.flatnonzero(mask).tolist()) for mask in facts.reach),
+        reach=_sets(facts.reach),
+        exits=_sets(facts.exits),
+        free_exits=_sets(facts.free_exits),
+        legal=frozenset() if is_over else _sets(facts.legal[None])[0],
         walls_left=None
         if int(variant.walls) == NO_LIMIT
         else tuple(int(walls) for walls in position.walls_left),
         stay_needs_room=bool(variant.stay_needs_room),
         player=int(position.player),
         ply=int(position.ply),
-        in_setup=bool(position.ply < variant.num_placements),
+        in_setup=bool(facts.in_setup),
         is_over=is_over,
         by_illegal_action=is_over and not by_rules,
         payoff=tuple(float(share) for share in payoff) if is_known else None,
@@ -162,58 +173,46 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
 
 
 class _Facts(NamedTuple):
-    """What the rules say of a position."""
+    """What the referee says of a position; A public actions."""
 
     walls: jax.Array  # bool[P, 2, N] by builder and orientation
     owned: jax.Array  # bool[P, N] territory
     reach: jax.Array  # bool[P, N]
-    is_separated: jax.Array  # bool, in a game that may end
+    exits: jax.Array  # bool[4, N] by side
+    free_exits: jax.Array  # bool[4, N] by side
+    legal: jax.Array  # bool[A]
+    in_setup: jax.Array  # bool
+    ended_by_rules: jax.Array  # bool
     payoff: jax.Array  # float32[P] of an end by the rules
     penalty: jax.Array  # float32[P] of an end by an illegal action
 
 
 @jax.jit
-def _survey(game: State) -> _Facts:
-    grid = game.grid
-    variant, position = game
-    players, stones = position.stones.shape
+def _ask_referee(game: State) -> _Facts:
+    grid, (variant, position) = game.grid, game
     terrain = terrain_lib.read_terrain(variant, position)
     reached = terrain_lib.regions(terrain)
     sets = terrain_lib.owned(reached)
     largest = terrain_lib.largest_regions(sets, terrain)
-    stone = position.trail[0, 0]
-    last_mover = jnp.where(stone == NO_STONE, NO_PLAYER, stone // stones)
-    offends = jnp.arange(players) == position.player
+    territory, last_mover = terrain_lib.areas(sets), referee.last_mover(position)
     reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
     return _Facts(
         walls=bitboard.to_mask(position.walls, grid),
-        owned=_masks(sets, grid=grid),
-        reach=_masks(reach, grid=grid),
-        is_separated=_may_end(game) & terrain_lib.is_separated(terrain, reached),
-        payoff=referee.payoff(variant, terrain_lib.areas(sets), largest, last_mover),
-        penalty=jnp.where(offends, -1.0, 1.0 / (players - 1)),
+        owned=bitboard.sets_to_mask(sets, grid),
+        reach=bitboard.sets_to_mask(reach, grid),
+        exits=bitboard.sets_to_mask(terrain.exits, grid),
+        free_exits=bitboard.sets_to_mask(terrain.free_exits, grid),
+        legal=actions.legal_actions(game, terrain=terrain),
+        in_setup=actions.in_setup(variant, position),
+        ended_by_rules=referee.ended_by_rules(variant, position, terrain, reached),
+        payoff=referee.payoff(variant, territory, largest, last_mover),
+        penalty=referee.illegal_penalty(position.player, len(reach)),
     )
 
 
-def _may_end(game: State) -> jax.Array:
-    """bool: whether the rules can have ended the game: after a ply, with every stone placed."""
-    return ~actions.in_setup(*game) & (game.position.ply > 0)
-
-
-def _masks(sets: Sequence[Cells], *, grid: int) -> jax.Array:
-    return bitboard.to_mask(jnp.stack([bitboard.pack(cells) for cells in sets]), grid)
-
-
-@jax.jit
-def _nobody_moves(game: State) -> jax.Array:
-    """bool: whether no player has a legal turn in a game that may end."""
-    variant, position = game
-    running = position._replace(terminated=jnp.bool_(False))
-    turns = [
-        actions.legal_words(State(variant, running._replace(player=jnp.int8(p)))).any()
-        for p in range(position.stones.shape[0])
-    ]
-    return _may_end(game) & ~jnp.stack(turns).any()
+def _sets(masks: np.ndarray) -> tuple[frozenset[int], ...]:
+    """bool[n, N] -> n sets of indices."""
+    return tuple(frozenset(np.flatnonzero(mask).tolist()) for mask in masks)
 
 
 def _walls(built: np.ndarray) -> tuple[Wall, ...]:
@@ -234,11 +233,3 @@ def _last_ply(position: Any) -> LastPly | None:
     if not 0 <= side < NUM_SIDES:
         return LastPly(player, None, target, None)
     return LastPly(player, origin, target, side)
-
-
-def wall_on_side(cell: int, side: int, *, grid: int) -> tuple[int, int]:
-    """(orientation, cell) under which the wall on a side of a cell is kept."""
-    up, right, down, _ = range(NUM_SIDES)
-    if side in (up, down):
-        return HORIZONTAL, cell - grid if side == up else cell
-    return VERTICAL, cell if side == right else cell - 1

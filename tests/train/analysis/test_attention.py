@@ -1,7 +1,6 @@
 """Attention and ownership are what the weights say, whoever moves; pictures hold every board."""
 
 import json
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -285,23 +284,6 @@ def test_even_ownership_is_left_bare(game):
     even = np.full((3, 3, 3), 1 / 3, np.float32)
     picture = ownership_picture(even, game)
     assert set(picture.panels[0].colours) == {picture.theme.tile}
-
-
-def test_figures_hold_every_board(game, weights):
-    drawn = pictures.figure(attention_picture(weights, game.states[2]))
-    captions = [axes.get_xlabel() for axes in drawn.axes]
-    assert captions[:3] == ["block 1 head 1", "block 1 head 2", "block 1 mean of heads"]
-    assert len(captions) == 6 + 1  # the last is the colour scale
-    owned = pictures.figure(ownership_picture(attention.true_ownership(game.states[-1]), game))
-    assert len(owned.axes) == 2 + 1
-    drawn.canvas.draw()
-
-
-def test_figures_name_the_extra_that_they_need(game, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    picture = ownership_picture(attention.true_ownership(game.states[-1]), game)
-    with pytest.raises(UsageError, match=r"figures need matplotlib: .*wallgo-jax\[notebooks\]"):
-        pictures.figure(picture)
 
 
 def test_attention_files(run, record, tmp_path):

@@ -1,6 +1,7 @@
 """The bench: counts, claims, and what is said; much of it on a game counted by hand."""
 
 import dataclasses
+import functools
 import importlib.util
 import io
 import json
@@ -10,7 +11,6 @@ from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
-import mctx
 import numpy as np
 import pytest
 from rich.console import Console
@@ -29,8 +29,10 @@ from train.config import RunConfig
 from train.network.build import network_for
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
-from train.search.evaluator import evaluator_for
-from train.search.search import make_recurrent_fn
+from train.search.config import SearchConfig
+from train.search.engine import Root
+from train.search.evaluator import evaluator_for, make_play
+from train.search.search import make_engine
 from train.search.tree import init_tree
 from wallgo_jax import PRESETS
 from wallgo_jax import planes as planes_lib
@@ -228,31 +230,32 @@ def _bytes(arrays) -> int:
 
 
 def test_node_is_what_mctx_keeps():
-    rules, boards, simulations = tiny.RULES, 3, 5
+    boards, config = 3, SearchConfig(simulations=5, engine="mctx")
     evaluate = search.make_uniform_evaluator(players=2)
 
     def tree(key):
         states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
-            tiny.variants(rules, boards)
+            tiny.variants(tiny.RULES, boards)
         )
-        judged = evaluate((), states)
-        root = mctx.RootFnOutput(
-            prior_logits=judged.logits,  # pyright: ignore[reportCallIssue]
-            value=judged.value[:, 0],  # pyright: ignore[reportCallIssue]
-            embedding=states.position,  # pyright: ignore[reportCallIssue]
+        evaluation = evaluate((), states)
+        root = Root(
+            evaluation.logits, evaluation.value[:, 0], states.position, evaluation.logits == 0
         )
-        return mctx.gumbel_muzero_policy(
-            params=((), states.variant, states.position.player),
-            rng_key=key,
-            root=root,
-            recurrent_fn=make_recurrent_fn(evaluate),
-            num_simulations=simulations,
-        ).search_tree
+        game = ((), states.variant, states.position.player)
+        play = functools.partial(make_play(evaluate), game)
+        return make_engine(config, explores=True)(key, root, play).tree
 
     found = jax.eval_shape(tree, jax.random.key(0))
-    kept = [x for x in jax.tree.leaves(found) if x.shape[:2] == (boards, simulations + 1)]
-    slots = sizes_of(rules).num_slots
-    assert _bytes(kept) == boards * (simulations + 1) * memory.mctx_node_bytes(rules, slots)
+    nodes = (boards, config.simulations + 1)
+    kept = [x for x in jax.tree.leaves(found) if x.shape[:2] == nodes]
+    slots = sizes_of(tiny.RULES).num_slots
+    assert _bytes(kept) == np.prod(nodes) * memory.mctx_node_bytes(tiny.RULES, slots)
+
+
+def test_memory_is_that_of_the_engine():
+    native, by_mctx = tiny.config(), tiny.config("--search.engine", "mctx")
+    assert memory.engine_node_bytes(native, 4) == memory.node_bytes(tiny.RULES, 4)
+    assert memory.engine_node_bytes(by_mctx, 4) == memory.mctx_node_bytes(tiny.RULES, 52)
 
 
 def test_public_evaluator_allows_what_is_legal():
@@ -477,6 +480,13 @@ def test_command_writes_json_and_plot(counted, tmp_path, capsys):
     assert "counting" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("engine", ["native", "mctx"])
+def test_command_says_which_engine_searched(counted, engine, capsys):
+    bench = dataclasses.replace(Bench(tiny.PATH, what="selfplay"), **QUICK)
+    assert bench.run(["--search.engine", engine]) == 0
+    assert f"search engine: {engine}\n" in capsys.readouterr().out
+
+
 def test_report_is_written(counted, monkeypatch, tmp_path):
     trained = []
 
@@ -490,7 +500,7 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
         (runs / config.name / "metrics.jsonl").write_text(lines)
         return True
 
-    monkeypatch.setattr("train.cli.bench.training_lib.train", train)
+    monkeypatch.setattr("train.loop.training.train", train)
     bench = Bench(tiny.PATH, report=tmp_path / "out")
     assert dataclasses.replace(bench, **QUICK).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()
@@ -500,6 +510,16 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
     assert trained == [("tiny-1", 3, False)]
     assert (tmp_path / "out" / "scaling.png").exists()
     assert "wide" in json.loads((tmp_path / "out" / "bench.json").read_text())
+
+
+@pytest.mark.slow
+def test_selfplay_over_network_with_mctx(capsys):
+    """One command gives the figure for an engine."""
+    bench = Bench(tiny.PATH, what="selfplay", batch="4", repeats=2, seconds=0.02)
+    assert bench.run(["--search.engine", "mctx"]) == 0
+    said = capsys.readouterr().out
+    assert "search engine: mctx" in said
+    assert "time of self-play over network alone, batch 4: " in said
 
 
 @pytest.mark.slow

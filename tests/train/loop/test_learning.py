@@ -1,6 +1,9 @@
 """The whole machine learns: a fixed small budget on a small board, from a fixed seed."""
 
+import dataclasses
+
 import jax
+import pytest
 
 from train.arena.match import play_match
 from train.config import EvaluationConfig, RunConfig
@@ -10,8 +13,8 @@ from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player
 from train.players.learned import make_network_player
+from train.search.config import SearchConfig
 from train.search.evaluator import evaluator_for
-from train.search.search import SearchConfig
 from wallgo_jax import Rules
 
 CONFIG = RunConfig(
@@ -29,13 +32,16 @@ CONFIG = RunConfig(
 GAMES = 200
 
 
-def test_training_beats_random_by_a_margin():
+@pytest.mark.parametrize("engine", ["native", pytest.param("mctx", marks=pytest.mark.slow)])
+def test_training_beats_random_by_a_margin(engine):
     """The raw policy is judged, so that not search but what was learned wins. Before training it
     takes the first legal slot every time."""
-    programs = make_programs(CONFIG)
+    search = dataclasses.replace(CONFIG.search, engine=engine)
+    config = dataclasses.replace(CONFIG, search=search)
+    programs = make_programs(config)
     state = programs.init()
-    rules = CONFIG.rules
-    player = make_network_player("raw", None, evaluator_for(CONFIG.network, rules))
+    rules = config.rules
+    player = make_network_player("raw", None, evaluator_for(config.network, rules))
     opponent = make_random_player()
 
     def win_rate(variables) -> float:
@@ -49,8 +55,8 @@ def test_training_beats_random_by_a_margin():
 
     before = win_rate(state.learner.variables)
     losses = []
-    for iteration in range(CONFIG.iterations):
-        state, row = run_iteration(CONFIG, programs, state, iteration)
+    for iteration in range(config.iterations):
+        state, row = run_iteration(config, programs, state, iteration)
         losses.append(row.get("value_loss"))
         owners = (row.get("ownership_loss"), row.get("ownership_constant"))
     after = win_rate(state.learner.variables)

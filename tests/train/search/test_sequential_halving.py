@@ -1,13 +1,12 @@
 """Who is due in sequential halving, and which slot is visited next."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
 
+from tests.support.searching import mctx_tree_of, node_of
 from train.search.sequential_halving import (
     best_due,
     completed_values,
@@ -64,7 +63,7 @@ def test_visits_below_follow_the_improved_policy():
     completed = jnp.log(jnp.array([[10 / 8, 1.0, 0.5]]))
     visits, slot = np.zeros((1, 3), np.int32), jax.jit(slot_below)
     for _ in range(80):
-        visits[0, int(slot(_node(logits, visits), completed)[0])] += 1
+        visits[0, int(slot(node_of(logits, visits), completed)[0])] += 1
     assert np.abs(visits[0] - [50, 20, 10]).max() <= 1
 
 
@@ -75,45 +74,16 @@ def test_completed_values_are_mctxs():
     visits = (draw.random((32, 9)) < chance) * draw.integers(1, 40, (32, 9))
     logits, qvalues = draw.normal(0, 3, (32, 9)), draw.uniform(-1, 1, (32, 9))
     logits[2] = np.where(visits[2] > 0, -1e9, 0.0)
-    node = _node(logits, visits, draw.uniform(-1, 1, 32), np.where(visits > 0, qvalues, 0.0))
+    node = node_of(logits, visits, draw.uniform(-1, 1, 32), np.where(visits > 0, qvalues, 0.0))
 
     @jax.jit
     @jax.vmap
     def by_mctx(node: Node) -> jax.Array:
-        like = np.zeros((1, 9), np.float32)
-        tree = mctx.Tree(
-            node_visits=node.visits[None],  # pyright: ignore[reportCallIssue]
-            raw_values=node.raw_value[None],  # pyright: ignore[reportCallIssue]
-            node_values=node.value[None],  # pyright: ignore[reportCallIssue]
-            parents=jnp.zeros(1, jnp.int32),  # pyright: ignore[reportCallIssue]
-            action_from_parent=jnp.zeros(1, jnp.int32),  # pyright: ignore[reportCallIssue]
-            children_index=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
-            children_prior_logits=node.logits[None],  # pyright: ignore[reportCallIssue]
-            children_visits=node.slot_visits[None],  # pyright: ignore[reportCallIssue]
-            children_rewards=node.slot_qvalues[None],  # pyright: ignore[reportCallIssue]
-            children_discounts=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
-            children_values=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
-            embeddings=(),  # pyright: ignore[reportCallIssue]
-            root_invalid_actions=jnp.asarray(like),  # pyright: ignore[reportCallIssue]
-            extra_data=None,  # pyright: ignore[reportCallIssue]
-        )
-        return jnp.asarray(mctx.qtransform_completed_by_mix_value(tree, 0))
+        return jnp.asarray(mctx.qtransform_completed_by_mix_value(mctx_tree_of(node), 0))
 
     expected = np.asarray(by_mctx(node))
     assert np.ptp(expected) > 1
     np.testing.assert_allclose(jax.jit(completed_values)(node), expected, atol=1e-4)
-
-
-def _node(logits: Any, visits: Any, raw_value: Any = 0.0, qvalues: Any = 0.0) -> Node:
-    shape = np.shape(visits)
-    return Node(
-        logits=jnp.asarray(logits, jnp.float32),
-        raw_value=jnp.broadcast_to(jnp.float32(raw_value), shape[:1]),
-        value=jnp.zeros(shape[:1]),
-        visits=jnp.asarray(1 + np.sum(visits, axis=1), jnp.int32),
-        slot_visits=jnp.asarray(visits, jnp.int32),
-        slot_qvalues=jnp.broadcast_to(jnp.asarray(qvalues, jnp.float32), shape),
-    )
 
 
 def test_first_of_the_largest_is_taken():

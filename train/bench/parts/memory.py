@@ -1,8 +1,8 @@
 """What a search tree takes, by formula and by the compiled program's own memory analysis.
 
-A node of `train.search.tree` keeps a prior of four bytes and the number of a child for each slot, seven
-words, and its position; two words for each slot of the root stand beside the nodes. A node of mctx
-keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
+A node of `train.search.tree` keeps a prior of four bytes and the number of a child for each slot,
+seven words, and its position; two words for each slot of the root stand beside the nodes. A node of
+mctx keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
 """
 
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ def position_bytes(rules: Rules) -> int:
 
 
 def node_bytes(rules: Rules, simulations: int) -> int:
-    """Bytes of one node of a tree over slots that holds so many simulations."""
+    """Bytes of one node of our own tree over slots that holds so many simulations."""
     child = np.min_scalar_type(simulations).itemsize
     by_slot = (WORD + child) * sizes_of(rules).num_slots
     return by_slot + WORD * WORDS_BY_NODE + position_bytes(rules)
@@ -51,6 +51,13 @@ def node_bytes(rules: Rules, simulations: int) -> int:
 def root_bytes(rules: Rules) -> int:
     """Bytes that a tree over slots keeps of its root beside the nodes."""
     return WORD * WORDS_BY_ROOT_SLOT * sizes_of(rules).num_slots
+
+
+def engine_node_bytes(config: RunConfig, simulations: int) -> int:
+    """Bytes of one node of the tree over slots that the config's engine grows."""
+    if config.search.engine == "mctx":
+        return mctx_node_bytes(config.rules, sizes_of(config.rules).num_slots)
+    return node_bytes(config.rules, simulations)
 
 
 def mctx_node_bytes(rules: Rules, actions: int) -> int:
@@ -62,7 +69,7 @@ def mctx_node_bytes(rules: Rules, actions: int) -> int:
 def tree_memory(
     config: RunConfig, *, boards: int = BOARDS, simulations: int = SIMULATIONS
 ) -> TreeMemory:
-    """Compile the search twice, for all and for half of the simulations; nothing is run."""
+    """Compile the config's search twice, for all and half of the simulations; nothing is run."""
     whole, half = (
         _peak(searcher(UNIFORM, config, count), config.rules, boards, all_devices(1))
         for count in (simulations, simulations // 2)
@@ -71,7 +78,7 @@ def tree_memory(
         boards=boards,
         simulations=simulations,
         actions=sizes_of(config.rules).num_slots,
-        formula=node_bytes(config.rules, simulations),
+        formula=engine_node_bytes(config, simulations),
         measured=(whole - half) / boards / (simulations - simulations // 2),
         total=whole,
     )

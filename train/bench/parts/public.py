@@ -11,8 +11,11 @@ import jax
 import jax.numpy as jnp
 
 from train.network import MASKED, Network
+from train.search import mctx_engine
+from train.search.config import SearchConfig
+from train.search.engine import Root
 from train.search.evaluator import Evaluation, Evaluator, make_play
-from train.search.search import Root, Search, SearchConfig, SearchResult, make_mctx_gumbel
+from train.search.search import Search, SearchResult
 from train.search.tree import Step
 from wallgo_jax import observation
 from wallgo_jax.game import actions
@@ -21,26 +24,26 @@ from wallgo_jax.game.terrain import BoardAnalysis
 
 
 def make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
-    """`train.search.search.make_search`, with mctx's own Gumbel search and public actions for slots.
+    """`make_search`, with mctx's own Gumbel search and public actions for slots.
 
     Args:
       evaluate: gives logits float32[B, N].
       config: of kind `gumbel`.
     """
-    choose = make_mctx_gumbel(config)
+    choose = mctx_engine.make_gumbel(config, explores=True)
     play = _make_public_play(evaluate)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         variant, position = states
         evaluation = evaluate(variables, states)
         legal = jax.vmap(actions.legal_actions)(states)
-        action, policy, value = choose(
+        found = choose(
             key,
             Root(evaluation.logits, evaluation.value[:, 0], position, legal),
             functools.partial(play, (variables, variant, position.player)),
         )
-        slot = jax.vmap(actions.slot_of_action)(states, action)
-        return SearchResult(slot, policy, value, jnp.zeros_like(value))
+        slot = jax.vmap(actions.slot_of_action)(states, found.slot)
+        return SearchResult(slot, found.policy, found.value, jnp.zeros_like(found.value))
 
     return search
 

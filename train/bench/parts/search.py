@@ -25,8 +25,9 @@ from train.network import MASKED
 from train.network.build import network_for
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
+from train.search.config import SearchConfig
 from train.search.evaluator import Evaluation, Evaluator, evaluator_for, legal_slots
-from train.search.search import Search, SearchConfig, SearchResult, make_search
+from train.search.search import Search, SearchResult, make_search
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant

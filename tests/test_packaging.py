@@ -1,0 +1,153 @@
+"""What is installed, what is imported when, and that hooks check what CI checks."""
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.import_graph import ROOT, libraries_of, read_modules
+from wallgo_jax import __version__
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+HEAVY = {"flax", "jax", "matplotlib", "mctx", "optax", "orbax", "scipy", "tensorstore"}
+MODULES = {"orbax-checkpoint": "orbax", "pillow": "PIL"}
+
+
+def requirements(*extras: str) -> dict[str, str]:
+    """What the extras ask for, or the base without one: bounds by module."""
+    lines = PROJECT["optional-dependencies"] if extras else {"": PROJECT["dependencies"]}
+    found = [
+        re.split(r"(?=[<>=~!])", line, maxsplit=1) for x in extras or [""] for line in lines[x]
+    ]
+    return {MODULES.get(name, name): bounds[0] if bounds else "" for name, *bounds in found}
+
+
+def imported(package: str) -> set[str]:
+    """Libraries that a package's modules import, lazily or not."""
+    libraries = {
+        library for name, library in libraries_of(read_modules()) if name.startswith(package)
+    }
+    return libraries - set(sys.stdlib_module_names)
+
+
+def python(code: str, *, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own."""
+    roots = [str(root) for root in (path, ROOT) if root is not None]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(roots)}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def loaded_by(code: str) -> set[str]:
+    """Libraries that are loaded after a program."""
+    told = python(f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))")
+    assert told.returncode == 0, told.stderr
+    return {name.partition(".")[0] for name in json.loads(told.stdout.splitlines()[-1])}
+
+
+def test_the_game_imports_what_the_base_installs():
+    others = {"PIL", "cairosvg", "gymnasium", "pettingzoo"}
+    assert imported("wallgo_jax") - others <= set(requirements())
+    assert set(requirements()) <= imported("wallgo_jax") | imported("train")
+    assert others == set(requirements("png", "pettingzoo"))
+
+
+def test_the_learner_imports_what_its_extra_installs():
+    learner = imported("train") - set(requirements())
+    assert learner - {"pgx"} == set(requirements("train"))
+
+
+def test_every_requirement_has_a_lower_bound_alone():
+    for extra in [None, *PROJECT["optional-dependencies"]]:
+        for name, bounds in requirements(*[extra] if extra else []).items():
+            if not name.startswith("wallgo-jax["):
+                assert re.fullmatch(r">=[\d.]+", bounds), (extra, name)
+
+
+def test_tests_and_benchmarks_pull_the_learner():
+    for extra in ("test", "bench"):
+        (own,) = [name for name in requirements(extra) if name.startswith("wallgo-jax[")]
+        assert "train" in re.findall(r"\w+", own.removeprefix("wallgo-jax"))
+
+
+def test_scripts_are_functions():
+    assert set(PROJECT["scripts"]) == {"wallgo", "wallgo-train"}
+    for name, target in PROJECT["scripts"].items():
+        assert callable(importlib.metadata.EntryPoint(name, target, "console_scripts").load())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import wallgo_jax",
+        "import train.config; train.config.RunConfig()",
+        "from train.config import read_config; read_config(None, ['--rules.size', '5'])",
+        "from train.cli.commands import Command",
+        "import train.network, train.search",
+        "from wallgo_jax.cli.commands import Show",
+    ],
+)
+def test_configs_and_options_load_no_array_library(code):
+    assert loaded_by(code) & HEAVY == set()
+
+
+@pytest.mark.parametrize("words", ["['--help']", "['run', '--help']", "['elo', '-h']"])
+@pytest.mark.parametrize("package", ["train", "wallgo_jax"])
+def test_help_loads_no_array_library(package, words):
+    words = words if package == "train" else "['show', '--help']"
+    code = (
+        f"from {package}.__main__ import main\n"
+        f"try:\n    main({words})\nexcept SystemExit as stop:\n    assert not stop.code"
+    )
+    assert loaded_by(code) & HEAVY == set()
+
+
+@pytest.fixture
+def without_flax(tmp_path) -> Path:
+    """A folder whose sitecustomize hides flax, as if it were not installed."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['flax'] = None\n")
+    return tmp_path
+
+
+MISSING = "train needs flax: pip install 'wallgo-jax[train]'"
+
+
+@pytest.mark.parametrize("module", ["train", "train.config", "train.loop.training"])
+def test_import_without_the_learner_says_what_to_install(without_flax, module):
+    code = f"try:\n    import {module}\nexcept ImportError as error:\n    print(error)"
+    assert python(code, path=without_flax).stdout.strip() == MISSING
+
+
+def test_program_without_the_learner_says_what_to_install(without_flax):
+    script = without_flax / "wallgo-train"
+    script.write_text("from train.__main__ import program\nprogram()\n")
+    for words in (["-m", "train", "run"], ["-m", "train", "--help"], [str(script), "run"]):
+        environment = os.environ | {"PYTHONPATH": f"{without_flax}{os.pathsep}{ROOT}"}
+        told = subprocess.run(
+            [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        assert (told.returncode, told.stderr, told.stdout) == (2, f"error: {MISSING}\n", "")
+
+
+def test_the_game_needs_no_learner(without_flax):
+    assert python("import wallgo_jax; wallgo_jax.make", path=without_flax).returncode == 0
+
+
+def test_hooks_check_what_ci_checks():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").replace(".venv/bin/", "")
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"entry: (.*)", hooks)
+    assert len(entries) == 4
+    for entry in entries:
+        assert re.search(rf"^{re.escape(entry)}(?= |$)", script, re.MULTILINE), entry
+
+
+def test_citation_is_of_this_version():
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -1,0 +1,52 @@
+"""The search's options, and how many simulations each iteration gets."""
+
+import subprocess
+import sys
+
+import pytest
+
+from train.search.config import SearchConfig, simulations_at, stages
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (0, 16, (16,)),
+        (16, 16, (16,)),
+        (2, 16, (2, 4, 8, 16)),
+        (3, 20, (3, 6, 12, 20)),
+        (1, 1, (1,)),
+    ],
+)
+def test_simulations_double_up_to_the_last(first, last, expected):
+    config = SearchConfig(simulations=last, first_simulations=first)
+    assert stages(config) == expected
+    for iterations in (len(expected), 3 * len(expected), 100):
+        counts = [simulations_at(config, i, iterations) for i in range(iterations)]
+        assert tuple(dict.fromkeys(counts)) == expected
+        lengths = [counts.count(count) for count in expected]
+        assert max(lengths) - min(lengths) <= 1
+    assert simulations_at(config, 1000, 10) == last
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"engine": "mtcx"}, "engine 'mtcx' is not one of native, mctx"),
+        ({"kind": "mcts"}, "kind 'mcts' is not one of gumbel, puct"),
+        ({"simulations": 0}, "at least 1"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        SearchConfig(**options)
+
+
+def test_the_engine_is_a_word_of_the_config():
+    assert SearchConfig().engine == "native"
+    assert SearchConfig(engine="mctx").engine == "mctx"
+
+
+def test_options_are_read_without_jax():
+    code = "import sys; sys.modules['jax'] = None; import train.search.config"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,200 @@
+"""The two engines make the same visits, choices and policies, and search the exact game alone."""
+
+import dataclasses
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from tests.support.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown, random_states
+from train.bench.parts import search as bench_search
+from train.loop import training
+from train.players.learned import search_player
+from train.search import mctx_engine
+from train.search.config import ENGINES, KINDS, SearchConfig
+from train.search.engine import Choose
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import State
+
+PLIES = {FOUR_STONES: (24, 1, 12), TRIO: (24, 1, 11), STANDARD: (4, 20, 60)}
+GUMBEL = SearchConfig(simulations=32)
+# Half of the draws by temperature, half of the plies too late for it.
+PUCT = SearchConfig(simulations=32, kind="puct", c_init=2.0, c_base=100.0, temperature_plies=6)
+
+
+def _both(rules, config: SearchConfig, *, explores: bool) -> list[Grown]:
+    configs = (dataclasses.replace(config, engine=engine) for engine in ENGINES)
+    return [grown(rules, PLIES[rules], each, explores) for each in configs]
+
+
+def _depth_below_an_end(found: Grown) -> int:
+    """How far a tree goes on below steps that end the game."""
+    depth = np.zeros(found.parents.shape, int)
+    edges = found.edges
+    for board, node, child, discount in sorted(
+        zip(edges.board, edges.node, edges.child, edges.discount, strict=True), key=lambda x: x[2]
+    ):
+        below = depth[board, node]
+        depth[board, child] = below + 1 if below or discount == 0 else 0
+    return int(depth.max())
+
+
+def _assert_same(native: Grown, by_mctx: Grown) -> None:
+    np.testing.assert_array_equal(native.root_visits, by_mctx.root_visits)
+    np.testing.assert_array_equal(native.choice.slot, by_mctx.choice.slot)
+    for one, other in (
+        (native.choice.policy, by_mctx.choice.policy),
+        (native.choice.value, by_mctx.choice.value),
+    ):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+    # Whatever node we made, mctx made in the same simulation, at the same place.
+    is_made = native.node_visits > 0
+    np.testing.assert_array_equal(native.node_visits[is_made], by_mctx.node_visits[is_made])
+    np.testing.assert_array_equal(native.parents[is_made], by_mctx.parents[is_made])
+    np.testing.assert_allclose(native.values[is_made], by_mctx.values[is_made], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rules", "simulations", "considered", "explores"),
+    [
+        pytest.param(FOUR_STONES, 1, 16, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 2, 1, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 16, 4, False, marks=pytest.mark.slow),
+        (FOUR_STONES, 32, 16, False),
+        pytest.param(FOUR_STONES, 32, 16, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 64, 16, True, marks=pytest.mark.slow),
+        pytest.param(TRIO, 32, 16, False, marks=pytest.mark.slow),
+        pytest.param(STANDARD, 32, 16, True, marks=pytest.mark.slow),
+    ],
+)
+def test_gumbel_searches_are_the_same(rules, simulations, considered, explores):
+    config = dataclasses.replace(GUMBEL, simulations=simulations, max_considered_actions=considered)
+    native, by_mctx = _both(rules, config, explores=explores)
+    _assert_same(native, by_mctx)
+    if simulations >= 16:
+        # The positions ask all that the two could differ in: ends, and sides that move twice.
+        assert _depth_below_an_end(by_mctx) >= 3
+        assert _depth_below_an_end(native) == 1
+        # Only on small boards does the same side move twice running within a tree.
+        wanted = {-1.0, 0.0} if rules == STANDARD else {-1.0, 0.0, 1.0}
+        assert wanted <= set(np.unique(by_mctx.edges.discount))
+
+
+@pytest.mark.parametrize(
+    ("rules", "simulations", "explores"),
+    [
+        pytest.param(FOUR_STONES, 2, False, marks=pytest.mark.slow),
+        (FOUR_STONES, 32, False),
+        pytest.param(FOUR_STONES, 32, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 64, False, marks=pytest.mark.slow),
+        pytest.param(TRIO, 32, False, marks=pytest.mark.slow),
+        pytest.param(STANDARD, 32, True, marks=pytest.mark.slow),
+    ],
+)
+def test_puct_searches_are_the_same(rules, simulations, explores):
+    """Ties are broken by noise that is drawn anew at each level, so the keys count as well."""
+    config = dataclasses.replace(PUCT, simulations=simulations)
+    native, by_mctx = _both(rules, config, explores=explores)
+    _assert_same(native, by_mctx)
+    if simulations >= 16:
+        assert _depth_below_an_end(by_mctx) >= 3
+        assert _depth_below_an_end(native) == 1
+
+
+EVERY = [(engine, kind) for engine in ENGINES for kind in KINDS]
+
+
+def _found(engine: str, kind: str) -> Grown:
+    config = {"gumbel": GUMBEL, "puct": PUCT}[kind]
+    config = dataclasses.replace(config, engine=engine)
+    return grown(FOUR_STONES, PLIES[FOUR_STONES], config, False)
+
+
+@pytest.mark.parametrize(("engine", "kind"), EVERY)
+def test_legal_slots_alone_are_visited(engine, kind):
+    found = _found(engine, kind)
+    variant = random_states(FOUR_STONES, *PLIES[FOUR_STONES]).variant
+    of_nodes = jax.vmap(lambda v, p: actions.legal_slots(State(v, p)), (None, 0))
+    legal = np.asarray(jax.jit(jax.vmap(of_nodes))(variant, found.positions))
+    edges = found.edges
+    assert legal[edges.board, edges.node, edges.slot].all()
+    assert len(edges.slot) > 1000
+    # Most slots of most nodes are not legal, and by far not all edges are the root's.
+    assert legal.mean() < 0.5
+    assert (edges.node > 0).mean() > 0.3
+    assert (found.choice.policy[~legal[:, 0]] == 0).all()
+
+
+@pytest.mark.parametrize(("engine", "kind"), EVERY)
+def test_finished_games_are_exact_leaves(engine, kind):
+    found = _found(engine, kind)
+    edges = found.edges
+    over = found.positions.terminated
+    ended = over[edges.board, edges.child]
+    assert ended.sum() > 100 and (~ended).sum() > 100
+    assert (edges.discount[ended] == 0).all()
+    assert (np.abs(edges.discount[~ended]) == 1).all()
+    assert set(np.unique(edges.reward[ended])) <= {-1.0, 0.0, 1.0}
+    assert {-1.0, 1.0} <= set(np.unique(edges.reward[ended]))
+    assert (edges.reward[~ended] == 0).all()
+    assert (edges.value[ended] == 0).all()
+    if engine == "native":
+        # Nothing is below an end, but for boards that were over at the root.
+        from_end = over[edges.board, edges.node]
+        assert (edges.node[from_end] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_visits_add_up(kind):
+    """Each simulation visits one slot of the root; a node's visits are one more than its slots'."""
+    found = _found("native", kind)
+    np.testing.assert_array_equal(found.root_visits, found.choice.tree.root_visits)
+    assert (found.root_visits.sum(axis=1) == GUMBEL.simulations).all()
+    by_node = np.zeros(found.node_visits.shape, int)
+    np.add.at(by_node, (found.edges.board, found.edges.node), found.edges.visits)
+    over = found.positions.terminated.copy()
+    over[:, 0] = False
+    counted = (found.node_visits > 0) & ~over
+    np.testing.assert_array_equal(by_node[counted] + 1, found.node_visits[counted])
+
+
+def test_mctx_is_not_loaded_for_the_native_engine():
+    """A search of ours runs where mctx cannot be imported."""
+    code = (
+        "import sys; sys.modules['mctx'] = None\n"
+        "from train.search.search import make_engine\n"
+        "from train.search.config import SearchConfig\n"
+        "for kind in ('gumbel', 'puct'):\n"
+        "    make_engine(SearchConfig(kind=kind), explores=True)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_self_play_matches_and_bench_take_the_engine_of_the_config(engine, monkeypatch):
+    explored = []
+
+    def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
+        explored.append(explores)
+        return original(config, explores=explores)
+
+    original = mctx_engine.make_gumbel
+    monkeypatch.setattr(mctx_engine, "make_gumbel", make_gumbel)
+    # Simulations that no other test asks for: players of one config are shared.
+    config = tiny.config("--search.engine", engine, "--search.simulations", "3")
+    no_weights: Any = ()
+    used = {
+        "self-play": lambda: training.make_programs(config),
+        "matches": lambda: search_player(
+            "", no_weights, config.network, config.search, config.rules, simulations=3
+        ),
+        "bench": lambda: bench_search.searcher(bench_search.UNIFORM, config, 3),
+    }
+    for name, build in used.items():
+        explored.clear()
+        build()
+        assert set(explored) == ({name != "matches"} if engine == "mctx" else set()), name

@@ -1,0 +1,81 @@
+"""Options of the search, in a file without jax, so that reading a config is quick."""
+
+import dataclasses
+
+KINDS = ("gumbel", "puct")
+ENGINES = ("native", "mctx")
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchConfig:
+    """Options of the search; a kind ignores the options of the other.
+
+    Attributes:
+      simulations: simulations a move.
+      max_considered_actions: gumbel: the most actions that sequential halving starts from.
+      kind: `gumbel` or `puct`.
+      engine: `native`, this package's own tree, or `mctx`, mctx's policies as they come. Both find
+        the same; `native` is faster.
+      c_init: puct: weight of the prior against the value.
+      c_base: puct: visits of a node at which that weight has grown by log 2.
+      dirichlet_fraction: puct: share of noise in the root's prior in self-play.
+      dirichlet_alpha: puct: the noise's parameter for each legal slot; 10 divided by the usual
+        number of legal moves, which is about 60.
+      temperature: puct: self-play draws moves in proportion to visits to the power of
+        1 / temperature; 0 plays the most visited.
+      temperature_plies: puct: plies of a game that are drawn so; the most visited is played after
+        them. 0 draws all plies.
+      first_simulations: simulations a move in the first iterations of self-play (see `stages`); 0
+        means `simulations` from the start.
+    """
+
+    simulations: int = 16
+    max_considered_actions: int = 16
+    kind: str = "gumbel"
+    engine: str = "native"
+    c_init: float = 1.25
+    c_base: float = 19652.0
+    dirichlet_fraction: float = 0.25
+    dirichlet_alpha: float = 0.17
+    temperature: float = 1.0
+    temperature_plies: int = 0
+    first_simulations: int = 0
+
+    def __post_init__(self) -> None:
+        if self.simulations < 1 or self.max_considered_actions < 1:
+            raise ValueError("simulations and max_considered_actions must be at least 1")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
+        if self.engine not in ENGINES:
+            raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
+        if not 0 <= self.c_init < float("inf") or not 0 < self.c_base < float("inf"):
+            raise ValueError("c_init must be a number from 0 on, c_base a positive one")
+        if not 0 <= self.dirichlet_fraction <= 1:
+            raise ValueError("dirichlet_fraction must be from 0 to 1")
+        if not 1e-3 <= self.dirichlet_alpha <= 1e3:
+            raise ValueError("dirichlet_alpha must be from 0.001 to 1000")
+        if self.temperature != 0 and not 0.01 <= self.temperature <= 100:
+            raise ValueError("temperature must be 0 or from 0.01 to 100")
+        if self.temperature_plies < 0:
+            raise ValueError("temperature_plies must not be negative")
+        if not 0 <= self.first_simulations <= self.simulations:
+            raise ValueError("first_simulations must be from 0 to simulations")
+
+
+def stages(config: SearchConfig) -> tuple[int, ...]:
+    """Simulations a move in each stage of a run, doubled from stage to stage up to the last.
+
+    Progressive simulation as in Wu et al., "MiniZero: Comparative Analysis of AlphaZero and MuZero
+    on Go, Othello, and Atari Games" (2023), with few values, because each is compiled on its own.
+    """
+    count, grown = config.first_simulations or config.simulations, []
+    while count < config.simulations:
+        grown.append(count)
+        count *= 2
+    return (*grown, config.simulations)
+
+
+def simulations_at(config: SearchConfig, iteration: int, iterations: int) -> int:
+    """Simulations a move in an iteration of a run whose stages are of equal length."""
+    grown = stages(config)
+    return grown[min(iteration * len(grown) // iterations, len(grown) - 1)]

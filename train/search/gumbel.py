@@ -1,0 +1,68 @@
+"""Gumbel search over our own tree: sequential halving at the root, an improved policy at the end.
+
+After Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with Gumbel" (ICLR
+2022). It finds what `mctx.gumbel_muzero_policy` finds from the same key.
+
+B boards, A slots.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from train.network import MASKED
+from train.search.config import SearchConfig
+from train.search.engine import Choice, Choose, Root
+from train.search.sequential_halving import (
+    best_due,
+    completed_values,
+    halving_schedule,
+    slot_below,
+    visits_due,
+)
+from train.search.tree import Node, Play, init_tree, root_view, simulate
+
+
+def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
+    """The native engine's Gumbel search, whose policy is the improved one.
+
+    Args:
+      config: options of the search.
+      explores: draws the Gumbel noise; without it nothing is drawn and the move is the strongest.
+    """
+    schedule = halving_schedule(config.max_considered_actions, config.simulations)
+
+    def choose(key: jax.Array, root: Root, play: Play) -> Choice:
+        prior = _mask(root.logits, root.legal)
+        gumbel = jnp.zeros_like(prior)
+        if explores:
+            # mctx draws from the same half of the key, which keeps the two engines equal.
+            gumbel = jax.random.gumbel(jax.random.split(key)[1], prior.shape, prior.dtype)
+
+        def best(node: Node, due: jax.Array) -> jax.Array:
+            completed = completed_values(node)
+            return best_due(
+                node.logits, node.slot_visits, completed, due, gumbel=gumbel, legal=root.legal
+            )
+
+        def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
+            del keys
+            return best(node, visits_due(node.visits, root.legal, schedule))
+
+        def below(keys: jax.Array | None, node: Node) -> jax.Array:
+            del keys
+            return slot_below(node, completed_values(node))
+
+        tree = init_tree(prior, root.value, root.position, nodes=config.simulations + 1)
+        grown = simulate(tree, None, at_root=at_root, below=below, play=play)
+        found = root_view(grown)
+        policy = jax.nn.softmax(_mask(prior + completed_values(found), root.legal), axis=1)
+        # The survivors of the last halving are those of the most visits.
+        slot = best(found, found.slot_visits.max(axis=1))
+        return Choice(slot, policy, found.value, grown)
+
+    return choose
+
+
+def _mask(logits: jax.Array, legal: jax.Array) -> jax.Array:
+    """float32[B, A]: logits less the largest of their board, MASKED where not legal."""
+    return jnp.where(legal, logits - logits.max(axis=1, keepdims=True), MASKED)

@@ -1,0 +1,90 @@
+"""The engine that is mctx itself: its policies as they come, over the slots of the exact game.
+
+mctx: Babuschkin et al., "The DeepMind JAX Ecosystem" (2020), Apache License 2.0. It is the
+reference that the native engine is held to; in self-play it takes longer, because it keeps six
+arrays by slot where ours keeps two, and goes on below the end of a game.
+
+B boards, A slots.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import mctx
+
+from train.search.config import SearchConfig
+from train.search.engine import Choice, Choose, Root
+from train.search.puct import make_puct_choice
+from train.search.tree import ROOT, Play
+
+# Type checkers do not see the fields of chex's dataclasses, which these two are.
+_RootFnOutput: Any = mctx.RootFnOutput
+_RecurrentFnOutput: Any = mctx.RecurrentFnOutput
+
+
+def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
+    """`mctx.gumbel_muzero_policy`, without its Gumbel noise where it does not explore."""
+
+    def choose(key: jax.Array, root: Root, play: Play) -> Choice:
+        found: Any = mctx.gumbel_muzero_policy(
+            params=(),
+            rng_key=key,
+            root=_root(root),
+            recurrent_fn=_make_recurrent_fn(play),
+            num_simulations=config.simulations,
+            invalid_actions=~root.legal,
+            max_num_considered_actions=config.max_considered_actions,
+            gumbel_scale=1.0 if explores else 0.0,
+        )
+        tree = found.search_tree
+        return Choice(found.action, found.action_weights, tree.node_values[:, ROOT], tree)
+
+    return choose
+
+
+def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
+    """`mctx.muzero_policy`, with our noise in the prior that it gets and our draw of the move.
+
+    mctx's own Dirichlet noise falls on illegal slots as well, whose share is lost.
+    """
+
+    def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
+        # mctx draws a move and noise from the parts of the key that `make_puct_choice` uses too;
+        # the fraction is 0 and the move is not read, so nothing comes of these draws.
+        found: Any = mctx.muzero_policy(
+            params=(),
+            rng_key=key,
+            root=_root(root),
+            recurrent_fn=_make_recurrent_fn(play),
+            num_simulations=config.simulations,
+            invalid_actions=~root.legal,
+            dirichlet_fraction=0.0,
+            pb_c_init=config.c_init,
+            pb_c_base=config.c_base,
+        )
+        tree = found.search_tree
+        return tree.children_visits[:, ROOT], tree.node_values[:, ROOT], tree
+
+    return make_puct_choice(config, grow, explores=explores)
+
+
+def _root(root: Root) -> Any:
+    return _RootFnOutput(prior_logits=root.logits, value=root.value, embedding=root.position)
+
+
+def _make_recurrent_fn(play: Play) -> Callable[..., Any]:
+    """A step as mctx takes it; the exact game draws nothing, so the key stays unused."""
+
+    def recurrent(params: Any, key: jax.Array, slot: jax.Array, position: Any) -> tuple[Any, Any]:
+        del params, key
+        step = play(slot, position)
+        output = _RecurrentFnOutput(
+            reward=step.reward,
+            discount=step.discount,
+            prior_logits=step.logits,
+            value=step.value,
+        )
+        return output, step.position
+
+    return recurrent

@@ -1,0 +1,124 @@
+"""PUCT search: AlphaZero's rule of selection, with noise at the root and moves drawn by visits.
+
+After Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go
+through self-play" (Science, 2018), with the scale of values of Schrittwieser et al., "Mastering
+Atari, Go, chess and shogi by planning with a learned model" (Nature, 2020), appendix B. The slot
+chosen at a node is the one of the largest sum of
+
+    value   the slot's Q-value, scaled so that the least and the largest of the node's value and the
+            Q-values of its visited slots become 0 and 1; 0 for a slot not visited
+    prior   sqrt(N) (c_init + log((N + c_base + 1) / c_base)) P / (n + 1), where the node has N
+            visits, the slot n visits and the prior P
+    noise   below 1e-7, which breaks ties
+
+It finds what `mctx.muzero_policy` finds without its noise, from the same key.
+
+B boards, A slots.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from train.network import MASKED
+from train.search.config import SearchConfig
+from train.search.distributions import dirichlet, draw_visited, mix, most_visited
+from train.search.engine import Choice, Choose, Root
+from train.search.sequential_halving import first_largest
+from train.search.tree import Node, Play, init_tree, root_view, simulate
+
+_LEAST_SPREAD, _TIE_BREAK = 1e-8, 1e-7
+"""mctx's: values closer together than the first are not spread further; the largest noise."""
+
+Grow = Callable[[jax.Array, Root, Play], tuple[jax.Array, jax.Array, Any]]
+"""(key, root, play) -> visits int32[B, A] of the root's slots, its value float32[B], the tree."""
+
+
+def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
+    """The native engine's PUCT search, whose policy is the shares of visits.
+
+    Args:
+      config: options of the search.
+      explores: mixes noise into the root's prior and draws the move; else nothing but ties is
+        drawn and the move is the most visited.
+    """
+    return make_puct_choice(config, _make_grow(config), explores=explores)
+
+
+def make_puct_choice(config: SearchConfig, grow: Grow, *, explores: bool) -> Choose:
+    """The noise before and the draw of the move after a tree is grown, whichever engine grows it.
+
+    `grow` gets the whole key and must use no more of it than its third part,
+    `jax.random.split(key, 3)[2]`, as `mctx.muzero_policy` does.
+    """
+    fraction = config.dirichlet_fraction if explores else 0.0
+    temperature = config.temperature if explores else 0.0
+
+    def choose(key: jax.Array, root: Root, play: Play) -> Choice:
+        slot_key, noise_key, _ = jax.random.split(key, 3)
+        prior, ply = root.logits, root.position.ply
+        if fraction > 0:
+            noise = dirichlet(noise_key, root.legal, alpha=config.dirichlet_alpha)
+            root = root._replace(logits=mix(prior, noise, root.legal, fraction=fraction))
+        visits, value, tree = grow(key, root, play)
+        # Slots of equal visits are told apart by the prior as evaluated, without the noise.
+        slot = most_visited(visits, prior)
+        if temperature > 0:
+            drawn = draw_visited(slot_key, visits, temperature=temperature)
+            is_late = (config.temperature_plies > 0) & (ply >= config.temperature_plies)
+            slot = jnp.where(is_late, slot, drawn)
+        counts = visits.astype(jnp.float32)
+        return Choice(slot, counts / counts.sum(axis=1, keepdims=True), value, tree)
+
+    return choose
+
+
+def _make_grow(config: SearchConfig) -> Grow:
+    select = functools.partial(puct_slot, c_init=config.c_init, c_base=config.c_base)
+
+    def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
+        tree = init_tree(root.logits, root.value, root.position, nodes=config.simulations + 1)
+        tree_key = jax.random.split(key, 3)[2]
+        tree = simulate(tree, tree_key, at_root=select, below=select, play=play)
+        found = root_view(tree)
+        return found.slot_visits, found.value, tree
+
+    return grow
+
+
+def puct_slot(keys: jax.Array | None, node: Node, *, c_init: float, c_base: float) -> jax.Array:
+    """int32[B]: the slot of the largest sum of value, prior and noise; never an illegal one.
+
+    Args:
+      keys: [B], one a board, for the noise; None for no noise.
+      node: whose slots are chosen from; MASKED logits mark the illegal ones.
+      c_init: weight of the prior against the value.
+      c_base: visits at which that weight has grown by log 2.
+    """
+    visits = node.visits[:, None]
+    weight = jnp.sqrt(visits) * (c_init + jnp.log((visits + c_base + 1.0) / c_base))
+    prior = weight * jax.nn.softmax(node.logits, axis=1) / (node.slot_visits + 1)
+    score = scaled_qvalues(node) + prior
+    if keys is not None:
+        # Anew at each node, slot by slot, as mctx draws it: the keys decide the ties.
+        draw = jax.vmap(lambda key: jax.random.uniform(key, node.logits.shape[1:]))
+        score += _TIE_BREAK * draw(keys)
+    # Where c_init is 0, an illegal slot could otherwise win by its noise.
+    return first_largest(jnp.where(node.logits > MASKED, score, -jnp.inf))
+
+
+def scaled_qvalues(node: Node) -> jax.Array:
+    """float32[B, A] from 0 to 1: Q-values between the least and the largest that the node knows.
+
+    `mctx.qtransform_by_parent_and_siblings`: the node's own value is among those compared, and a
+    slot without visits counts as the least.
+    """
+    is_seen, own = node.slot_visits > 0, node.value[:, None]
+    known = jnp.where(is_seen, node.slot_qvalues, own)
+    low = jnp.minimum(own, known.min(axis=1, keepdims=True))
+    high = jnp.maximum(own, known.max(axis=1, keepdims=True))
+    values = jnp.where(is_seen, node.slot_qvalues, low)
+    return (values - low) / jnp.maximum(high - low, _LEAST_SPREAD)

@@ -1,0 +1,18 @@
+"""The sizes of the two action spaces, and where placements begin in the public one."""
+
+from wallgo_jax.board.geometry import PLAYS_PER_STONE
+
+
+def num_slots(stones: int, *, grid: int) -> int:
+    """A: the size of the compact action space, plays of S stones or placements on N cells."""
+    return max(stones * PLAYS_PER_STONE, grid * grid)
+
+
+def num_actions(grid: int) -> int:
+    """The size of the public action space: plays from each cell, then a placement on each cell."""
+    return first_placement(grid) + grid * grid
+
+
+def first_placement(grid: int) -> int:
+    """The public action that places a stone on cell 0; the plays come before it."""
+    return grid * grid * PLAYS_PER_STONE
