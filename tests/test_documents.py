@@ -1,17 +1,22 @@
 """README, docs and configs: links lead somewhere, commands parse, nothing is left to fill in."""
 
 import ast
+import contextlib
+import io
 import re
 import shlex
-from collections.abc import Iterator
+import typing
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import wallgo_jax.__main__ as game_program
-from train import __main__ as program
+from train import __main__ as train_program
+from train.cli.commands import Command
 from train.config import read_config
-from train.runtime.errors import UsageError
+from wallgo_jax import __main__ as game_program
+from wallgo_jax.cli.commands import Convert, Replay, Show
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -57,31 +62,39 @@ def commands_of(path: Path) -> list[list[str]]:
     return [words for script in scripts for words in commands_in(script)]
 
 
-def check_command(words: list[str]) -> None:
-    """Fail for a command or option that does not exist; nothing is run."""
-    if "--help" in words:
-        words = [word for word in words if word != "--help"]
-        if words[0] == "-m":
-            words = words[:2]
+@pytest.fixture
+def check_command(monkeypatch) -> Callable[[list[str]], None]:
+    """Fails for a command or an option that does not exist; commands do nothing."""
+    monkeypatch.chdir(ROOT)
+    for annotated in typing.get_args(Command):
+        kind = typing.get_args(annotated)[0] if typing.get_args(annotated) else annotated
+        monkeypatch.setattr(kind, "run", _read_config_only)
+    for kind in (Convert, Replay, Show):
+        monkeypatch.setattr(kind, "run", lambda self, console: None)
+    return _check_command
+
+
+def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
+    path = getattr(command, "config", None)
+    read_config(path if path and (ROOT / path).exists() else None, overrides)
+    return 0
+
+
+def _check_command(words: list[str]) -> None:
     match words:
-        case ["-m", "train"]:
-            pass
-        case ["-m", "train", *arguments]:
-            command, overrides = program._parse(arguments)
-            if overrides:
-                read_config(_existing(getattr(command, "config", None)), overrides)
-        case ["-m", "wallgo_jax"]:
-            pass
-        case ["-m", "wallgo_jax", *arguments]:
-            game_program._parse(arguments)
+        case ["-m", "train" | "wallgo_jax" as package, *arguments] if arguments:
+            main = train_program.main if package == "train" else game_program.main
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                try:
+                    code = main(arguments)
+                except SystemExit as leaving:  # after --help
+                    code = leaving.code
+            assert not code, said.getvalue()
         case ["-m", module, *arguments] if module.split(".")[0] in ("train", "tests"):
             _check_script(ROOT / f"{module.replace('.', '/')}.py", arguments)
         case [script, *arguments] if script.endswith(".py"):
             _check_script(ROOT / script, arguments)
-
-
-def _existing(path: Path | None) -> Path | None:
-    return path if path is None or (ROOT / path).exists() else None
 
 
 def _check_script(path: Path, arguments: list[str]) -> None:
@@ -92,8 +105,7 @@ def _check_script(path: Path, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("path", [*PAGES, *CONFIGS], ids=name_of)
-def test_every_command_parses(path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_every_command_parses(path, check_command):
     for words in commands_of(path):
         check_command(words)
 
@@ -164,8 +176,7 @@ def test_every_config_says_how_it_is_run(path):
         "python train/bench/no_such_script.py",
     ],
 )
-def test_a_wrong_command_is_noticed(command, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_a_wrong_command_is_noticed(command, check_command):
     (words,) = commands_in(command)
-    with pytest.raises((AssertionError, FileNotFoundError, UsageError, ValueError)):
+    with pytest.raises((AssertionError, FileNotFoundError)):
         check_command(words)
