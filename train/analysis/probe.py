@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from train.analysis.corridors import Corridors, make_corridors
-from train.arena.match import wilson_interval
+from train.arena.result import wilson_interval
 from train.checkpoints.weights import load_weights
 from train.network import Network, Variables
 from train.network.build import network_for

@@ -16,15 +16,13 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import (
-    DRAW,
-    LOSS,
-    WIN,
     Tables,
     check_tables,
     make_tables,
     optimal_slots,
     value_of,
 )
+from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import State

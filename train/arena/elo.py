@@ -27,11 +27,12 @@ from scipy.linalg import null_space
 from scipy.optimize import brentq, minimize
 from scipy.special import ndtr
 
+from train.arena.result import Z_95
+
 ELO = 400 / math.log(10)
 """Elo points in a unit of log odds."""
 PAIR_SCORES = np.array([0, 0.5, 1, 1.5, 2])
 """Points of the first player in a pair of games: the classes that pairs are counted in."""
-Z_95 = 1.959963984540054
 PRIOR_GAMES = 1.0
 _PRIOR_PAIRS = 8.0  # pairs of even players whose spread is taken to be 1
 _EVEN_PAIR_VARIANCE = 0.5
@@ -73,7 +74,7 @@ class Ratings:
     anchor: str | None
 
     def lead(self, first: str, second: str) -> tuple[float, float]:
-        """How far the first player is ahead, and the standard error of that."""
+        """The first player's lead in Elo points, and its standard error."""
         i, j = self.names.index(first), self.names.index(second)
         cov = self.covariance
         variance = cov[i, i] + cov[j, j] - 2 * cov[i, j]
@@ -90,14 +91,14 @@ def pair_counts(outcome: np.ndarray) -> tuple[int, ...]:
 
     Args:
       outcome: int[N]: 1 won, 0 drawn, -1 lost by the first player; games i and i + N / 2 are a
-        pair, as in `train.arena.match.MatchResult`.
+        pair, as in `train.arena.result.MatchResult`.
     """
     one, other = np.split(np.asarray(outcome) + 1, 2)
     return tuple(int(n) for n in np.bincount(one + other, minlength=len(PAIR_SCORES)))
 
 
 def expected_score(lead: Any) -> Any:
-    """Points a game of a player that is this many Elo points ahead."""
+    """Expected points a game at a lead of this many Elo points."""
     return 1 / (1 + 10 ** (-np.asarray(lead) / 400))
 
 
@@ -114,7 +115,7 @@ def fit(
       names: the players, each once.
       results: any number for two players, in either order.
       anchor: the player whose rating is 0; None for a mean of 0.
-      has_intervals: False leaves `low` and `high` not-a-number, which is quicker.
+      has_intervals: False leaves `low` and `high` NaN, which is quicker.
 
     Raises:
       ValueError: an unknown name, a bad count, or players that no chain of games connects.

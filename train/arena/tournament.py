@@ -1,4 +1,4 @@
-"""Formats of tournaments: who plays whom, who goes on, in which order they end.
+"""Formats of tournaments: who plays whom, who goes on, and the final order.
 
 Players are names. What plays them is a function of two names, the number of pairs of games to play,
 each with both colours, and the number of pairs that the two have played before. Formats and
@@ -41,7 +41,7 @@ class Score(NamedTuple):
 
 
 Play = Callable[[str, str, int, int], Score]
-"""(first, second, pairs to play, pairs played before) -> what they came to."""
+"""(first, second, pairs to play, pairs that the two played before) -> their score."""
 
 
 class Meeting(NamedTuple):
@@ -78,22 +78,24 @@ class Elimination:
     starts_behind: tuple[str, ...]
 
 
-class _Table:
-    """Plays meetings, and remembers how many pairs two players have played."""
+class _Meetings:
+    """Plays meetings and counts the pairs of games of each two players."""
 
     def __init__(self, play: Play) -> None:
         self._play = play
         self._played: Counter[frozenset[str]] = Counter()
 
     def meet(self, first: str, second: str, pairs: int) -> Score:
-        """So many more pairs of games."""
+        """Play this many more pairs of games."""
         both = frozenset((first, second))
         self._played[both] += pairs
         return self._play(first, second, pairs, self._played[both] - pairs)
 
     def decide(self, bracket: str, round_: int, better: str, worse: str, pairs: int) -> Meeting:
-        """A meeting with a winner: most points, then most territory, then a further pair, and after
-        `MAX_EXTRA_PAIRS` of those the better seed."""
+        """Play a meeting that has a winner: the player with more wins, then with more cells.
+
+        Level players play one pair more; after `MAX_EXTRA_PAIRS` more the better seed wins.
+        """
         score = self.meet(better, worse, pairs)
         for _ in range(MAX_EXTRA_PAIRS):
             if score.wins != score.losses or score.own != score.other:
@@ -104,7 +106,11 @@ class _Table:
 
 
 def check_field(names: Sequence[str], pairs: int) -> None:
-    """Refuse what is no tournament with a ValueError."""
+    """Refuse fewer than two players, a player named twice and meetings without a game.
+
+    Raises:
+      ValueError: in one line, what is wrong.
+    """
     if len(names) < 2:
         raise ValueError(f"tournament: {len(names)} players; at least 2 are wanted")
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -115,8 +121,11 @@ def check_field(names: Sequence[str], pairs: int) -> None:
 
 
 def rounds_of(names: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """The rounds of a round robin: in each all play (but one, where they are odd), over all of them
-    each plays each once. The first player stays, the others go round it (the circle method)."""
+    """The rounds of a round robin, by the circle method: the first stays, the others go round it.
+
+    Over all rounds each player meets each other once. In a round all play, but one where their
+    number is odd.
+    """
     seats: list[str | None] = [*names, *([None] if len(names) % 2 else [])]
     rounds = []
     for _ in range(len(seats) - 1):
@@ -130,18 +139,18 @@ def rounds_of(names: Sequence[str]) -> list[list[tuple[str, str]]]:
 def round_robin(
     names: Sequence[str], play: Play, *, pairs: int = 1, title: str = "round robin"
 ) -> list[Meeting]:
-    """Each meets each in so many pairs of games."""
+    """Each player meets each other in `pairs` pairs of games."""
     check_field(names, pairs)
-    table = _Table(play)
+    played = _Meetings(play)
     return [
-        Meeting(title, number, first, second, table.meet(first, second, pairs), None)
+        Meeting(title, number, first, second, played.meet(first, second, pairs), None)
         for number, meetings in enumerate(rounds_of(names), start=1)
         for first, second in meetings
     ]
 
 
 def standings(names: Sequence[str], meetings: Sequence[Meeting]) -> list[Standing]:
-    """Most points first, then the largest lead in territory, then as named."""
+    """The table: by points, then by lead in territory, then in the order of names."""
     total = dict.fromkeys(names, Score())
     for meeting in meetings:
         total[meeting.first] = total[meeting.first].plus(meeting.score)
@@ -151,7 +160,7 @@ def standings(names: Sequence[str], meetings: Sequence[Meeting]) -> list[Standin
 
 
 def score_between(meetings: Sequence[Meeting], name: str, opponent: str) -> Score | None:
-    """What a player came to against another, None where they did not meet."""
+    """A player's score against another over all their meetings; None where they did not meet."""
     found = [m.score for m in meetings if (m.first, m.second) == (name, opponent)]
     found += [m.score.reversed() for m in meetings if (m.second, m.first) == (name, opponent)]
     total = Score()
@@ -209,7 +218,7 @@ def double_elimination(
     if not seeds:
         raise ValueError("tournament: nobody starts in the winners' bracket")
     order = [*seeds, *starts_behind]
-    state = _Brackets(order.index, _Table(play), pairs)
+    state = _Brackets(order.index, _Meetings(play), pairs)
     ahead: list[str | None] = [
         seeds[place - 1] if place <= len(seeds) else None for place in seed_places(len(seeds))
     ]
@@ -237,24 +246,26 @@ def seed_places(count: int) -> list[int]:
 class _Brackets:
     """The meetings of a double elimination, and who has left so far, worst first."""
 
-    def __init__(self, seed: Callable[[str], int], table: _Table, pairs: int) -> None:
+    def __init__(self, seed: Callable[[str], int], source: _Meetings, pairs: int) -> None:
         self._seed = seed
-        self._table = table
+        self._source = source
         self._pairs = pairs
         self._rounds: Counter[str] = Counter()
         self.meetings: list[Meeting] = []
         self.left: list[str] = []
 
     def winners_round(self, ahead: list[str | None]) -> tuple[list[str | None], list[str]]:
-        """Who goes on, and who drops into the losers' bracket."""
+        """Play a round; returns who goes on and who drops into the losers' bracket."""
         facing = list(zip(ahead[::2], ahead[1::2], strict=True))
         met = self._round(WINNERS, [(a, b) for a, b in facing if a is not None and b is not None])
         goes_on = {name: m.winner for m in met for name in (m.first, m.second)}
         return [goes_on.get(a or b or "", a or b) for a, b in facing], [_loser(m) for m in met]
 
     def losers_rounds(self, behind: list[str], dropped: list[str]) -> list[str]:
-        """Who is left in the losers' bracket once those who dropped have met those before them, or
-        one alone where nobody drops any more."""
+        """Play until those who dropped have met those before them; returns who is left.
+
+        Where nobody dropped, play until one is left.
+        """
         while len(behind) > max(1, len(dropped)):
             behind = self._losers_round(behind)
         if dropped and len(behind) + len(dropped) > 1:
@@ -274,7 +285,7 @@ class _Brackets:
         return free + [m.winner for m in met if m.winner is not None]
 
     def final(self, champion: str, behind: list[str]) -> None:
-        """The undefeated one against the one with a loss; where that one wins, once more."""
+        """Play the undefeated player against the one with a loss; if that one wins, once more."""
         for challenger in behind:
             (met,) = self._round(FINAL, [(champion, challenger)])
             if met.winner == challenger:
@@ -287,7 +298,7 @@ class _Brackets:
         self._rounds[bracket] += 1
         ranked = [sorted(two, key=self._seed) for two in facing]
         met = [
-            self._table.decide(bracket, self._rounds[bracket], better, worse, self._pairs)
+            self._source.decide(bracket, self._rounds[bracket], better, worse, self._pairs)
             for better, worse in ranked
         ]
         self.meetings += met

@@ -22,12 +22,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from train.arena.match import play_match, wilson_interval
+from train.arena.match import MatchOptions, play_match
+from train.arena.result import wilson_interval
 from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
-from train.loop.iteration import run_iteration
 from train.loop.programs import make_programs
+from train.loop.training import run_iteration
 from train.network import NetworkConfig, Variables
 from train.players.learned import search_player
 from train.search.config import SearchConfig
@@ -122,9 +123,8 @@ def main() -> None:
                 players[name],
                 players["base"],
                 RULES,
-                games=options.games,
+                MatchOptions(games=options.games, opening_plies=4),
                 key=jax.random.key(seed),
-                opening_plies=4,
             )
             row = {
                 "win_rate": result.win_rate,

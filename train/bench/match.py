@@ -18,7 +18,7 @@ from train.runtime.devices import use_all_cores
 
 use_all_cores()
 
-from train.arena.match import play_match  # noqa: E402
+from train.arena.match import MatchOptions, play_match  # noqa: E402
 from train.config import read_config  # noqa: E402
 from train.loop.programs import make_programs  # noqa: E402
 from train.network.build import network_for  # noqa: E402
@@ -91,10 +91,8 @@ def _match(config, games: int):
             first,
             second,
             config.rules,
-            games=games,
+            MatchOptions(games=games, batch=config.selfplay.boards, opening_plies=OPENING),
             key=jax.random.key(number),
-            batch=config.selfplay.boards,
-            opening_plies=OPENING,
         )
         seconds = time.perf_counter() - started
         plies = np.sum([max(0, len(game) - OPENING) for game in result.games])

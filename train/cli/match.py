@@ -14,7 +14,7 @@ from train.cli import options
 from train.runtime.errors import UsageError
 
 if TYPE_CHECKING:
-    from train.arena.match import MatchResult
+    from train.arena.result import MatchResult
 
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
 
@@ -41,44 +41,46 @@ class Match(options.MatchSettings):
         """Returns the exit code."""
         import jax
 
-        from train.arena import match
-        from train.loop import metrics, run_directory
+        from train.arena import match, report
+        from train.loop import run_directory
+        from train.runtime.display import Display
 
         rules = options.read_rules(self.rules)
         options.check_seed("match", self.seed)
         try:
-            match.check_match(
-                rules, games=self.games, batch=self.batch, opening_plies=self.opening_plies
-            )
+            match.check_rules(rules)
             test = parse_sprt(self.sprt) if self.sprt else None
+            how = match.MatchOptions(
+                games=self.games,
+                batch=self.batch,
+                opening_plies=self.opening_plies,
+                round_games=self.batch if test else self.games,
+            )
         except ValueError as error:
             raise UsageError(str(error)) from None
         first, second = map(self.player_maker(rules), (self.first, self.second))
         if self.records is not None:
             run_directory.make_directory(self.records.parent)
-        display = metrics.Display()
+        display = Display()
         with display, display.match(f"{first.name} against {second.name}", self.games) as tick:
             result = match.play_rounds(
                 first,
                 second,
                 rules,
-                games=self.games,
+                how,
                 key=jax.random.key(self.seed),
                 is_decided=lambda found: test is not None and _is_decided(test, found),
-                round_games=self.batch if test else self.games,
-                batch=self.batch,
-                opening_plies=self.opening_plies,
                 on_progress=tick,
             )
         caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
         if test is not None:
             caption += f" · SPRT {self.sprt}: {_decision(test, result)}"
-        display.console.print(metrics.match_table([result], caption=caption))
+        display.console.print(report.match_table([result], caption=caption))
         if self.records is not None:
             options.write_records(self.records, result)
         if self.json is not None:
             asked = {"seed": self.seed, "opening_plies": self.opening_plies, "sprt": self.sprt}
-            options.write_json(self.json, asked | metrics.match_record(result))
+            options.write_json(self.json, asked | report.match_record(result))
         return 0
 
 

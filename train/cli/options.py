@@ -16,7 +16,7 @@ from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
-    from train.arena.match import MatchResult
+    from train.arena.result import MatchResult
     from train.players.basic import Player
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
@@ -74,10 +74,11 @@ def read_rules(text: str) -> Rules:
 
 def check_games(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:
     """Refuse numbers of games and plies, or rules, that no match can have with a UsageError."""
-    from train.arena.match import check_match
+    from train.arena.match import MatchOptions, check_rules
 
     try:
-        check_match(rules, games=games, batch=games, opening_plies=opening_plies)
+        check_rules(rules)
+        MatchOptions(games=games, batch=games, opening_plies=opening_plies)
     except ValueError as error:
         raise UsageError(f"{command}: {str(error).removeprefix('match: ')}") from None
 

@@ -251,7 +251,7 @@ def _rating_bar(budget: int) -> Iterator[Callable[[Progress], None]]:
 
 def _newest(progress: Progress) -> str:
     """The last checkpoint's rating, or the best player's where there is no run."""
-    from train.arena.elo import Z_95
+    from train.arena.result import Z_95
 
     ratings = progress.ratings
     assert ratings is not None

@@ -16,7 +16,7 @@ from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
     from train.arena.tournament import Meeting, Play, Score
-    from train.loop.metrics import Display
+    from train.runtime.display import Display
 
 Format = Literal["round-robin", "double-elimination"]
 
@@ -40,7 +40,8 @@ class Tournament(options.MatchSettings):
     def run(self) -> int:
         """Returns the exit code."""
         from train.arena import tournament
-        from train.loop import metrics, run_directory
+        from train.loop import run_directory
+        from train.runtime import display as display_lib
 
         rules = options.read_rules(self.rules)
         options.check_seed("tournament", self.seed)
@@ -52,7 +53,7 @@ class Tournament(options.MatchSettings):
         by_name = dict(zip(names, players, strict=True))
         if self.records is not None:
             run_directory.make_directory(self.records.parent)
-        display = metrics.Display()
+        display = display_lib.Display()
         try:
             tournament.check_field(names, self.games // 2)
             with display, display.match(self.format, self._expected_games()) as tick:
@@ -83,10 +84,12 @@ class Tournament(options.MatchSettings):
                 players[first],
                 players[second],
                 rules,
-                games=2 * pairs,
-                batch=min(2 * pairs, MAX_BATCH),
+                match.MatchOptions(
+                    games=2 * pairs,
+                    batch=min(2 * pairs, MAX_BATCH),
+                    opening_plies=self.opening_plies,
+                ),
                 key=key,
-                opening_plies=self.opening_plies,
                 on_progress=lambda games: tick(done + games),
             )
             if self.records is not None:

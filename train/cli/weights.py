@@ -17,7 +17,7 @@ class Export:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.loop import export
+        from train.cli import export
 
         export.export(self.run_directory, self.out)
         return 0

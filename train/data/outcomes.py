@@ -1,4 +1,4 @@
-"""From the ends of games to targets: each position learns what its own game came to.
+"""Outcomes of games, and the targets that follow from them for each position of a game.
 
 T plies, B boards, P players, W words of a set of cells, N cells.
 """
@@ -10,22 +10,22 @@ import jax.numpy as jnp
 
 
 class Outcome(NamedTuple):
-    """What a finished game came to, by player; zeros where a ply did not end its game."""
+    """How a game ended, by player; zeros where a ply did not end its game."""
 
     rewards: jax.Array  # float32[..., P]
     owned: jax.Array  # uint32[..., P, W], the cells of each player's territory
 
 
 def backfill_outcomes(step_outcome: Outcome, terminated: jax.Array) -> tuple[Outcome, jax.Array]:
-    """What each ply's game came to in the end.
+    """Give each ply the outcome of its game.
 
     Args:
-      paid: [T, B], of the plies that ended a game.
-      terminated: bool[T, B], whether ply t ended its game; the next ply is a new game's first.
+      step_outcome: [T, B], of the game where the ply ended it.
+      terminated: bool[T, B], whether the ply ended its game; the next ply is a new game's first.
 
     Returns:
-      The ending [T, B] of the game that ply t belongs to, and bool[T, B], whether that game has
-      ended within the T plies.
+      The outcome [T, B] of each ply's game, and bool[T, B], whether that game ended within the T
+      plies. Where it did not, the outcome is zeros.
     """
 
     def back(carry, now):
@@ -44,24 +44,28 @@ def backfill_outcomes(step_outcome: Outcome, terminated: jax.Array) -> tuple[Out
 
 
 def from_mover(values: jax.Array, player: jax.Array) -> jax.Array:
-    """[P, ...] by player, as seen by `player`: itself first, then the others in order of turn."""
+    """Roll values [P, ...] by player so that `player` comes first, the others in order of turn."""
     players = values.shape[0]
     return values[(player.astype(jnp.int32) + jnp.arange(players)) % players]
 
 
 def winner_of(outcome: jax.Array) -> jax.Array:
-    """int32: which of float32[P] rewards is the sole winner's; P for a draw."""
+    """int32[], the winner by float32[P] rewards; P for a draw."""
     return jnp.where(outcome.max() > 0, outcome.argmax(), outcome.shape[0]).astype(jnp.int32)
 
 
 def owners_of(owned: jax.Array) -> jax.Array:
-    """int32[N]: who owns each cell, of bool[P, N] territories; P for nobody."""
+    """int32[N], the owner of each cell by bool[P, N] territories; P for nobody."""
     return jnp.where(owned.any(axis=0), owned.argmax(axis=0), owned.shape[0]).astype(jnp.int32)
 
 
 def margin_of(owned: jax.Array, playable: jax.Array) -> jax.Array:
-    """float32 in [-1, 1]: cells by which the first of bool[P, N] territories is larger than the
-    largest other, over the bool[N] playable cells."""
+    """float32[] in [-1, 1], the first player's lead in cells over the number of playable cells.
+
+    Args:
+      owned: bool[P, N], territories.
+      playable: bool[N].
+    """
     areas = owned.sum(axis=1)
     return (areas[0] - areas[1:].max()) / playable.sum()
 

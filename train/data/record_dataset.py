@@ -18,10 +18,10 @@ from train.runtime.host import fetch
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game import actions, referee
+from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
 
-NO_ACTION = -1
 _GAMES_AT_ONCE = 256
 
 
@@ -36,14 +36,14 @@ class Examples(NamedTuple):
 
 
 class RecordedGames(NamedTuple):
-    """Records and where they stand, for complaints."""
+    """Records and the places in files that errors name."""
 
     records: tuple[Record, ...]
     places: tuple[str, ...]  # `FILE, game N`
 
 
 def read_recorded_games(paths: Sequence[Path], rules: Rules) -> RecordedGames:
-    """The finished games of record files; unfinished ones are left out.
+    """Read the finished games of record files; unfinished ones are left out.
 
     Raises:
       UsageError: a file cannot be read, a game does not fit the size, the players or the stones of
@@ -78,7 +78,7 @@ def _check_shape(record: Record, rules: Rules, place: str) -> None:
 
 
 def make_examples(recorded: RecordedGames) -> Examples:
-    """Play the games again and keep every position.
+    """Replay the games and keep every position.
 
     Raises:
       UsageError: an action is not allowed, or a result is not the referee's: which game and ply.
@@ -103,7 +103,7 @@ class _Played(NamedTuple):
 
 
 def _replayed(recorded: RecordedGames, variant: Variant, chosen: np.ndarray) -> _Played:
-    """Replay some games, filled up to the number that is replayed at once."""
+    """Replay some games, padded to the number that one program replays."""
     filled = chosen[np.arange(_GAMES_AT_ONCE) % len(chosen)]
     rules = recorded.records[0].rules
     table = np.full((_GAMES_AT_ONCE, rules.max_plies), NO_ACTION, np.int32)
@@ -137,8 +137,12 @@ def _complain(recorded: RecordedGames, game: int) -> None:
 
 @jax.jit
 def _replay(variant: Variant, table: jax.Array) -> tuple[Outcome, jax.Array, Position, jax.Array]:
-    """Games [G] from public actions [L, G]: endings [G], whether they ended as they should, and
-    positions and slots [L, G]."""
+    """Replay games [G] from public actions [L, G].
+
+    Returns:
+      Outcomes [G]; bool[G], whether the game is over and no ply was illegal; positions and slots
+      [L, G].
+    """
 
     def ply(carry: tuple[State, jax.Array, jax.Array], action: jax.Array):
         state, rewards, is_sound = carry
@@ -169,7 +173,15 @@ def _replay(variant: Variant, table: jax.Array) -> tuple[Outcome, jax.Array, Pos
 
 
 def split(examples: Examples, *, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of positions to learn from and of those to check on: whole games, at random.
+    """Split positions, by whole games drawn at random, into those to learn and those held back.
+
+    Args:
+      examples: the positions.
+      share: of the games that is held back, at least one.
+      seed: of the draw.
+
+    Returns:
+      Indices int[n] of the positions to learn, and of those held back.
 
     Raises:
       UsageError: there are too few games for both.
@@ -185,7 +197,7 @@ def split(examples: Examples, *, share: float, seed: int) -> tuple[np.ndarray, n
 
 
 def take(examples: Examples, index: jax.Array, *, has_reply: bool) -> Sample:
-    """Samples [n] of positions int[n]: the policy is the slot that was played."""
+    """Make samples of positions int[n]; the policy is all on the slot that was played."""
     position = jax.tree.map(lambda x: x[index], examples.position)
     game = examples.game[index]
     slots = State(examples.variant, examples.position).num_slots

@@ -1,16 +1,17 @@
-"""A ring of plies on the device: row by row of all boards, in the order they were played.
+"""A ring buffer of plies: one row for each ply of all boards, in the order of play.
 
-A sample is stored as a position and a policy over slots, never as planes. Games that run on when an
-iteration ends simply go on in the next rows, so nothing is thrown away. A row is drawn from only
-once every game that touches it has ended: each row is then one cross-section of all boards, and
-long games are learned from as often as they are played.
+A ply is stored as a position and a policy over slots, never as planes. A game that is not over when
+an iteration ends goes on in the next rows, so no ply is lost. A row is sampled only when every game
+that touches it is over. Each row is then a cross-section of all boards, and long games are sampled
+as often as they are played.
 
-R rows, B boards, T plies of an iteration, A slots, P players.
+R rows, B boards, T plies of an iteration, A slots, P players, N samples.
 """
 
 import math
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,24 +23,24 @@ from wallgo_jax.game.state import Position, State, Variant
 
 
 class Trajectory(NamedTuple):
-    """Rows as self-play makes them: leading axes [T, B] (or [R, B] in the ring)."""
+    """Plies as self-play makes them: leading axes [T, B], [R, B] in the replay."""
 
     position: Position  # before the ply
-    slot: jax.Array  # int16[...], what was played
-    policy: jax.Array  # float16[..., A], what the search would have learned
-    policy_weight: jax.Array  # float32[...], of the policy in learning, 0 for not at all
-    step_outcome: Outcome  # what the ply's end of the game came to
+    slot: jax.Array  # int16[...], the slot that was played
+    policy: jax.Array  # float16[..., A], the search's improved policy
+    policy_weight: jax.Array  # float32[...], weight of the policy in learning, 0 to leave it out
+    step_outcome: Outcome  # of the game where the ply ended it, else zeros
     terminated: jax.Array  # bool[...], whether the ply ended its game
 
 
 class ReplayState(NamedTuple):
-    """The newest R rows."""
+    """The newest R rows. The oldest row has age 0; it stands at row `written` modulo R."""
 
     plies: Trajectory  # [R, B]
-    outcome: Outcome  # [R, B], what the ply's game came to
+    outcome: Outcome  # [R, B], of the ply's game; junk where the game is not over
     written: jax.Array  # int32, rows ever written
-    first: jax.Array  # int32, age order: first row to draw from
-    ready: jax.Array  # int32, how many rows to draw from
+    first: jax.Array  # int32, age of the first row that can be sampled
+    ready: jax.Array  # int32, number of rows that can be sampled
 
 
 class Reply(NamedTuple):
@@ -48,7 +49,7 @@ class Reply(NamedTuple):
     position: Position
     policy: jax.Array  # float16[N, A]
     policy_weight: jax.Array  # float32[N]
-    exists: jax.Array  # bool[N], whether there is one: its other fields are junk if not
+    exists: jax.Array  # bool[N]; where False, the game was over and the other fields are junk
 
 
 class Sample(NamedTuple):
@@ -59,29 +60,34 @@ class Sample(NamedTuple):
     policy: jax.Array  # float16[N, A]
     policy_weight: jax.Array  # float32[N]
     outcome: Outcome
-    reply: Reply | None  # only where asked for
+    reply: Reply | None  # None unless asked for
 
 
-def init_replay(rows: int, like: Trajectory) -> ReplayState:
-    """An empty ring whose rows look like those of `like` ([T, B] arrays or their shapes)."""
+def init(rows: int, like: Trajectory) -> ReplayState:
+    """Make an empty replay of R rows for plies like the given ones, [T, B] arrays or shapes."""
     plies = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[1:]), x.dtype), like)
     outcome = jax.tree.map(jnp.copy, plies.step_outcome)
     return ReplayState(plies, outcome, *(jnp.zeros((), jnp.int32) for _ in range(3)))
 
 
 def position_bytes(replay_state: ReplayState) -> int:
-    """Bytes that a position takes in the ring."""
+    """Bytes of one ply in the replay."""
     arrays = jax.tree.leaves((replay_state.plies, replay_state.outcome))
     return sum(x.dtype.itemsize * math.prod(x.shape[2:]) for x in arrays)
 
 
-def append(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
-    """Write T rows over the oldest ones and look again which games have ended.
+def add(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
+    """Write T rows over the oldest ones and backfill the outcomes of all games that are over.
 
-    R must be a multiple of T.
+    Args:
+      replay_state: R rows, R a multiple of T.
+      plies: [T, B], which go on where the newest rows stopped.
     """
-    rows = replay_state.plies.terminated.shape[0]
+    rows, boards = replay_state.plies.terminated.shape
     length = plies.terminated.shape[0]
+    chex.assert_tree_shape_prefix(plies, (length, boards))
+    chex.assert_trees_all_equal_dtypes(plies, replay_state.plies)
+    chex.assert_is_divisible(rows, length)
     place = replay_state.written % rows
     stored = jax.tree.map(
         lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new, place, axis=0),
@@ -105,7 +111,7 @@ def append(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
     )
 
 
-def draw(
+def sample(
     replay_state: ReplayState,
     variant: Variant,
     key: jax.Array,
@@ -113,14 +119,21 @@ def draw(
     size: int,
     has_reply: bool = False,
 ) -> Sample:
-    """`size` plies with replacement, uniform over the rows to draw from and the boards.
+    """Draw `size` plies with replacement, uniformly over the rows that are ready and the boards.
+
+    Where no row is ready the sample is junk.
 
     Args:
-      variant: [B], the rules that each board plays.
-      has_reply: draw the next ply of each as well.
+      replay_state: R rows of B boards.
+      variant: [B], what each board plays.
+      key: consumed.
+      size: N.
+      has_reply: add the next ply of each.
     """
-    row_key, board_key = jax.random.split(key)
     rows, boards = replay_state.plies.terminated.shape
+    chex.assert_tree_shape_prefix(variant, (boards,))
+    chex.assert_shape((replay_state.written, replay_state.first, replay_state.ready), ())
+    row_key, board_key = jax.random.split(key)
     age = replay_state.first + jax.random.randint(
         row_key, (size,), 0, jnp.maximum(replay_state.ready, 1)
     )
@@ -137,8 +150,8 @@ def draw(
 
 
 def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
-    """The plies after those of the given rows and boards. A row that is drawn from and does not
-    end a game is never the newest: the next row is the game's next ply."""
+    """The plies after those of the given rows and boards."""
+    # A row that is ready is the newest only if it ends every game: else the next row goes on.
     after = (row + 1) % plies.terminated.shape[0]
     return Reply(
         position=jax.tree.map(lambda x: x[after, board], plies.position),
@@ -149,8 +162,10 @@ def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
 
 
 def newest_game(replay_state: ReplayState, variant: Variant) -> list[int]:
-    """Public actions of a finished game whose last ply is the newest there is, read on the host;
-    empty when the ring holds no whole game."""
+    """Public actions of the game that ended last among those that the replay holds as a whole.
+
+    Reads the replay on the host; empty where it holds no whole game.
+    """
     written, ended, ply = fetch(
         (replay_state.written, replay_state.plies.terminated, replay_state.plies.position.ply)
     )
@@ -168,7 +183,7 @@ def newest_game(replay_state: ReplayState, variant: Variant) -> list[int]:
 def _actions_of(
     replay_state: ReplayState, variant: Variant, rows: np.ndarray, board: int
 ) -> list[int]:
-    # By way of the host: the ring and the variant may lie on different devices.
+    # By way of the host: the replay and the variant may lie on different devices.
     chosen = jax.tree.map(
         lambda x: x[rows, board], (replay_state.plies.position, replay_state.plies.slot)
     )

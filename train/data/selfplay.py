@@ -1,8 +1,12 @@
-"""Boards that play themselves: one scan over plies, a search at each, restart at the end."""
+"""Self-play: one scan over plies, a search at each, finished boards restart at once.
+
+B boards, T plies of an iteration.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -20,13 +24,22 @@ POLICY_DTYPE = jnp.float16
 class SelfPlayMetrics(NamedTuple):
     """Sums over an iteration, float32[]."""
 
-    games: jax.Array
+    games: jax.Array  # that ended
     positions: jax.Array
-    full: jax.Array  # positions searched in full
-    length: jax.Array  # plies of the finished games
+    full: jax.Array  # positions that got a full search
+    length: jax.Array  # plies of the games that ended
     red_wins: jax.Array
     draws: jax.Array
-    entropy: jax.Array  # of the policies searched in full, in nats
+    entropy: jax.Array  # nats, of the policies of full searches
+
+
+class _Plies(NamedTuple):
+    """What the scan stacks: leading axes [T, B]."""
+
+    made: Trajectory  # policy_weight is 1 for a full search, else 0
+    length: jax.Array  # int[...], plies of the game where the ply ended it, else 0
+    entropy: jax.Array  # float32[...], nats, of the policy
+    surprise: jax.Array | None  # float32[...], nats; None where it weighs nothing
 
 
 def first_boards(variant: Variant) -> Position:
@@ -42,20 +55,23 @@ def make_selfplay(
     full_search_prob: float = 1.0,
     policy_surprise_weight: float = 0.0,
 ) -> Callable[..., tuple[Position, Trajectory, SelfPlayMetrics]]:
-    """An iteration of self-play as a function of (variables, variant [B], boards [B], key,
-    coin key).
-
-    It returns the boards as they stand, to be handed to the next iteration, and the plies [T, B].
-    Devices that play boards of their own have keys of their own, and the coin key in common;
-    without one, the coins come from the key.
+    """Make a function that plays an iteration.
 
     Args:
-      search: decides what is played.
+      search: the full search; it decides the moves.
       plies: T.
-      cheap: the search in little; None for none.
-      full_search_prob, policy_surprise_weight: as in `SelfPlayConfig`; `full_search_prob` is idle without `cheap`.
+      cheap: the cheap search; None to search every ply in full.
+      full_search_prob: as in `SelfPlayConfig`; not read without `cheap`.
+      policy_surprise_weight: as in `SelfPlayConfig`.
+
+    Returns:
+      (variables, variant [B], boards [B], key, coin key or None) -> the boards as they stand, with
+      which the next iteration goes on, the plies [T, B] and their sums. Devices that play boards of
+      their own pass keys of their own and one coin key, which draws the plies of full searches;
+      without a coin key the key draws them.
     """
-    look = _in_full(search) if cheap is None else _by_coin(search, cheap)
+    choose = _always(search) if cheap is None else _by_coin(search, cheap)
+    has_surprise = policy_surprise_weight > 0
 
     def selfplay(
         variables: Any,
@@ -63,86 +79,106 @@ def make_selfplay(
         boards: Position,
         key: jax.Array,
         coin_key: jax.Array | None = None,
-    ):
-        def ply(position: Position, drawn: tuple[jax.Array, jax.Array]):
+    ) -> tuple[Position, Trajectory, SelfPlayMetrics]:
+        chex.assert_rank(boards.ply, 1)
+        chex.assert_tree_shape_prefix((variant, boards), boards.ply.shape)
+
+        def ply(position: Position, drawn: tuple[jax.Array, jax.Array]) -> tuple[Position, _Plies]:
             ply_key, is_full = drawn
-            found = look(variables, State(variant, position), ply_key, is_full)
-            after, rewards, analysis = jax.vmap(
-                lambda state, slot: referee.play_with_analysis(state, slot)
-            )(State(variant, position), found.slot)
-            over = after.position.terminated
-            made = Trajectory(
-                position=position,
-                slot=found.slot.astype(jnp.int16),
-                policy=found.policy.astype(POLICY_DTYPE),
-                policy_weight=jnp.broadcast_to(is_full.astype(jnp.float32), over.shape),
-                step_outcome=Outcome(rewards, _at_end(over, analysis.owned)),
-                terminated=over,
-            )
-            fresh = jax.vmap(referee.restart_if_over)(after)
-            lengths = jnp.where(over, after.position.ply, 0)
-            nats = found.surprise if policy_surprise_weight > 0 else None
-            return fresh.position, (made, lengths, _entropy(found.policy), nats)
+            found = choose(variables, State(variant, position), ply_key, is_full)
+            return _play_ply(State(variant, position), found, is_full, has_surprise=has_surprise)
 
         is_full = jnp.ones(plies, bool)
         if cheap is not None:
-            key, own = jax.random.split(key)
-            toss = own if coin_key is None else coin_key
-            is_full = jax.random.bernoulli(toss, full_search_prob, (plies,))
-        boards, (made, lengths, entropy, nats) = jax.lax.scan(
-            ply, boards, (jax.random.split(key, plies), is_full)
-        )
-        metrics = SelfPlayMetrics(
-            games=made.terminated.sum().astype(jnp.float32),
-            positions=jnp.float32(entropy.size),
-            full=made.policy_weight.sum(),
-            length=lengths.sum().astype(jnp.float32),
-            red_wins=(made.step_outcome.rewards[..., 0] > 0).sum().astype(jnp.float32),
-            draws=(made.terminated & (made.step_outcome.rewards == 0).all(axis=-1))
-            .sum()
-            .astype(jnp.float32),
-            entropy=(made.policy_weight * entropy).sum(),
-        )
-        if nats is not None:
-            weight = weigh(made.policy_weight, nats, share=policy_surprise_weight)
+            key, own_coin_key = jax.random.split(key)
+            toss_key = own_coin_key if coin_key is None else coin_key
+            is_full = jax.random.bernoulli(toss_key, full_search_prob, (plies,))
+        boards, played = jax.lax.scan(ply, boards, (jax.random.split(key, plies), is_full))
+        made, metrics = played.made, _sum_up(played)
+        if played.surprise is not None:
+            weight = weigh(made.policy_weight, played.surprise, share=policy_surprise_weight)
             made = made._replace(policy_weight=weight)
         return boards, made, metrics
 
     return selfplay
 
 
-def weigh(is_full: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
-    """float32[...]: weights of which a share goes by surprise float32[...], in nats.
+def _play_ply(
+    states: State, found: SearchResult, is_full: jax.Array, *, has_surprise: bool
+) -> tuple[Position, _Plies]:
+    """Play what a search of states [B] chose: the boards after it, finished ones fresh again."""
+    after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, found.slot)
+    over = after.position.terminated
+    made = Trajectory(
+        position=states.position,
+        slot=found.slot.astype(jnp.int16),
+        policy=found.policy.astype(POLICY_DTYPE),
+        policy_weight=jnp.broadcast_to(is_full.astype(jnp.float32), over.shape),
+        step_outcome=Outcome(rewards, _at_end(over, analysis.owned)),
+        terminated=over,
+    )
+    played = _Plies(
+        made=made,
+        length=jnp.where(over, after.position.ply, 0),
+        entropy=_entropy(found.policy),
+        surprise=found.surprise if has_surprise else None,
+    )
+    return jax.vmap(referee.restart_if_over)(after).position, played
 
-    Their mean over the plies searched in full, float32[...] 1 there and 0 elsewhere, is 1; all
-    others weigh nothing.
+
+def _sum_up(played: _Plies) -> SelfPlayMetrics:
+    made = played.made
+    rewards = made.step_outcome.rewards
+    draws = made.terminated & (rewards == 0).all(axis=-1)
+    return SelfPlayMetrics(
+        games=made.terminated.sum().astype(jnp.float32),
+        positions=jnp.float32(played.entropy.size),
+        full=made.policy_weight.sum(),
+        length=played.length.sum().astype(jnp.float32),
+        red_wins=(rewards[..., 0] > 0).sum().astype(jnp.float32),
+        draws=draws.sum().astype(jnp.float32),
+        entropy=(made.policy_weight * played.entropy).sum(),
+    )
+
+
+def weigh(is_full: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
+    """Weigh policies partly by surprise (Wu, "Other Methods Implemented in KataGo", section Policy
+    Surprise Weighting).
+
+    Args:
+      is_full: float32[...], 1 for a full search, else 0.
+      surprise: float32[...], nats from the network's policy to the search's.
+      share: of the weight that is given out in proportion to surprise.
+
+    Returns:
+      float32[...] with mean 1 over the full searches, 0 elsewhere.
     """
     mean = (is_full * surprise).sum() / jnp.maximum(is_full.sum(), 1)
     relative = jnp.where(mean > 1e-6, surprise / jnp.maximum(mean, 1e-6), 1.0)
     return is_full * (1 - share + share * relative)
 
 
-_Look = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
-"""(variables, states [B], key, whether in full bool[]) -> what was found."""
+_Choose = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
+"""(variables, states [B], key, whether the search is full bool[]) -> the search's result."""
 
 
-def _in_full(search: Search) -> _Look:
-    def look(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
+def _always(search: Search) -> _Choose:
+    def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
         del is_full
         return search(variables, states, key)
 
-    return look
+    return choose
 
 
-def _by_coin(search: Search, cheap: Search) -> _Look:
-    def look(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
+def _by_coin(search: Search, cheap: Search) -> _Choose:
+    def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
         return jax.lax.cond(is_full, search, cheap, variables, states, key)
 
-    return look
+    return choose
 
 
 def _at_end(over: jax.Array, owned: tuple[Cells, ...]) -> jax.Array:
-    """uint32[B, P, W]: each player's territory where a game is over, bool[B], else none."""
+    """uint32[B, P, W]: each player's territory where a game is over, bool[B], else zeros."""
     sets = jax.vmap(bitboard.pack_sets)(owned)
     return jnp.where(over[:, None, None], sets, jnp.uint32(0))
 

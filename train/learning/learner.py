@@ -1,11 +1,12 @@
 """A step of learning: turn, observe, loss, update; the only file that knows optax.
 
-N samples.
+N samples, A slots.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import optax
@@ -23,12 +24,12 @@ _Prepare = Callable[[Sample, jax.Array], tuple[TrainingTargets, jax.Array]]
 
 
 class LearnerState(NamedTuple):
-    """What a step changes."""
+    """All that a step changes."""
 
     variables: Variables
-    averaged: Variables | None  # None without averaging
+    averaged: Variables | None  # moving average; None without averaging
     optimizer: Any
-    step: jax.Array  # int32
+    step: jax.Array  # int32, steps done
 
     @property
     def player(self) -> Variables:
@@ -37,23 +38,24 @@ class LearnerState(NamedTuple):
 
 
 class StepMetrics(NamedTuple):
-    """What a step saw, float32[]."""
+    """Figures of a step, float32[]."""
 
     losses: Losses
     gradient_norm: jax.Array  # before clipping
     bad_tensor: jax.Array
-    """int32, place of the first parameter whose gradient is not finite (see `tensor_names`), or
+    """int32, index in `tensor_names` of the first parameter whose gradient is NaN or infinite, or
     NO_TENSOR."""
 
 
 class Learner(NamedTuple):
-    """Learning as functions."""
+    """The functions of learning."""
 
     init: Callable[[Variables], LearnerState]
     update: Callable[[LearnerState, Sample, jax.Array], tuple[LearnerState, StepMetrics]]
-    """Learn samples [N], each turned by a random symmetry."""
+    """(state, samples [N], key) -> the state one step later and its figures. Each sample is turned
+    by a random symmetry, which the key draws."""
     validation_losses: Callable[[Variables, Sample], Losses]
-    """Losses of samples [N] as they are, by running statistics; nothing is learned."""
+    """Losses of samples [N], not turned, with running batch statistics; nothing is learned."""
 
 
 def make_learner(
@@ -68,13 +70,13 @@ def make_learner(
     """Build the learner's functions; `update` is to be jitted with its first argument donated.
 
     Args:
-      network: what learns.
-      config: how.
+      network: the network that learns.
+      config: how it learns.
       total_steps: length of the schedule of the learning rate.
-      planes: what the network sees.
-      has_playable: whether it sees the playable cells.
-      apart: makes a function of arrays [N, ...] run on each device for itself, so that none waits
-        for the others' floods.
+      planes: feature planes that the network reads.
+      has_playable: whether the plane of playable cells is among them.
+      per_device: makes a function of arrays [N, ...] run on each device for itself, so that no
+        device waits for the floods of another.
     """
     optimizer = make_optimizer(config, total_steps=total_steps)
 
@@ -102,6 +104,8 @@ def make_learner(
     def update(
         state: LearnerState, sample: Sample, key: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:
+        chex.assert_rank((sample.policy, sample.policy_weight), (2, 1))
+        chex.assert_tree_shape_prefix(sample, sample.policy_weight.shape)
         turns = NUM_SYMMETRIES if config.symmetry else 1
         turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns)
         targets, shown = prepare(sample, turn)

@@ -1,4 +1,4 @@
-"""What a network should have said of positions, and how far off it was.
+"""Targets of samples, and the losses of a network's output against them.
 
 N samples, A slots, P players counted from the one to move, H W cells.
 """
@@ -19,14 +19,14 @@ from wallgo_jax.game.state import State
 
 
 class TrainingTargets(NamedTuple):
-    """Samples [N] with what is to be learned of each."""
+    """Samples [N], turned, with the targets of each."""
 
     states: State
     legal: jax.Array  # bool[N, A]
     policy: jax.Array  # float32[N, A]
     policy_weight: jax.Array  # float32[N]
     outcome: jax.Array  # float32[N, P], final rewards
-    owner: jax.Array  # int32[N, H, W], of each cell in the end, P for nobody
+    owner: jax.Array  # int32[N, H, W], of each cell at the end of the game, P for nobody
     on_board: jax.Array  # bool[N, H, W]
     margin: jax.Array  # float32[N]
     reply: Reply | None  # turned as the samples are
@@ -35,14 +35,14 @@ class TrainingTargets(NamedTuple):
 class Losses(NamedTuple):
     """Means over samples, float32[]; None where the network has no such head.
 
-    Those of policies are weighted means: a policy of weight 0 is not learned, and leaves the loss
-    of the others as it is.
+    Figures of policies are weighted means: a policy of weight 0 is not learned and does not change
+    the mean of the others.
     """
 
     loss: jax.Array  # the weighted sum
     policy_loss: jax.Array  # nats
     value_loss: jax.Array
-    accuracy: jax.Array  # share of policies learned whose likeliest slot is the search's
+    accuracy: jax.Array  # share of learned policies whose likeliest slot is the target's
     ownership_loss: jax.Array | None  # nats a cell
     ownership_constant: jax.Array | None
     """The loss of one distribution for every cell: the entropy of the owners' frequencies."""
@@ -90,7 +90,7 @@ def _turn(state: State, policy: jax.Array, turn: jax.Array) -> tuple[State, jax.
 
 
 def losses(output: Output, targets: TrainingTargets, weights: LossWeights) -> Losses:
-    """How far a network's output is from a lesson."""
+    """The losses of a network's output against the targets, and their weighted sum."""
     logits = jax.vmap(slot_logits)(output.policy, targets.states, targets.legal)
     weight = targets.policy_weight
     policy_loss = weighted_mean(cross_entropy(logits, targets.policy), weight)
@@ -114,13 +114,15 @@ def losses(output: Output, targets: TrainingTargets, weights: LossWeights) -> Lo
 
 
 def cross_entropy(logits: jax.Array, target: jax.Array) -> jax.Array:
-    """[...] nats of float[..., D] logits against distributions; a target of 0 costs nothing, even
-    where the logit is MASKED."""
+    """[...] nats of float[..., D] logits against distributions float[..., D].
+
+    A target of 0 costs nothing, even where the logit is MASKED.
+    """
     return -(target * jax.nn.log_softmax(logits, axis=-1)).sum(axis=-1)
 
 
 def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
-    """float32[] of [N] numbers by weights [N] from 0 on; 0 where all weigh nothing."""
+    """float32[], the mean of [N] numbers by weights [N] >= 0; 0 where all weights are 0."""
     return (weight * x).sum() / jnp.maximum(weight.sum(), 1e-9)
 
 

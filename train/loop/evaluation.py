@@ -8,27 +8,29 @@ import jax
 from train import registry
 from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
-from train.arena.match import MatchResult, play_match, play_rounds
+from train.arena.match import MatchOptions, play_match, play_rounds
+from train.arena.report import match_record, match_table
+from train.arena.result import MatchResult
 from train.arena.sprt import UNDECIDED, decide
 from train.checkpoints import store
 from train.config import BEST, RunConfig
-from train.loop.metrics import Display, match_record, match_table
 from train.loop.run_directory import RESULT_FILE, write_json
 from train.network import Variables
 from train.network.build import network_for
 from train.players.basic import Player
 from train.players.learned import search_player
 from train.runtime.devices import own_copy
+from train.runtime.display import Display
 
 _FINAL = 2**20
-"""Sets the random numbers of final matches apart from those of short ones."""
+"""Added to the salt of final matches, so that they share no key with short ones."""
 
 
 def check_opponents(config: RunConfig) -> None:
     """Refuse opponents that cannot play the rules.
 
     Raises:
-      UsageError: which, and why.
+      UsageError: names the opponent and the reason.
     """
     options = config.evaluation
     for opponent in dict.fromkeys((*options.opponents, *options.anchors)):
@@ -39,18 +41,19 @@ def check_opponents(config: RunConfig) -> None:
 def short_matches(
     config: RunConfig, variables: Variables, done: int, directory: Path, display: Display
 ) -> dict[str, Any]:
-    """The newest weights against each anchor, and their best predecessor if it is one.
+    """Play the newest weights against each anchor.
 
     Args:
       config: the run.
       variables: the weights.
-      done: iterations that they have seen.
-      directory: the run's, where all earlier checkpoints lie.
-      display: shows each match's progress.
+      done: iterations that they have learned.
+      directory: the run's, which holds the earlier checkpoints.
+      display: shows the progress of each match.
 
     Returns:
-      For the row of metrics: `matches`, win rates by opponent; `win_rate` against the first
-      `opponent` of them that stays the same all along, by which checkpoints are the best.
+      Figures for the row of metrics: `matches`, the win rate against each anchor, `best` left out
+      while no earlier checkpoint had a match; `win_rate` against `opponent`, the first anchor that
+      is the same player all along. It decides which checkpoints are the best.
     """
     rates: dict[str, float] = {}
     for number, anchor in enumerate(config.evaluation.anchors):
@@ -72,15 +75,14 @@ def _short_match(
     options = config.evaluation
     player = _player(config, variables)
     with display.match(f"{player.name} against {opponent.name}", options.games) as on_progress:
-        settings: dict[str, Any] = {
-            "games": options.games,
-            "key": key,
-            "batch": options.batch,
-            "opening_plies": options.opening_plies,
-            "on_progress": on_progress,
-        }
+        how = MatchOptions(
+            games=options.games,
+            batch=options.batch,
+            opening_plies=options.opening_plies,
+            round_games=options.batch,
+        )
         if not options.sprt:
-            return play_match(player, opponent, config.rules, **settings)
+            return play_match(player, opponent, config.rules, how, key=key, on_progress=on_progress)
         test = parse_sprt(options.sprt)
 
         def is_decided(result: MatchResult) -> bool:
@@ -91,17 +93,21 @@ def _short_match(
             player,
             opponent,
             config.rules,
+            how,
+            key=key,
             is_decided=is_decided,
-            round_games=options.batch,
-            **settings,
+            on_progress=on_progress,
         )
 
 
 def final_matches(
     config: RunConfig, variables: Variables, directory: Path, display: Display
 ) -> None:
-    """The last weights against every opponent: a table on the console, and in a file."""
+    """Play the last weights against every opponent; print a table and write it to a file."""
     options, results = config.evaluation, []
+    how = MatchOptions(
+        games=options.final_games, batch=options.batch, opening_plies=options.opening_plies
+    )
     for number, name in enumerate(options.opponents):
         opponent = _opponent(config, name)
         title = f"{config.name} against {opponent.name}"
@@ -110,10 +116,8 @@ def final_matches(
                 _player(config, variables),
                 opponent,
                 config.rules,
-                games=options.final_games,
+                how,
                 key=_key(config, _FINAL + number),
-                batch=options.batch,
-                opening_plies=options.opening_plies,
                 on_progress=on_progress,
             )
         results.append(result)
@@ -155,7 +159,7 @@ def _opponent(config: RunConfig, name: str) -> Player:
 
 
 def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None:
-    """The best checkpoint of an earlier iteration, where there is one."""
+    """The best checkpoint of an earlier iteration; None where there is none."""
     best = store.best_iteration(directory, before=done)
     if best is None:
         return None

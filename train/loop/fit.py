@@ -13,39 +13,30 @@ import jax.numpy as jnp
 import numpy as np
 from rich.table import Table
 
-from train.checkpoints.store import Store
-from train.config import RunConfig, config_to_dict
+from train.config import RunConfig
 from train.data.record_dataset import Examples, make_examples, read_recorded_games, split, take
 from train.learning.learner import Learner, LearnerState, make_learner
 from train.learning.losses import Losses
-from train.loop.iteration import check_finite, means_of, warning_of
-from train.loop.metrics import Display, MetricsWriter
-from train.loop.run_directory import (
-    begin,
-    check_directory,
-    first_state,
-    has_checkpoint,
-    naming_last_good,
-    write_json,
-)
+from train.learning.steps import check_finite, means_of, warning_of
+from train.loop.run_directory import check_directory, first_state, has_checkpoint, write_json
+from train.loop.run_loop import Row, Session, open_session, run_loop, say_saved
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.interrupts import interrupts
 
 RECORDS_FILE, VALIDATION_FILE = "records.json", "validation.json"
 _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
 
 
 class FitState(NamedTuple):
-    """All that an iteration changes."""
+    """All that an iteration of fitting changes."""
 
     learner: LearnerState
     iterations: jax.Array  # int32, iterations done
 
 
 class _Data(NamedTuple):
-    """Positions on the device, and which of them are learned and checked on."""
+    """Positions on the device, split into those to learn and those to check on."""
 
     examples: Examples
     learned: jax.Array  # int32[N]
@@ -61,19 +52,20 @@ class _Programs(NamedTuple):
 def fit(
     config: RunConfig, records: Sequence[Path], runs: Path, *, validation: float, resume: bool
 ) -> bool:
-    """Learn policy (the plies that were played), value, ownership and whatever other heads the
-    network has from finished games, `iterations` times `learner.steps` steps, and report the
-    losses on games held back.
+    """Learn finished games and report the losses on games held back.
+
+    The policy learns the plies that were played; value, ownership and whatever other heads the
+    network has learn as from self-play. There are `iterations` times `learner.steps` steps.
 
     Args:
-      config: network, learner, rules, name, seed and iterations; the rest is idle.
+      config: network, learner, rules, name, seed and iterations; the rest is not read.
       records: record files.
       runs: directory of all runs.
       validation: share of the games that is held back.
       resume: go on from the newest checkpoint instead of starting.
 
     Returns:
-      Whether it came to its end; False when it was interrupted and saved.
+      Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
       UsageError: files or directory cannot be used.
@@ -82,66 +74,34 @@ def fit(
     check_directory(directory, config, resume=resume)
     if not 0 < validation < 1:
         raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
-    display = Display(total=config.iterations)
     data, summary = _read(config, records, validation)
     if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
         _check_records(directory, summary)
-    display.say(
-        f"{summary['games']} games, {summary['learned']} positions to learn, "
-        f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
-    )
     programs = _make_programs(config)
     state = first_state(directory, programs.init, _place, resume=resume)
-    done = int(fetch(state.iterations))
-    store = begin(directory, config, state.learner.player, done=done)
-    write_json(directory / RECORDS_FILE, summary)
-    return _run(config, programs, state, data, directory, store, display)
 
+    def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
+        return _iterate(config, programs, state, data, iteration)
 
-def _run(
-    config: RunConfig,
-    programs: _Programs,
-    state: FitState,
-    data: _Data,
-    directory: Path,
-    store: Store,
-    display: Display,
-) -> bool:
-    done = int(fetch(state.iterations))
-    row = _validate(programs, state, data)
-    writer = MetricsWriter(directory, from_iteration=done)
-    try:
-        with display, interrupts() as interrupted, naming_last_good(directory, store.wait):
-            for iteration in range(done, config.iterations):
-                state, row = _iteration(config, programs, state, data, iteration)
-                done = iteration + 1
-                writer.write(row)
-                display.show(row)
-                if "warning" in row:
-                    display.say(f"iteration {done}: {row['warning']}")
-                is_last = done == config.iterations or interrupted()
-                if is_last or done % config.checkpoint.every == 0:
-                    weights = state.learner.player
-                    store.save(done, weights, state, config_to_dict(config))
-                if is_last:
-                    break
-            store.wait()
-            stopped = interrupted() and done < config.iterations
-        if stopped:
-            display.say(f"saved after iteration {done}; the same command with --resume goes on")
+    with open_session(config, directory, state) as session:
+        session.display.say(
+            f"{summary['games']} games, {summary['learned']} positions to learn, "
+            f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
+        )
+        write_json(directory / RECORDS_FILE, summary)
+        ended = run_loop(session, state, iterate)
+        # What is left to do after the last iteration takes no time worth an interruption.
+        if ended.is_interrupted and int(fetch(ended.state.iterations)) < config.iterations:
+            say_saved(session, ended.state)
             return False
-        record = {name: value for name, value in row.items() if name.startswith("validation_")}
-        write_json(directory / VALIDATION_FILE, {"iterations": done, **record})
-        display.console.print(_table(config, record, data))
-        return True
-    finally:
-        store.close()
-        writer.close()
+        row = ended.row or _validate(programs, ended.state, data)
+        _finish(session, row, data)
+    return True
 
 
-def _iteration(
+def _iterate(
     config: RunConfig, programs: _Programs, state: FitState, data: _Data, iteration: int
-) -> tuple[FitState, dict[str, Any]]:
+) -> tuple[FitState, Row]:
     started = time.perf_counter()
     key = jax.random.fold_in(jax.random.key(config.seed), iteration)
     learner, steps = state.learner, []
@@ -163,7 +123,7 @@ def _iteration(
 
 
 def _validate(programs: _Programs, state: FitState, data: _Data) -> dict[str, float]:
-    """Means of the losses over the positions that are checked on."""
+    """Mean losses over the positions held back."""
     found = [
         programs.validation_losses(state.learner.player, data.examples, jnp.asarray(batch))
         for batch in data.checked
@@ -176,8 +136,16 @@ def _validate(programs: _Programs, state: FitState, data: _Data) -> dict[str, fl
     }
 
 
+def _finish(session: Session, row: Row, data: _Data) -> None:
+    """Write and show the last losses on games held back."""
+    record = {name: value for name, value in row.items() if name.startswith("validation_")}
+    done = session.config.iterations
+    write_json(session.directory / VALIDATION_FILE, {"iterations": done, **record})
+    session.display.console.print(_table(session.config, record, data))
+
+
 def _place(state: FitState) -> FitState:
-    """Onto the device, in buffers of its own: they get donated."""
+    """Copy onto the device: the buffers get donated."""
     return jax.tree.map(jnp.array, state)
 
 
@@ -198,8 +166,8 @@ def _make_programs(config: RunConfig) -> _Programs:
         return FitState(learner.init(network.init(key)), jnp.zeros((), jnp.int32))
 
     def learn(state: LearnerState, examples: Examples, learned: jax.Array, key: jax.Array):
-        draw_key, turn_key = jax.random.split(key)
-        place = jax.random.randint(draw_key, (config.learner.batch,), 0, learned.shape[0])
+        sample_key, turn_key = jax.random.split(key)
+        place = jax.random.randint(sample_key, (config.learner.batch,), 0, learned.shape[0])
         return learner.update(state, choose(examples, learned[place]), turn_key)
 
     def validation_losses(variables: Any, examples: Examples, index: jax.Array) -> Losses:
@@ -233,7 +201,7 @@ def _read(
 
 
 def _check_records(directory: Path, summary: dict[str, Any]) -> None:
-    """Refuse to go on with other games than those that were begun with."""
+    """Refuse to resume with other games than the run began with."""
     path = directory / RECORDS_FILE
     try:
         before = json.loads(path.read_text(encoding="utf-8"))

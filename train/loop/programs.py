@@ -1,66 +1,40 @@
-"""What is compiled once a run: its state, and the programs that change it, on all devices."""
+"""What a run compiles: assembled from the programs of its state, self-play, replay and learning."""
 
-import dataclasses
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import SingleDeviceSharding
-from jax.stages import Compiled, Traced
 
 from train.config import RunConfig
-from train.data import replay
-from train.data.selfplay import first_boards, make_selfplay
-from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
+from train.data.replay import ReplayState, Trajectory
+from train.data.selfplay import first_boards
+from train.learning.learner import Learner, make_learner
+from train.loop.learn_programs import LearnInputs, LearnProgram, make_learn_program
+from train.loop.replay_programs import make_replay_programs
+from train.loop.run_state import Keys, RunState, make_keys, make_state_programs
+from train.loop.selfplay_programs import make_selfplay_at, selfplay_of, stage_at
 from train.network import Network
 from train.network.build import network_for
-from train.players.basic import make_greedy_search
-from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, devices_for
-from train.runtime.errors import UsageError
-from train.search.config import simulations_at
-from train.search.evaluator import evaluator_for
-from train.search.search import Search, make_search
-from wallgo_jax.game.state import Position, Variant, make_variant
-
-GREEDY = 0
-"""In place of a number of simulations: the greedy player plays."""
-
-
-class RunState(NamedTuple):
-    """All that an iteration changes; with the config, all that resuming needs."""
-
-    learner: LearnerState
-    boards: Position  # [B], games under way
-    replay_state: replay.ReplayState
-    iterations: jax.Array  # int32, iterations done
-
-
-class Keys(NamedTuple):
-    """The random numbers of an iteration."""
-
-    play: jax.Array
-    learn: jax.Array  # [S], one a step
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, devices_for
+from wallgo_jax.game.state import Variant, make_variant
 
 
 class Programs(NamedTuple):
-    """What is compiled once a run."""
+    """What a run compiles, each program once."""
 
     init: Callable[[], RunState]
     place: Callable[[RunState], RunState]
-    """A state of NumPy arrays, such as a checkpoint's, onto the devices."""
+    """Takes a state of NumPy arrays, such as a checkpoint's."""
     variant: Variant  # [B], what each board plays
     keys: Callable[[int], Keys]
     """By iteration."""
     selfplay_at: Callable[[int], Callable[..., Any]]
-    """The program of an iteration; the first asked for brings those of all later ones."""
-    append: Callable[..., Any]
-    prepare: Callable[..., tuple[Traced, Compiled]]
-    """Compile `learn`, whose arguments it takes, once; they stay as they are."""
-    learn: Callable[..., tuple[LearnerState, list[StepMetrics]]]
-    """(learner, ring, variant, keys [S]) -> all steps of an iteration, metrics scalars or [S]; the
-    learner is consumed."""
+    """The program of an iteration; the first call compiles those of all later ones as well."""
+    add: Callable[[ReplayState, Trajectory], ReplayState]
+    learn_program: Callable[[], LearnProgram]
+    """The first call compiles it."""
 
 
 def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs:
@@ -69,53 +43,36 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     Raises:
       UsageError: boards or samples cannot be shared by the devices.
     """
-    plies, boards = config.selfplay.plies, config.selfplay.boards
-    shared = {"selfplay_boards": boards, "learner_batch": config.learner.batch}
+    shared = {"selfplay_boards": config.selfplay.boards, "learner_batch": config.learner.batch}
     devices = devices_for(**shared) if devices is None else devices
     devices.check_divides(**shared)
-    rules = config.rules
-    same = jax.tree.map(
-        lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(rules)
-    )
-    variant = devices.place(same, jax.tree.map(lambda x: BY_BOARD, same))
-    network = network_for(config.network, rules.players)
+    network = network_for(config.network, config.rules.players)
     learner = _make_learner(config, network, devices)
-    rows = -(-config.replay.positions // (boards * plies)) * plies
+    variants = _spread_variant(config)
+    variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
+    plies = _plies_like(config, network, variants)
+    replay_programs = make_replay_programs(config, plies, variants, devices)
+    state = make_state_programs(config, network, learner, variants, replay_programs, devices)
+    keys = make_keys(config, devices)
 
-    def init() -> RunState:
-        key = jax.random.fold_in(jax.random.key(config.seed), 2**31 - 1)
-        first, no_replay = first_boards(jax.tree.map(jnp.asarray, same)), cast(Any, ())
-        return RunState(learner.init(network.init(key)), first, no_replay, jnp.zeros((), jnp.int32))
+    @functools.cache
+    def learn_program() -> LearnProgram:
+        like = LearnInputs(
+            learner=state.like.learner,
+            replay_state=state.like.replay_state,
+            variant=devices.like(variants, BY_BOARD),
+            keys=devices.like(jax.eval_shape(lambda: keys(0)).learn, EVERYWHERE),
+        )
+        return make_learn_program(config, learner, replay_programs, like, devices)
 
-    def empty_replay() -> replay.ReplayState:
-        selfplay = selfplay_of(config, config.search.simulations)
-        key = jax.random.key(config.seed)
-        first = jax.eval_shape(first_boards, same)
-        _, like, _ = jax.eval_shape(selfplay, network.shapes, same, first, key)
-        return replay.init_replay(rows, like)
-
-    specs = _specs(jax.eval_shape(init), jax.eval_shape(empty_replay))
-    replay_state = _make_replay_programs(config, devices, specs.replay_state)
-    without_replay = specs._replace(replay_state=())
-
-    def first_state() -> RunState:
-        state = jax.jit(init, out_shardings=devices.shardings(without_replay))()
-        return state._replace(replay_state=replay_state.make(empty_replay))
-
-    def place(state: RunState) -> RunState:
-        placed = devices.place(state._replace(replay_state=()), without_replay)
-        return placed._replace(replay_state=replay_state.place(state.replay_state))
-
-    prepare, learn = _make_learn(config, learner, replay_state, devices, specs.learner)
     return Programs(
-        init=first_state,
-        place=place,
+        init=state.init,
+        place=state.place,
         variant=variant,
-        keys=_make_keys(config, devices),
-        selfplay_at=_make_selfplay_at(config, network, variant, devices),
-        append=replay_state.append,
-        prepare=prepare,
-        learn=learn,
+        keys=keys,
+        selfplay_at=make_selfplay_at(config, network, variant, devices),
+        add=replay_programs.add,
+        learn_program=learn_program,
     )
 
 
@@ -130,233 +87,17 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
     )
 
 
-def _specs(like: RunState, replay_like: replay.ReplayState) -> RunState:
-    """How each array of a state lies on the devices."""
-
-    def everywhere(tree: Any) -> Any:
-        return jax.tree.map(lambda x: EVERYWHERE, tree)
-
-    def by_board(tree: Any, spec: Any) -> Any:
-        return jax.tree.map(lambda x: spec, tree)
-
-    replay_state = everywhere(replay_like)._replace(
-        plies=by_board(replay_like.plies, ROWS_BY_BOARD),
-        outcome=by_board(replay_like.outcome, ROWS_BY_BOARD),
-    )
-    learner, boards = everywhere(like.learner), by_board(like.boards, BY_BOARD)
-    return RunState(learner, boards, replay_state, everywhere(like.iterations))
-
-
-def _make_keys(config: RunConfig, devices: Devices) -> Callable[[int], Keys]:
-    def keys(iteration: jax.Array) -> Keys:
-        key = jax.random.fold_in(jax.random.key(config.seed), iteration)
-        play_key, learn_key = jax.random.split(key)
-        return Keys(play_key, jax.random.split(learn_key, config.learner.steps))
-
-    everywhere = devices.sharding(EVERYWHERE)
-    program = jax.jit(keys, out_shardings=everywhere)
-    return lambda iteration: program(np.int32(iteration))
-
-
-class _ReplayPrograms(NamedTuple):
-    """The ring, where the config keeps it."""
-
-    make: Callable[[Callable[[], replay.ReplayState]], replay.ReplayState]
-    """An empty ring, from the function that makes one."""
-    place: Callable[[replay.ReplayState], replay.ReplayState]
-    """A ring of NumPy arrays."""
-    append: Callable[[replay.ReplayState, replay.Trajectory], replay.ReplayState]
-    draw: Callable[[replay.ReplayState, Variant, jax.Array], replay.Sample]
-    """A batch [N], spread over the devices; on the devices it is part of the learner's program."""
-
-
-def _make_replay_programs(config: RunConfig, devices: Devices, specs: Any) -> _ReplayPrograms:
-    batch, has_reply = config.learner.batch, config.network.reply
-
-    def draw(
-        replay_state: replay.ReplayState, variant: Variant, key: jax.Array, size: int
-    ) -> replay.Sample:
-        return replay.draw(replay_state, variant, key, size=size, has_reply=has_reply)
-
-    if config.replay.memory == "host":
-        if jax.process_count() > 1:
-            raise UsageError("replay.memory = 'host' is for one process")
-        cpu = jax.local_devices(backend="cpu")[0]
-        append_there = jax.jit(replay.append, donate_argnums=0)
-        draw_there = jax.jit(draw, static_argnums=3)
-
-        def append(
-            replay_state: replay.ReplayState, plies: replay.Trajectory
-        ) -> replay.ReplayState:
-            return append_there(replay_state, jax.device_put(plies, cpu))
-
-        def draw_and_send(
-            replay_state: replay.ReplayState, variant: Variant, key: jax.Array
-        ) -> replay.Sample:
-            # The key of the first device, so that one device draws the same from either memory.
-            rules, own = jax.device_put((variant, jax.random.fold_in(key, 0)), cpu)
-            sample = draw_there(replay_state, rules, own, batch)
-            return jax.device_put(sample, devices.sharding(BY_BOARD))
-
-        there = SingleDeviceSharding(cpu)
-        return _ReplayPrograms(
-            make=lambda empty: jax.jit(empty, out_shardings=there)(),
-            place=lambda replay_state: jax.device_put(jax.tree.map(np.array, replay_state), cpu),
-            append=append,
-            draw=draw_and_send,
-        )
-
-    def draw_own(
-        replay_state: replay.ReplayState, variant: Variant, key: jax.Array
-    ) -> replay.Sample:
-        return draw(replay_state, variant, own_key(key), batch // devices.count)
-
-    return _ReplayPrograms(
-        make=lambda empty: jax.jit(empty, out_shardings=devices.shardings(specs))(),
-        place=lambda replay_state: devices.place(replay_state, specs),
-        append=jax.jit(replay.append, donate_argnums=0, out_shardings=devices.shardings(specs)),
-        draw=devices.per_device(draw_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD),
+def _spread_variant(config: RunConfig) -> Variant:
+    """The rules for each board, NumPy arrays [B]."""
+    boards = config.selfplay.boards
+    return jax.tree.map(
+        lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)
     )
 
 
-def _make_learn(
-    config: RunConfig,
-    learner: Learner,
-    replay_programs: _ReplayPrograms,
-    devices: Devices,
-    specs: Any,
-) -> tuple[
-    Callable[..., tuple[Traced, Compiled]],
-    Callable[..., tuple[LearnerState, list[StepMetrics]]],
-]:
-    """All steps of an iteration, and what compiles them. On accelerators they are one program; XLA
-    runs the gradients of convolutions many times slower inside a loop on a CPU, so there each step
-    is a call."""
-    is_host, steps = config.replay.memory == "host", config.learner.steps
-    in_one = not is_host and jax.default_backend() != "cpu"
-
-    def step(
-        state: LearnerState, source: Any, variant: Any, keys: jax.Array, index: jax.Array
-    ) -> tuple[LearnerState, StepMetrics]:
-        draw_key, turn_key = jax.random.split(keys[index])
-        sample = source if is_host else replay_programs.draw(source, variant, draw_key)
-        return learner.update(state, sample, turn_key)
-
-    def scan(
-        state: LearnerState, source: Any, variant: Any, keys: jax.Array, index: jax.Array
-    ) -> tuple[LearnerState, StepMetrics]:
-        indices = index + jnp.arange(steps)
-        return jax.lax.scan(lambda s, i: step(s, source, variant, keys, i), state, indices)
-
-    out = (devices.shardings(specs), devices.sharding(EVERYWHERE))
-    jitted = jax.jit(scan if in_one else step, donate_argnums=0, out_shardings=out)
-    draw_key_of = jax.jit(lambda keys, index: jax.random.split(keys[index])[0])
-    made: list[tuple[Traced, Compiled]] = []
-
-    def source_of(
-        replay_state: replay.ReplayState, variant: Variant, keys: jax.Array, index: np.int32
-    ) -> tuple[Any, Any]:
-        if not is_host:
-            return replay_state, variant
-        return replay_programs.draw(replay_state, variant, draw_key_of(keys, index)), ()
-
-    def prepare(
-        state: LearnerState, replay_state: replay.ReplayState, variant: Variant, keys: jax.Array
-    ) -> tuple[Traced, Compiled]:
-        if not made:
-            source, rules = source_of(replay_state, variant, keys, np.int32(0))
-            traced = jitted.trace(state, source, rules, keys, np.int32(0))
-            made.append((traced, traced.lower().compile()))
-        return made[0]
-
-    def learn(
-        state: LearnerState, replay_state: replay.ReplayState, variant: Variant, keys: jax.Array
-    ) -> tuple[LearnerState, list[StepMetrics]]:
-        _, compiled = prepare(state, replay_state, variant, keys)
-        found = []
-        for index in map(np.int32, range(1 if in_one else steps)):
-            source, rules = source_of(replay_state, variant, keys, index)
-            state, metrics = compiled(state, source, rules, keys, index)
-            found.append(metrics)
-        return state, found
-
-    return prepare, learn
-
-
-def own_key(key: jax.Array) -> jax.Array:
-    """Another key on each device; to be called on each apart."""
-    return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
-
-
-def selfplay_of(config: RunConfig, simulations: int) -> Callable[..., Any]:
-    """An iteration of self-play with so many simulations a move, or by the greedy player for
-    GREEDY, to be jitted with its boards donated."""
-    evaluate = evaluator_for(config.network, config.rules)
-    options = config.selfplay
-    if simulations == GREEDY:
-        return make_selfplay(make_greedy_search(), plies=options.plies)
-
-    def search_of(simulations: int, *, explores: bool) -> Search:
-        search = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-        return make_search(evaluate, search, explores=explores)
-
-    cheap = None
-    if options.full_search_prob < 1:
-        cheap = search_of(min(options.cheap_simulations, simulations), explores=False)
-    return make_selfplay(
-        search_of(simulations, explores=True),
-        plies=options.plies,
-        cheap=cheap,
-        full_search_prob=options.full_search_prob,
-        policy_surprise_weight=options.policy_surprise_weight,
-    )
-
-
-def simulations_of(config: RunConfig, iteration: int) -> int:
-    """Simulations a move in an iteration of self-play, or GREEDY."""
-    if iteration < config.selfplay.bootstrap_iterations:
-        return GREEDY
-    return simulations_at(config.search, iteration, config.iterations)
-
-
-def _make_selfplay_at(
-    config: RunConfig, network: Network, variant: Variant, devices: Devices
-) -> Callable[[int], Callable[..., Any]]:
-    def jitted(count: int) -> Any:
-        selfplay = selfplay_of(config, count)
-
-        def own(variables: Any, variant: Variant, boards: Position, key: jax.Array) -> Any:
-            key, coin_key = jax.random.split(key)
-            boards, plies, metrics = selfplay(variables, variant, boards, own_key(key), coin_key)
-            return boards, plies, jax.lax.psum(metrics, AXIS)
-
-        in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)
-        per_device = devices.per_device(own, in_specs, (BY_BOARD, ROWS_BY_BOARD, EVERYWHERE))
-        return jax.jit(per_device, donate_argnums=2)
-
-    counts = [simulations_of(config, iteration) for iteration in range(config.iterations)]
-    if len(set(counts)) == 1:
-        only = jitted(counts[0])
-        return lambda iteration: only
-
-    def shapes(tree: Any, spec: Any) -> Any:
-        sharding = devices.sharding(spec)
-        return jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), tree
-        )
-
-    inputs = (
-        shapes(network.shapes, EVERYWHERE),
-        shapes(variant, BY_BOARD),
-        shapes(jax.eval_shape(first_boards, variant), BY_BOARD),
-        shapes(jax.eval_shape(jax.random.key, 0), EVERYWHERE),
-    )
-    compiled: dict[int, Callable[..., Any]] = {}
-
-    def selfplay_at(iteration: int) -> Callable[..., Any]:
-        for count in counts[iteration:]:
-            if count not in compiled:
-                compiled[count] = jitted(count).lower(*inputs).compile()
-        return compiled[simulations_of(config, iteration)]
-
-    return selfplay_at
+def _plies_like(config: RunConfig, network: Network, variants: Variant) -> Trajectory:
+    """Shapes [T, B] of what self-play makes in an iteration, in any stage."""
+    selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
+    boards = jax.eval_shape(first_boards, variants)
+    _, plies, _ = jax.eval_shape(selfplay, network.shapes, variants, boards, jax.random.key(0))
+    return plies

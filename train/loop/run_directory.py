@@ -1,4 +1,4 @@
-"""A run's directory: may it be used, and what lies in it beside checkpoints."""
+"""A run's directory: whether it can be used, and the files in it beside checkpoints."""
 
 import contextlib
 import dataclasses
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 
 def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None:
-    """Refuse to overwrite a run, or to go on with one that another config made.
+    """Refuse to overwrite a run, or to resume one that another config made.
 
     Raises:
-      UsageError: which, and what to do.
+      UsageError: names the difference and what to do.
     """
     if not resume:
         if directory.exists():
@@ -57,7 +57,7 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
 
 
 def _difference(field: str, old: Any, new: Any) -> str:
-    """Which key of a config table differs, and how."""
+    """The key of a config table that differs, with both values."""
     if dataclasses.is_dataclass(old) and dataclasses.is_dataclass(new):
         for inner in dataclasses.fields(old):
             a, b = getattr(old, inner.name), getattr(new, inner.name)
@@ -67,8 +67,9 @@ def _difference(field: str, old: Any, new: Any) -> str:
 
 
 def has_checkpoint(directory: Path) -> bool:
-    """Whether there is something to resume from: False also for a run that was stopped before its
-    first checkpoint, which starts again.
+    """Whether the run has a checkpoint to resume from.
+
+    A run that was stopped before its first checkpoint has none and starts again.
 
     Raises:
       UsageError: the directory is not a run's.
@@ -82,11 +83,11 @@ def has_checkpoint(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def naming_last_good(directory: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Add to the complaint of a run that came to numbers that are none what is left of it.
+    """Name the last good checkpoint in the error of a NaN or infinite loss or gradient.
 
     Args:
       directory: the run's.
-      wait: returns when all that is being saved is on disk.
+      wait: returns when every checkpoint that is being saved is on disk.
     """
     try:
         yield
@@ -104,21 +105,27 @@ def naming_last_good(directory: Path, wait: Callable[[], None]) -> Iterator[None
 def first_state(
     directory: Path, init: Callable[[], T], place: Callable[[T], T], *, resume: bool
 ) -> T:
-    """What a run starts from: its newest whole checkpoint, by way of `place` from NumPy arrays to
-    the devices, or, where there is none, `init()`. `init` is not computed where it only gives the
-    shapes."""
+    """The state that a run starts from.
+
+    Args:
+      directory: the run's.
+      init: makes a new state; only traced, for the shapes, where a checkpoint is read.
+      place: puts a checkpoint's NumPy arrays onto the devices.
+      resume: take the newest whole checkpoint, if there is one.
+    """
     if resume and has_checkpoint(directory):
         return place(store_lib.read_run(directory, jax.eval_shape(init)))
     return init()
 
 
 def begin(directory: Path, config: RunConfig, weights: Any, *, done: int) -> store_lib.Store:
-    """Make the directory ready for a run that goes on after `done` iterations with these weights:
-    config and start are noted, checkpoints that are in the way set aside, and weights that are not
-    there saved.
+    """Make the directory ready for a run that goes on after `done` iterations with these weights.
+
+    Writes the config and the start, sets newer checkpoints aside, and saves the weights where their
+    checkpoint is missing.
 
     Returns:
-      The store of its checkpoints, open.
+      The store of the run's checkpoints, open.
 
     Raises:
       UsageError: the directory cannot be made.
@@ -137,7 +144,7 @@ def begin(directory: Path, config: RunConfig, weights: Any, *, done: int) -> sto
 
 
 def make_directory(directory: Path) -> None:
-    """The directory and those above it.
+    """Make a directory and those above it.
 
     Raises:
       UsageError: it cannot be made.
@@ -147,7 +154,7 @@ def make_directory(directory: Path) -> None:
 
 
 def _make_run_directory(directory: Path, config: RunConfig) -> None:
-    """The directory, those above it, and the config in it: never seen without."""
+    """Make the run's directory and those above it; it never exists without its config."""
     if not directory.exists():
         # A run's name opens with no dot, so no other run has this one.
         unnamed = directory.with_name(f".{directory.name}")
@@ -167,7 +174,7 @@ def _making(directory: Path) -> Iterator[None]:
 
 
 def _note_start(directory: Path, config: RunConfig, done: int) -> None:
-    """Add to the list of starts what this one runs on."""
+    """Add this start to the list of starts."""
     path = directory / STARTS_FILE
     try:
         starts = json.loads(path.read_text(encoding="utf-8"))["starts"]
@@ -180,7 +187,7 @@ def _note_start(directory: Path, config: RunConfig, done: int) -> None:
 
 
 def _provenance(config: RunConfig, done: int) -> dict[str, Any]:
-    """Versions, devices, git revision, seed: what else decides what a config comes to."""
+    """Versions, devices, git revision and seed, which with the config decide a run's numbers."""
     libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     devices = jax.devices()
     return {
@@ -203,7 +210,7 @@ def _provenance(config: RunConfig, done: int) -> dict[str, Any]:
 
 
 def _git_revision(folder: Path) -> dict[str, Any] | None:
-    """Commit of the sources and whether they differ from it; None where git does not know them."""
+    """The commit of the sources and whether they differ from it; None outside a repository."""
     try:
         _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)
         revision = _git(folder, "rev-parse", "HEAD")
@@ -225,7 +232,7 @@ def _git(folder: Path, *words: str) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """A file of indented JSON, there in whole or not at all."""
+    """Write a file of indented JSON in one step: it is never half-written."""
     unnamed = path.with_name(f"{path.name}.tmp")
     unnamed.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     os.replace(unnamed, path)

@@ -1,27 +1,24 @@
-"""The run: self-play, replay, learn, evaluate, save, again."""
+"""Training by self-play: each iteration plays, adds to the replay and learns."""
 
-from collections.abc import Callable
+import functools
+import time
 from pathlib import Path
 
 import jax
 
-from train.checkpoints.store import Store
-from train.config import RunConfig, config_to_dict
+from train.config import RunConfig
 from train.data import replay
+from train.data.replay import ReplayState
+from train.data.selfplay import SelfPlayMetrics
+from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.evaluation import check_opponents, final_matches, short_matches
-from train.loop.iteration import run_iteration
-from train.loop.metrics import Display, MetricsWriter
-from train.loop.programs import Programs, RunState, make_programs
-from train.loop.run_directory import (
-    GAME_FILE,
-    begin,
-    check_directory,
-    first_state,
-    naming_last_good,
-)
-from train.runtime.devices import Mute, any_process, is_first_process, meet
+from train.loop.programs import Programs, make_programs
+from train.loop.run_directory import GAME_FILE, check_directory, first_state
+from train.loop.run_loop import Row, Session, is_due, open_session, run_loop, say_saved
+from train.loop.run_state import RunState
+from train.loop.selfplay_programs import stage_at
+from train.runtime.devices import is_first_process, meet
 from train.runtime.host import fetch
-from train.runtime.interrupts import interrupts
 from wallgo_jax import render
 
 
@@ -34,7 +31,7 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       resume: go on from the newest whole checkpoint instead of starting.
 
     Returns:
-      Whether the run came to its end; False when it was interrupted and saved.
+      Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
       UsageError: the run exists already, or cannot be resumed with this config; an opponent does
@@ -46,77 +43,99 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     programs = make_programs(config)
     state = first_state(directory, programs.init, programs.place, resume=resume)
     meet("every process has its first state")
-    done = int(fetch(state.iterations))
-    display = Display(total=config.iterations, done=done, is_quiet=not is_first_process())
-    if is_first_process():
-        store = begin(directory, config, fetch(state.learner.player), done=done)
-        writer = MetricsWriter(directory, from_iteration=done)
-    else:
-        store, writer = Mute(), Mute()
-    display.say(_about(config, state))
-    try:
-        with display:
-            with interrupts() as is_interrupted, naming_last_good(directory, store.wait):
-                state, stopped = _iterate(
-                    config, programs, state, directory, display, writer, store, is_interrupted
-                )
-            if stopped:
-                done = int(fetch(state.iterations))
-                display.say(f"saved after iteration {done}; the same command with --resume goes on")
-                return False
-            _finish(config, programs, state, directory, display)
-        return True
-    finally:
-        store.close()
-        writer.close()
+
+    def iterate(state: RunState, iteration: int) -> tuple[RunState, Row]:
+        return run_iteration(config, programs, state, iteration)
+
+    with open_session(config, directory, state) as session:
+        session.display.say(_about(config, state))
+        evaluate = functools.partial(_evaluate, session)
+        ended = run_loop(session, state, iterate, evaluate)
+        if ended.is_interrupted:
+            say_saved(session, ended.state)
+            return False
+        _finish(session, programs, ended.state)
+    return True
 
 
-def _iterate(
-    config: RunConfig,
-    programs: Programs,
-    state: RunState,
-    directory: Path,
-    display: Display,
-    writer: MetricsWriter | Mute,
-    store: Store | Mute,
-    is_interrupted: Callable[[], bool],
-) -> tuple[RunState, bool]:
-    """All iterations that are left, or up to an interruption; and whether there was one."""
-    for iteration in range(int(fetch(state.iterations)), config.iterations):
-        state, row = run_iteration(config, programs, state, iteration)
-        done = iteration + 1
-        if _has_match(config, done) and is_first_process():
-            store.wait()
-            row |= short_matches(config, state.learner.player, done, directory, display)
-        stops = any_process(is_interrupted())
-        writer.write(row)
-        display.show(row)
-        if "warning" in row:
-            display.say(f"iteration {done}: {row['warning']}")
-        if stops or done == config.iterations or _is_due(done, config.checkpoint.every):
-            weights, run = fetch((state.learner.player, state))
-            saved = config_to_dict(config)
-            store.save(done, weights, run, saved, win_rate=row.get("win_rate"))
-        if stops:
-            break
-    store.wait()
-    return state, any_process(is_interrupted())
+def run_iteration(
+    config: RunConfig, programs: Programs, state: RunState, iteration: int
+) -> tuple[RunState, Row]:
+    """Play, add to the replay, learn.
+
+    Args:
+      config: the run.
+      programs: the run's.
+      state: consumed.
+      iteration: counted from 0; its keys come from it and the seed alone.
+
+    Returns:
+      The next state and the iteration's row of metrics (see `_row`).
+    """
+    started = time.perf_counter()
+    with jax.transfer_guard_device_to_host("disallow"):
+        keys, learner = programs.keys(iteration), state.learner
+        selfplay = programs.selfplay_at(iteration)
+        boards, plies, played = selfplay(learner.player, programs.variant, state.boards, keys.play)
+        replay_state = programs.add(state.replay_state, plies)
+        played, ready = fetch((played, replay_state.ready))
+        between, found = time.perf_counter(), []
+        # Asked for where nothing can be learned yet, too: the first iteration compiles everything.
+        learn = programs.learn_program().learn
+        if ready > 0:
+            learner, found = learn(learner, replay_state, programs.variant, keys.learn)
+        steps = split_steps(fetch(found))
+    ended = time.perf_counter()
+    check_finite(steps, learner, iteration)
+    row = {
+        "iteration": iteration,
+        **_selfplay_figures(config, played, iteration),
+        "games_per_second": float(played.games) / (ended - started),
+        "positions_per_second": float(played.positions) / (ended - started),
+        "selfplay_seconds": between - started,
+        "learn_seconds": ended - between,
+        "replay_rows": int(ready),
+        "reuse": len(steps) * config.learner.batch / float(played.positions),
+        **means_of(steps),
+        **(_replay_warning(config, replay_state, int(ready), iteration) or warning_of(steps)),
+    }
+    return RunState(learner, boards, replay_state, state.iterations + 1), row
 
 
-def _finish(
-    config: RunConfig, programs: Programs, state: RunState, directory: Path, display: Display
-) -> None:
-    """A game, and the final matches, by the first process."""
-    if not is_first_process():
-        return
-    if jax.process_count() == 1:
-        _write_game(config, programs, state, directory)
-    if config.evaluation.opponents:
-        final_matches(config, state.learner.player, directory, display)
+def _selfplay_figures(config: RunConfig, played: SelfPlayMetrics, iteration: int) -> Row:
+    """Figures of an iteration of self-play, for its row of metrics.
+
+    `simulations` are those of a full search, 0 where the greedy player plays. Figures of games are
+    None where no game ended, `policy_entropy` where no ply got a full search.
+    """
+    games, full = float(played.games), float(played.full)
+    return {
+        "games": games,
+        "positions": float(played.positions),
+        "mean_length": float(played.length) / games if games else None,
+        "red_win_rate": float(played.red_wins + played.draws / 2) / games if games else None,
+        "simulations": stage_at(config, iteration).simulations,
+        "full_search_prob": full / float(played.positions),
+        "policy_entropy": float(played.entropy) / full if full else None,
+    }
+
+
+def _replay_warning(
+    config: RunConfig, replay_state: ReplayState, ready: int, iteration: int
+) -> dict[str, str]:
+    """`warning` of a replay too small for whole games; empty while there is hope."""
+    held = replay_state.plies.terminated.shape[0]
+    played = (iteration + 1) * config.selfplay.plies
+    if ready > 0 or played < held + config.rules.max_plies:
+        return {}
+    return {
+        "warning": f"nothing to learn from: {held} plies of each board hold no whole games; raise "
+        "replay.positions"
+    }
 
 
 def _about(config: RunConfig, state: RunState) -> str:
-    """What the run's memory holds, in a line."""
+    """A line on the devices and the replay."""
     rows, boards = state.replay_state.plies.terminated.shape
     size = replay.position_bytes(state.replay_state)
     positions = config.selfplay.boards * config.selfplay.plies
@@ -129,17 +148,30 @@ def _about(config: RunConfig, state: RunState) -> str:
     )
 
 
-def _is_due(done: int, every: int) -> bool:
-    return every > 0 and done % every == 0
+def _evaluate(session: Session, state: RunState, done: int) -> Row:
+    """Short matches by the first process, where they are due; else nothing."""
+    config = session.config
+    has_match = is_due(done, config.evaluation.every) and done < config.iterations
+    if not (has_match and config.evaluation.opponents and is_first_process()):
+        return {}
+    session.store.wait()
+    weights = state.learner.player
+    return short_matches(config, weights, done, session.directory, session.display)
 
 
-def _has_match(config: RunConfig, done: int) -> bool:
-    is_due = _is_due(done, config.evaluation.every) and done < config.iterations
-    return is_due and bool(config.evaluation.opponents)
+def _finish(session: Session, programs: Programs, state: RunState) -> None:
+    """A game and the final matches, by the first process."""
+    if not is_first_process():
+        return
+    if jax.process_count() == 1:
+        _write_game(session, programs, state)
+    if session.config.evaluation.opponents:
+        final_matches(session.config, state.learner.player, session.directory, session.display)
 
 
-def _write_game(config: RunConfig, programs: Programs, state: RunState, directory: Path) -> None:
+def _write_game(session: Session, programs: Programs, state: RunState) -> None:
+    rules = session.config.rules
     game = replay.newest_game(state.replay_state, programs.variant)
     if game:
-        text = render.game_text(config.rules, game)
-        (directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")
+        text = render.game_text(rules, game)
+        (session.directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")

@@ -20,6 +20,7 @@ import numpy as np
 from train import registry
 from train.arena import elo, match
 from train.arena.elo import Ratings
+from train.arena.result import MatchResult
 from train.checkpoints import store
 from train.checkpoints.weights import load_weights
 from train.config import config_to_dict
@@ -67,7 +68,7 @@ class Measured(NamedTuple):
     is_interrupted: bool
 
 
-Play = Callable[[Entrant, Entrant, int], match.MatchResult]
+Play = Callable[[Entrant, Entrant, int], MatchResult]
 """(first, second, number of the batch) -> a batch of games."""
 MakePlayer = Callable[[str, Rules], Player]
 
@@ -195,18 +196,14 @@ def make_play(
     """Plays batches of `games` games, whose randomness follows from the seed, the two identities
     and the batch's number."""
 
-    def play(first: Entrant, second: Entrant, number: int) -> match.MatchResult:
+    how = match.MatchOptions(
+        games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies
+    )
+
+    def play(first: Entrant, second: Entrant, number: int) -> MatchResult:
         who = zlib.crc32(f"{first.identity}\n{second.identity}".encode()) % _SEEDS
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), who), number)
-        return play_match(
-            first.player,
-            second.player,
-            rules,
-            games=games,
-            batch=min(games, MAX_BATCH),
-            key=key,
-            opening_plies=opening_plies,
-        )
+        return play_match(first.player, second.player, rules, how, key=key)
 
     return play
 

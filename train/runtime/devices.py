@@ -66,6 +66,21 @@ class Devices:
 
         return jax.tree.map(put, tree, specs)
 
+    def like(self, tree: Any, specs: Any) -> Any:
+        """Shapes of arrays that lie on the devices as the specs say, to compile for: a spec for
+        each array of the tree, or for a branch of it."""
+
+        def shape(leaf: Any, spec: PartitionSpec) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=self.sharding(spec))
+
+        is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
+        return jax.tree.map(
+            lambda spec, branch: jax.tree.map(lambda leaf: shape(leaf, spec), branch),
+            specs,
+            tree,
+            is_leaf=is_spec,
+        )
+
     def check_divides(self, **numbers: int) -> None:
         """Refuse numbers that are no multiples of the number of devices.
 
@@ -76,6 +91,11 @@ class Devices:
             if number % self.count:
                 key = name.replace("_", ".", 1)
                 raise UsageError(f"{key} ({number}) must be a multiple of the {self.count} devices")
+
+
+def own_key(key: jax.Array) -> jax.Array:
+    """A key of the device's own, from one that all share; to be called within `per_device`."""
+    return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
 
 
 def all_devices(count: int | None = None) -> Devices:

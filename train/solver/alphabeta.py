@@ -14,6 +14,7 @@ import functools
 from typing import NamedTuple
 
 from train.runtime.errors import UsageError
+from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.board.geometry import (
     DOWN,
     MOVE_OFFSETS,
@@ -27,7 +28,6 @@ from wallgo_jax.game.rules import MOVER_LOSES, Rules
 
 MAX_SIZE = 4
 NODE_LIMIT = 3_000_000
-WIN, DRAW, LOSS = 1, 0, -1
 
 
 class Board(NamedTuple):

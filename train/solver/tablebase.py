@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
+from train.solver.values import LOSS, WIN
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
 from wallgo_jax.board.geometry import (
@@ -45,7 +46,6 @@ from wallgo_jax.game.terrain import Terrain
 
 SIZE, CELLS, EDGES = 3, 9, 12
 MAX_TABLE_STONES = 2
-WIN, DRAW, LOSS = 1, 0, -1
 WALL_SETS = 1 << EDGES
 STONE_SETS = 1 << CELLS
 _UNKNOWN = -2

@@ -5,7 +5,7 @@ the last one is held. Every moving part has its own animation over the whole tim
 also stop the clock and set it. A viewer that plays no animations shows the end of the game.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from wallgo_jax.board.geometry import side_delta
@@ -17,7 +17,7 @@ from wallgo_jax.game.state import NOT_PLACED
 from wallgo_jax.notation import take_apart
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game
-from wallgo_jax.view.snapshot import NOBODY, Snapshot, take_snapshot
+from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot, take_snapshot
 from wallgo_jax.view.walks import open_paths
 
 GLIDE = 0.4
@@ -70,10 +70,10 @@ def draw_snapshots(
     parts = [
         board.ground(layout, theme, layout.side + FOOT),
         *_territory(snapshots, layout, theme, timeline),
-        *_origins(snapshots, layout, theme, timeline),
+        *_last_plies(board.last_origin, snapshots, layout, theme, timeline),
         *_walls(snapshots, layout, theme, timeline),
         *_stones(game, snapshots, layout, theme, timeline),
-        *_targets(snapshots, layout, theme, timeline),
+        *_last_plies(board.last_target, snapshots, layout, theme, timeline),
         *_footer(snapshots, layout, theme, timeline),
     ]
     label = f"A game of {len(game.actions)} plies: {captions.status(snapshots[-1])}"
@@ -213,22 +213,17 @@ def _way(snapshot: Snapshot, action: int) -> list[int]:
     return way
 
 
-def _origins(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
+def _last_plies(
+    draw_mark: Callable[[LastPly, Layout, Theme], list[str]],
+    snapshots: Sequence[Snapshot],
+    layout: Layout,
+    theme: Theme,
+    timeline: Timeline,
 ) -> list[str]:
+    """Show in each frame a mark of its own ply."""
     drawn = []
     for frame, snapshot in enumerate(snapshots):
-        marks = board.last_origin(snapshot.last, layout, theme) if snapshot.last else []
-        drawn += [_during("".join(marks), frame, frame + 1, timeline)] if marks else []
-    return drawn
-
-
-def _targets(
-    snapshots: Sequence[Snapshot], layout: Layout, theme: Theme, timeline: Timeline
-) -> list[str]:
-    drawn = []
-    for frame, snapshot in enumerate(snapshots):
-        marks = board.last_target(snapshot.last, layout, theme) if snapshot.last else []
+        marks = draw_mark(snapshot.last, layout, theme) if snapshot.last else []
         drawn += [_during("".join(marks), frame, frame + 1, timeline)] if marks else []
     return drawn
 

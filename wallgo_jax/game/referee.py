@@ -86,6 +86,7 @@ def step_with_analysis(
       As `step`, and the analysis of the next board, undefined where no ply was played.
     """
     before = state.position
+    # The ply is played in any case and dropped where it was illegal; `vmap` would run both sides.
     illegal = ~is_legal & ~before.terminated
     after, rewards, analysis = play_with_analysis(state, slot)
     position = jax.tree.map(lambda new, old: jnp.where(illegal, old, new), after.position, before)
@@ -275,6 +276,7 @@ def payoff(
     for place in range(variant.tie.shape[0]):
         rule = variant.tie[place]
         by_region = _is_most(largest, level)
+        # A sole winner stays one, even where it made the last ply.
         by_mover = jnp.where(level.sum() > 1, level & others, level)
         level = jnp.where(rule == TIE_REGION, by_region, level)
         level = jnp.where(rule == TIE_MOVER_LOSES, by_mover, level)

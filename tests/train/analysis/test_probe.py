@@ -13,7 +13,7 @@ from tests.support import tiny
 from train.analysis import probe
 from train.analysis.corridors import make_corridors
 from train.analysis.probe import ProbeResult, linear_probe, probe_runs, probe_trunk, verdict
-from train.arena.match import wilson_interval
+from train.arena.result import wilson_interval
 from train.checkpoints.store import Store
 from train.config import config_to_dict, read_config
 from train.network.build import network_for

@@ -12,7 +12,7 @@ from tests.support import tiny
 from tests.support.reference.referee import Game
 from train import registry
 from train.arena import match as match_lib
-from train.arena.match import MatchResult, wilson_interval
+from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -25,8 +25,10 @@ SKIPPING = Rules(size=3, stones=2, order=(0, 1, 1, 0), walls=4, stay_needs_room=
 def play(first: str | Player, second: str | Player, rules: Rules, **options) -> MatchResult:
     """A match in batches of one size, so that tests share programs."""
     players = [registry.make_player(p, rules) if isinstance(p, str) else p for p in (first, second)]
-    options = {"key": jax.random.key(1), "batch": BATCH, "opening_plies": OPENING} | options
-    return match_lib.play_match(*players, rules, **options)
+    given = {"batch": BATCH, "opening_plies": OPENING} | options
+    rest = {"key": jax.random.key(1)}
+    rest |= {name: given.pop(name) for name in ("key", "on_progress") if name in given}
+    return match_lib.play_match(*players, rules, match_lib.MatchOptions(**given), **rest)
 
 
 class CountingPlayer(NamedTuple):

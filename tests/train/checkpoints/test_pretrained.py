@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import tiny
 from train import registry
-from train.arena.match import play_match
+from train.arena.match import MatchOptions, play_match
 from train.checkpoints import pretrained
 from train.network.build import network_for
 from train.runtime.errors import UsageError
@@ -95,6 +95,10 @@ def test_the_models_player_is_strong():
         registry.make_player(name, rules) for name in ("pretrained:wallzero-4stone@8", "wjx")
     )
     result = play_match(
-        first, second, rules, games=40, key=jax.random.key(0), batch=40, opening_plies=2
+        first,
+        second,
+        rules,
+        MatchOptions(games=40, batch=40, opening_plies=2),
+        key=jax.random.key(0),
     )
     assert result.win_rate > 0.8

@@ -23,7 +23,7 @@ from train.checkpoints.store import (
 )
 from train.config import config_to_dict
 from train.loop import training
-from train.loop.training import RunState
+from train.loop.run_state import RunState
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION

@@ -9,7 +9,7 @@ from tests.support import tiny
 from tests.support.commands import MATCH, Said, command, complaint
 from train.__main__ import main
 from train.analysis.corridors import read_corridors
-from train.arena.match import wilson_interval
+from train.arena.result import wilson_interval
 from train.cli.commands import CONFIGURED
 from wallgo_jax.formats import records
 

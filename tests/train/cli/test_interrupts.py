@@ -10,7 +10,7 @@ import pytest
 from tests.support import compiling, tiny
 from tests.support.commands import CONFIG, Said, command, complaint, read_rows
 from train.cli.options import EXIT_INTERRUPTED
-from train.loop import iteration, training
+from train.loop import training
 
 
 def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):
@@ -41,13 +41,13 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
 
 
 def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
-    one_by_one = iteration._one_by_one
+    one_by_one = training.split_steps
 
     def broken(steps):
         losses = [step.losses._replace(loss=float("nan")) for step in one_by_one(steps)]
         return [step._replace(losses=x) for step, x in zip(steps, losses, strict=True)]
 
-    monkeypatch.setattr(iteration, "_one_by_one", broken)
+    monkeypatch.setattr(training, "split_steps", broken)
     said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
     good = f"the last good checkpoint is {copy}/tiny/resume/6; start a run with a lower"
     assert complaint(said).startswith(f"iteration 7, step 1 of 2: the loss is nan; {good}")

@@ -25,9 +25,9 @@ from wallgo_jax.game.state import Position, State
 
 ROWS, LENGTH, BOARDS = 12, 3, 4
 
-append = jax.jit(replay.append)
-draw = jax.jit(replay.draw, static_argnames="size")
-init_replay = jax.jit(replay.init_replay, static_argnums=0)
+add = jax.jit(replay.add)
+sample_plies = jax.jit(replay.sample, static_argnames="size")
+init = jax.jit(replay.init, static_argnums=0)
 of_movers = jax.jit(jax.vmap(from_mover))
 
 
@@ -85,9 +85,9 @@ def pieces(plies: Trajectory, length: int) -> list[Trajectory]:
 
 
 def fill(plies: Trajectory, *, rows: int, length: int) -> replay.ReplayState:
-    replay_state = init_replay(rows, pieces(plies, length)[0])
+    replay_state = init(rows, pieces(plies, length)[0])
     for piece in pieces(plies, length):
-        replay_state = append(replay_state, piece)
+        replay_state = add(replay_state, piece)
     return replay_state
 
 
@@ -96,7 +96,9 @@ def drawn(
 ) -> tuple[np.ndarray, replay.Sample]:
     """Numbers [N, 2] of the plies drawn, 4000 a seed, and the sample."""
     variant = fake_variant(replay_state.plies.terminated.shape[1])
-    samples = [draw(replay_state, variant, jax.random.key(seed), size=4000) for seed in seeds]
+    samples = [
+        sample_plies(replay_state, variant, jax.random.key(seed), size=4000) for seed in seeds
+    ]
     sample = jax.tree.map(lambda *x: np.concatenate(x), *samples)
     return sample.position.stones, sample
 
@@ -116,7 +118,7 @@ def rows_ready(terminated: np.ndarray, rows: int) -> range:
 
 def test_new_ring_is_empty():
     like = jax.eval_shape(lambda: fake_plies(0, np.zeros((LENGTH, BOARDS))))
-    replay_state = replay.init_replay(ROWS, like)
+    replay_state = replay.init(ROWS, like)
     assert (int(replay_state.written), int(replay_state.ready)) == (0, 0)
     chex.assert_tree_shape_prefix(replay_state.plies, (ROWS, BOARDS))
     chex.assert_trees_all_equal_dtypes(replay_state.plies, like)
@@ -128,10 +130,10 @@ def test_rows_drawn_from_are_those_whose_games_have_all_ended(seed):
     rng = np.random.default_rng(seed)
     ended = rng.random((10 * LENGTH, BOARDS)) < 0.25
     plies = fake_plies(0, ended)
-    replay_state = init_replay(ROWS, pieces(plies, LENGTH)[0])
+    replay_state = init(ROWS, pieces(plies, LENGTH)[0])
     seen = set()
     for count, piece in enumerate(pieces(plies, LENGTH), start=1):
-        replay_state = append(replay_state, piece)
+        replay_state = add(replay_state, piece)
         ready = rows_ready(ended[: count * LENGTH], ROWS)
         assert int(replay_state.written) == count * LENGTH
         assert int(replay_state.ready) == len(ready)
@@ -224,7 +226,7 @@ def test_reply_is_the_next_ply_of_the_same_game():
     ended = rng.random((5 * LENGTH, BOARDS)) < 0.3
     ended[-1] = 1
     replay_state = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
-    sample = jax.jit(replay.draw, static_argnames=("size", "has_reply"))(
+    sample = jax.jit(replay.sample, static_argnames=("size", "has_reply"))(
         replay_state, fake_variant(BOARDS), jax.random.key(0), size=2000, has_reply=True
     )
     sample = jax.device_get(sample)
@@ -236,7 +238,7 @@ def test_reply_is_the_next_ply_of_the_same_game():
     np.testing.assert_array_equal(sample.reply.policy[exists, 0], following.sum(axis=1))
     np.testing.assert_array_equal(sample.reply.policy_weight[exists], following.sum(axis=1) / 8)
     assert 0.2 < exists.mean() < 0.9
-    assert draw(replay_state, fake_variant(BOARDS), jax.random.key(0), size=4).reply is None
+    assert sample_plies(replay_state, fake_variant(BOARDS), jax.random.key(0), size=4).reply is None
 
 
 def test_long_games_are_drawn_from_as_often_as_they_are_played():
@@ -246,10 +248,10 @@ def test_long_games_are_drawn_from_as_often_as_they_are_played():
     boards = short + long
     phase = (np.arange(20 * length)[:, None] + np.arange(boards)) % boards
     plies = fake_plies(0, (phase == short - 1) | (phase == boards - 1))
-    replay_state = init_replay(rows, pieces(plies, length)[0])
+    replay_state = init(rows, pieces(plies, length)[0])
     shares = []
     for count, piece in enumerate(pieces(plies, length), start=1):
-        replay_state = append(replay_state, piece)
+        replay_state = add(replay_state, piece)
         if int(replay_state.ready):
             numbers, _ = drawn(replay_state, seeds=range(4 * count, 4 * count + 4))
             shares.append((phase[tuple(numbers.T)] >= short).mean())
@@ -304,18 +306,18 @@ def test_learned_positions_are_of_the_games_played():
         return np.bincount(kinds.ravel(), minlength=6) / kinds.size
 
     place = np.stack(np.indices(lengths.shape), axis=-1)
-    replay_state = init_replay(rows, made[0])
+    replay_state = init(rows, made[0])
     variant = tiny.variants(tiny.RULES, boards)
     drawn_shares, ready_shares = [], []
     for count, piece in enumerate(made, start=1):
         # The policy carries the ply's place.
         policy = np.asarray(piece.policy).copy()
         policy[..., :2] = place[(count - 1) * length : count * length]
-        replay_state = append(replay_state, piece._replace(policy=jnp.asarray(policy)))
+        replay_state = add(replay_state, piece._replace(policy=jnp.asarray(policy)))
         ready = rows_ready(played.terminated[: count * length], rows)
         assert int(replay_state.ready) == len(ready)
         if ready:
-            sample = draw(replay_state, variant, jax.random.key(count), size=size)
+            sample = sample_plies(replay_state, variant, jax.random.key(count), size=size)
             row, board = np.asarray(sample.policy)[:, :2].astype(int).T
             np.testing.assert_array_equal(sample.outcome.rewards[:, 0], outcomes[row, board])
             drawn_shares.append(shares(kind[row, board]))
@@ -363,9 +365,9 @@ def newest_whole_game(plies: Trajectory, rows: int) -> tuple[int, list[float]] |
 def test_newest_game_is_a_whole_game_of_the_referee():
     boards, length, rows = 3, 3, 6
     made = real_pieces(boards, length, 12)
-    replay_state, found = init_replay(rows, made[0]), []
+    replay_state, found = init(rows, made[0]), []
     for count, piece in enumerate(made, start=1):
-        replay_state = append(replay_state, piece)
+        replay_state = add(replay_state, piece)
         moves = replay.newest_game(replay_state, tiny.variants(tiny.RULES, boards))
         game, rewards = Game(tiny.RULES.to_dict()), None
         for action in moves:

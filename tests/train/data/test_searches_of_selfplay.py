@@ -11,7 +11,7 @@ from tests.support import compiling, tiny
 from tests.support.small_run import RULES
 from train.bench.parts.search import random_search
 from train.data.selfplay import first_boards, make_selfplay, weigh
-from train.loop import programs as programs_lib
+from train.loop import selfplay_programs
 from train.loop.training import make_programs, run_iteration
 from train.network.build import network_for
 from train.runtime.devices import all_devices
@@ -164,17 +164,17 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
 def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
     made = []
 
-    def fake(config, simulations):
-        made.append(simulations)
+    def fake(config, stage):
+        made.append(stage.simulations)
         nothing = jnp.zeros((1, 4))
         return lambda variables, variant, boards, key, coin_key: (
-            boards.ply + simulations,
+            boards.ply + stage.simulations,
             nothing,
             0.0,
         )
 
     programs = make_programs(GROWING, all_devices(1))
-    monkeypatch.setattr(programs_lib, "selfplay_of", fake)
+    monkeypatch.setattr(selfplay_programs, "selfplay_of", fake)
     variables = tiny.new_weights(network_for(GROWING.network, 2))
     for iteration, expected in ((1, 4), (2, 8), (3, 8)):
         boards = start(programs.variant)

@@ -10,8 +10,10 @@ import pytest
 
 from tests.support import compiling
 from tests.support.small_run import CONFIG
+from train.config import RunConfig
 from train.data.selfplay import SelfPlayMetrics, first_boards
-from train.loop.programs import Programs, RunState
+from train.loop.programs import Programs
+from train.loop.run_state import RunState
 from train.loop.training import make_programs, run_iteration
 from train.runtime.host import READS
 from wallgo_jax.game import actions, referee
@@ -36,11 +38,15 @@ class Run(NamedTuple):
 
 @pytest.fixture(scope="module")
 def trained() -> Run:
-    programs = make_programs(CONFIG)
+    return train(CONFIG)
+
+
+def train(config: RunConfig) -> Run:
+    programs = make_programs(config)
     state, rows, compiled = programs.init(), [], []
     for iteration in range(4):
         with compiling.count_compilations() as count:
-            state, row = run_iteration(CONFIG, programs, state, iteration)
+            state, row = run_iteration(config, programs, state, iteration)
         rows.append(row)
         compiled.append(count())
     return Run(programs, state, rows, compiled)
@@ -107,8 +113,18 @@ def test_sums_are_counted(played):
 
 
 def test_a_run_compiles_in_its_first_iteration_alone(trained: Run):
-    """Self-play, the ring and the learner, over iterations with and without rows to learn from."""
-    rows, compiled = trained.rows, trained.compiled
+    """Self-play, replay and learner, over iterations with and without rows to learn from."""
+    check_compilations(trained)
+
+
+@pytest.mark.slow
+def test_a_run_with_replay_on_the_host_compiles_in_its_first_iteration_alone():
+    in_memory = dataclasses.replace(CONFIG.replay, memory="host")
+    check_compilations(train(dataclasses.replace(CONFIG, replay=in_memory)))
+
+
+def check_compilations(run: Run) -> None:
+    rows, compiled = run.rows, run.compiled
     assert rows[0]["replay_rows"] == 0
     assert rows[-1]["replay_rows"] > 0
     assert "policy_loss" in rows[-1]

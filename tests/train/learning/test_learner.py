@@ -7,7 +7,8 @@ import optax
 import pytest
 
 from tests.support.small_run import CONFIG, RULES
-from train.data.replay import Sample, draw
+from train.data import replay
+from train.data.replay import Sample
 from train.learning.config import LearnerConfig, LossWeights
 from train.learning.learner import (
     NO_TENSOR,
@@ -26,7 +27,7 @@ from wallgo_jax.game.state import State, initial_state
 
 VIEW = {"planes": "BTR", "has_playable": False}
 
-drawn = jax.jit(draw, static_argnames="size")
+drawn = jax.jit(replay.sample, static_argnames="size")
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 
 
@@ -35,7 +36,9 @@ def step_of(learner, batch: int):
 
     def step(state, replay_state, variant, key):
         draw_key, turn_key = jax.random.split(key)
-        return learner.update(state, draw(replay_state, variant, draw_key, size=batch), turn_key)
+        return learner.update(
+            state, replay.sample(replay_state, variant, draw_key, size=batch), turn_key
+        )
 
     return step
 
@@ -48,7 +51,7 @@ def replay_state():
     variables, boards, filled = state.learner.variables, state.boards, state.replay_state
     for key in jax.random.split(jax.random.key(2), 4):
         boards, plies, _ = programs.selfplay_at(0)(variables, programs.variant, boards, key)
-        filled = programs.append(filled, plies)
+        filled = programs.add(filled, plies)
     # On one device, from where nothing has to be moved.
     return jax.device_put(jax.device_get((filled, programs.variant)))
 

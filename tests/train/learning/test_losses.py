@@ -38,9 +38,9 @@ def drawn(request) -> replay.Sample:
     @jax.jit
     def play(variant):
         _, plies, _ = selfplay((), variant, first_boards(variant), jax.random.key(1))
-        replay_state = replay.append(replay.init_replay(40, plies), plies)
+        replay_state = replay.add(replay.init(40, plies), plies)
         key = jax.random.key(2)
-        return replay_state.ready, replay.draw(
+        return replay_state.ready, replay.sample(
             replay_state, variant, key, size=SAMPLES, has_reply=True
         )
 

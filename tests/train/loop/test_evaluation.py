@@ -10,8 +10,8 @@ from tests.support import tiny
 from train.checkpoints.store import Store
 from train.config import config_to_dict, read_config
 from train.loop import evaluation
-from train.loop.metrics import Display
 from train.network.build import network_for
+from train.runtime.display import Display
 from train.runtime.errors import UsageError
 
 CONFIG = tiny.config("--evaluation.anchors", '["best", "random"]', "--evaluation.games", "40")

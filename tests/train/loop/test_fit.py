@@ -76,17 +76,17 @@ def test_what_was_learned_can_play(straight, capsys):
 
 
 def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monkeypatch, capsys):
-    iterate = fit._iteration
+    iterate = fit._iterate
 
     def interrupted(config, programs, state, data, iteration):
         if iteration == 1:
             signal.raise_signal(signal.SIGINT)
         return iterate(config, programs, state, data, iteration)
 
-    monkeypatch.setattr(fit, "_iteration", interrupted)
+    monkeypatch.setattr(fit, "_iterate", interrupted)
     assert not fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=False)
     assert "saved after iteration 2" in capsys.readouterr().out
-    monkeypatch.setattr(fit, "_iteration", iterate)
+    monkeypatch.setattr(fit, "_iterate", iterate)
     assert fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
     directory = tmp_path / CONFIG.name
     assert rows_of(directory) == rows_of(straight)

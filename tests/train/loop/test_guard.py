@@ -8,7 +8,8 @@ import pytest
 from tests.support import tiny
 from train.learning.learner import NO_TENSOR, StepMetrics
 from train.learning.losses import Losses
-from train.loop.iteration import check_finite, means_of, run_iteration, warning_of
+from train.learning.steps import check_finite, means_of, warning_of
+from train.loop.training import run_iteration
 from train.runtime.errors import UsageError
 
 LOSS = Losses(1.0, 0.5, 0.5, 0.1, None, None, None, None, None)

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import pytest
 
-from train.arena.match import play_match
+from train.arena.match import MatchOptions, play_match
 from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
@@ -49,7 +49,7 @@ def test_training_beats_random_by_a_margin(engine):
             player._replace(variables=variables),
             opponent,
             rules,
-            games=GAMES,
+            MatchOptions(games=GAMES),
             key=jax.random.key(0),
         ).win_rate
 

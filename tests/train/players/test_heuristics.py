@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.plain_heuristics import both_sides, plain_score
 from tests.support.reference.referee import Game
-from train.arena.match import play_match
+from train.arena.match import MatchOptions, play_match
 from train.network import MASKED
 from train.players import heuristics
 from train.players.basic import make_greedy_player
@@ -378,9 +378,7 @@ def test_wjx_beats_greedy():
         heuristics.make_heuristic_player("wjx", WJX),
         make_greedy_player(),
         PRESETS["wallzero-4stone"],
-        games=40,
+        MatchOptions(games=40, batch=40, opening_plies=2),
         key=jax.random.key(1),
-        batch=40,
-        opening_plies=2,
     )
     assert result.wins >= 36

@@ -18,10 +18,11 @@ from train.bench.parts.search import random_search
 from train.bench.parts.selfplay import steady
 from train.config import RunConfig
 from train.data.selfplay import make_selfplay
-from train.loop.programs import Programs, RunState, make_programs, own_key
+from train.loop.programs import Programs, make_programs
+from train.loop.run_state import RunState
 from train.network import Variables
 from train.network.build import network_for
-from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices
+from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, own_key
 from train.runtime.host import fetch
 from wallgo_jax import planes as planes_lib
 
@@ -37,10 +38,8 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
     config = _with_batch(config, batch, devices)
     programs = make_programs(config, devices)
     state = _filled(config, programs, devices)
-    keys = programs.keys(0).learn
-    _, stats = timed(
-        lambda: programs.prepare(state.learner, state.replay_state, programs.variant, keys)
-    )
+    _, stats = timed(lambda: programs.learn_program()[1:])
+    program = programs.learn_program()
     held, calls = [state.learner], 0
 
     def run(length: int) -> dict[str, float]:
@@ -49,7 +48,7 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         for _ in range(length):
             calls += 1
             keys = programs.keys(calls).learn
-            held[0], metrics = programs.learn(held[0], state.replay_state, programs.variant, keys)
+            held[0], metrics = program.learn(held[0], state.replay_state, programs.variant, keys)
             pending.append([(step.losses.loss, step.gradient_norm) for step in metrics])
         checksum = sum(
             int(np.asarray(x, np.float32).view(np.uint32).sum(dtype=np.uint64))
@@ -93,7 +92,7 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     rows = replay_state.plies.terminated.shape[0]
     for index in range(-(-rows // config.selfplay.plies)):
         boards, plies = program(programs.variant, boards, programs.keys(index).play)
-        replay_state = programs.append(replay_state, plies)
+        replay_state = programs.add(replay_state, plies)
     if not int(fetch(replay_state.ready)):
         raise RuntimeError(f"{rows} plies of random games hold no whole game")
     return state._replace(boards=boards, replay_state=replay_state)

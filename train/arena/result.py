@@ -1,0 +1,120 @@
+"""The result of a match: games, outcomes and what is counted of them.
+
+N games, two of each opening.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from wallgo_jax.game.rules import Rules
+
+Z_95 = 1.959963984540054
+"""Standard errors on either side that hold 95 % of a normal distribution."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MatchResult:
+    """A match from the first player's side, game by game.
+
+    Attributes:
+      first: name of the first player.
+      second: name of the second player.
+      rules: what was played.
+      outcome: int[N]: 1 won, 0 drawn, -1 lost by the first player. Games i and i + N / 2 are a
+        pair: the same opening, colours changed.
+      first_is_red: bool[N].
+      territory: int[N, 2] at the end: the first player's, the second's.
+      games: public actions of each game.
+    """
+
+    first: str
+    second: str
+    rules: Rules
+    outcome: np.ndarray
+    first_is_red: np.ndarray
+    territory: np.ndarray
+    games: tuple[tuple[int, ...], ...]
+
+    @property
+    def wins(self) -> int:
+        """Games that the first player won."""
+        return int((self.outcome > 0).sum())
+
+    @property
+    def draws(self) -> int:
+        """Games that nobody won."""
+        return int((self.outcome == 0).sum())
+
+    @property
+    def losses(self) -> int:
+        """Games that the first player lost."""
+        return int((self.outcome < 0).sum())
+
+    @property
+    def win_rate(self) -> float:
+        """(W + D / 2) / N."""
+        return (self.wins + self.draws / 2) / len(self.outcome)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the win rate (Wilson)."""
+        return wilson_interval(self.win_rate, len(self.outcome))
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """int[N / 2]: wins less losses of the first player in the two games of each pair."""
+        half = len(self.outcome) // 2
+        return self.outcome[:half] + self.outcome[half:]
+
+    @property
+    def territory_ratio(self) -> float:
+        """The first player's cells over the second's, all games together; inf if it had none."""
+        own, other = self.territory.sum(axis=0)
+        return float(own) / float(other) if other else math.inf
+
+    def win_rate_as(self, *, red: bool) -> float:
+        """The first player's win rate in the games where it has this colour."""
+        return float((self.outcome[self.first_is_red == red] + 1).mean() / 2)
+
+    @property
+    def red_win_rate(self) -> float:
+        """Red's win rate, whoever plays it: above one half if opening is an advantage."""
+        red = np.where(self.first_is_red, self.outcome, -self.outcome)
+        return float((red + 1).mean() / 2)
+
+    @property
+    def mean_length(self) -> float:
+        """Plies a game."""
+        return float(np.mean([len(game) for game in self.games]))
+
+    @property
+    def distinct_games(self) -> int:
+        """Games that differ in at least one action."""
+        return len(set(self.games))
+
+
+def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, float]:
+    """Wilson's score interval of a rate over independent games (Wilson, "Probable Inference, the
+    Law of Succession, and Statistical Inference", 1927)."""
+    if games == 0:
+        return 0.0, 1.0
+    spread = z * z / games
+    centre = (rate + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(rate * (1 - rate) / games + spread / (4 * games))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def join(one: MatchResult, other: MatchResult) -> MatchResult:
+    """Two matches of the same players under the same rules as one, pairs kept together."""
+
+    def both(a: Any, b: Any) -> Any:
+        half_a, half_b = len(a) // 2, len(b) // 2
+        parts = a[:half_a], b[:half_b], a[half_a:], b[half_b:]
+        return sum(parts, ()) if isinstance(a, tuple) else np.concatenate(parts)
+
+    names = ("outcome", "first_is_red", "territory", "games")
+    joined = {name: both(getattr(one, name), getattr(other, name)) for name in names}
+    return dataclasses.replace(one, **joined)

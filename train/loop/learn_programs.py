@@ -1,0 +1,173 @@
+"""All steps of an iteration of learning, compiled for the machine and the replay's memory.
+
+S steps an iteration, N samples a step.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.stages import Compiled, Traced
+
+from train.config import RunConfig
+from train.data.replay import ReplayState, Sample
+from train.learning.learner import Learner, LearnerState, StepMetrics
+from train.loop.replay_programs import HOST, ReplayPrograms
+from train.runtime.devices import EVERYWHERE, Devices
+from wallgo_jax.game.state import Variant
+
+_FIRST = np.int32(0)
+
+
+class LearnInputs(NamedTuple):
+    """Arguments of `LearnProgram.learn`, or their shapes and how they lie on the devices."""
+
+    learner: LearnerState
+    replay_state: ReplayState
+    variant: Variant  # [B]
+    keys: jax.Array  # [S]
+
+
+class LearnProgram(NamedTuple):
+    """Learning, compiled."""
+
+    learn: Callable[
+        [LearnerState, ReplayState, Variant, jax.Array], tuple[LearnerState, list[StepMetrics]]
+    ]
+    """(learner, replay, variant [B], keys [S]) -> the learner S steps later and what each step saw:
+    S metrics of scalars, or one of arrays [S]. The learner is consumed."""
+    traced: Traced
+    compiled: Compiled
+
+
+def make_learn_program(
+    config: RunConfig,
+    learner: Learner,
+    replay_programs: ReplayPrograms,
+    like: LearnInputs,
+    devices: Devices,
+) -> LearnProgram:
+    """Compile all steps of an iteration.
+
+    On accelerators they are one program. XLA runs the gradients of convolutions many times slower
+    inside a loop on a CPU, so there each step is a call. A host's replay is sampled between two
+    steps, so there, too, each step is a call.
+    """
+    if config.replay.memory == HOST:
+        make = _make_host_steps
+    elif jax.default_backend() == "cpu":
+        make = _make_device_steps
+    else:
+        make = _make_scan
+    return make(learner, replay_programs, like, devices)
+
+
+def _make_host_steps(
+    learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
+) -> LearnProgram:
+    """Each step samples on the host, then learns on the devices."""
+
+    def step(
+        state: LearnerState, sample: Sample, keys: jax.Array, index: jax.Array
+    ) -> tuple[LearnerState, StepMetrics]:
+        _, turn_key = jax.random.split(keys[index])
+        return learner.update(state, sample, turn_key)
+
+    def sample_key_of(keys: jax.Array, index: jax.Array) -> jax.Array:
+        return jax.random.split(keys[index])[0]
+
+    sample_key = jax.jit(sample_key_of).lower(like.keys, _FIRST).compile()
+    sample_like = replay_programs.sample_like()
+    traced, compiled = _compile(step, (like.learner, sample_like, like.keys, _FIRST), devices)
+
+    def learn(
+        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+    ) -> tuple[LearnerState, list[StepMetrics]]:
+        found = []
+        for index in map(np.int32, range(keys.shape[0])):
+            key = sample_key(keys, index)
+            sample = replay_programs.sample(replay_state, variant, key)
+            state, metrics = compiled(state, sample, keys, index)
+            found.append(metrics)
+        return state, found
+
+    return LearnProgram(learn, traced, compiled)
+
+
+def _make_device_steps(
+    learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
+) -> LearnProgram:
+    """Each step samples and learns on the devices, in a call of its own."""
+    step = _make_step(learner, replay_programs)
+    traced, compiled = _compile(step, (*like, _FIRST), devices)
+
+    def learn(
+        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+    ) -> tuple[LearnerState, list[StepMetrics]]:
+        found = []
+        for index in map(np.int32, range(keys.shape[0])):
+            state, metrics = compiled(state, replay_state, variant, keys, index)
+            found.append(metrics)
+        return state, found
+
+    return LearnProgram(learn, traced, compiled)
+
+
+def _make_scan(
+    learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
+) -> LearnProgram:
+    """One call samples and learns all steps on the devices."""
+    step = _make_step(learner, replay_programs)
+
+    def scan(
+        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+    ) -> tuple[LearnerState, StepMetrics]:
+        return jax.lax.scan(
+            lambda state, index: step(state, replay_state, variant, keys, index),
+            state,
+            jnp.arange(keys.shape[0]),
+        )
+
+    traced, compiled = _compile(scan, like, devices)
+
+    def learn(
+        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+    ) -> tuple[LearnerState, list[StepMetrics]]:
+        state, metrics = compiled(state, replay_state, variant, keys)
+        return state, [metrics]
+
+    return LearnProgram(learn, traced, compiled)
+
+
+_Step = Callable[
+    [LearnerState, ReplayState, Variant, jax.Array, jax.Array], tuple[LearnerState, StepMetrics]
+]
+
+
+def _make_step(learner: Learner, replay_programs: ReplayPrograms) -> _Step:
+    """A step that samples from the devices' replay and learns."""
+
+    def step(
+        state: LearnerState,
+        replay_state: ReplayState,
+        variant: Variant,
+        keys: jax.Array,
+        index: jax.Array,
+    ) -> tuple[LearnerState, StepMetrics]:
+        sample_key, turn_key = jax.random.split(keys[index])
+        sample = replay_programs.sample(replay_state, variant, sample_key)
+        return learner.update(state, sample, turn_key)
+
+    return step
+
+
+def _compile(
+    function: Callable[..., Any], like: tuple[Any, ...], devices: Devices
+) -> tuple[Traced, Compiled]:
+    """Compile a function of a learner, which it consumes and returns with metrics."""
+    everywhere = devices.sharding(EVERYWHERE)
+    jitted = jax.jit(function, donate_argnums=0, out_shardings=everywhere)
+    traced = jitted.trace(*like)
+    return traced, traced.lower().compile()

@@ -1,0 +1,140 @@
+"""The replay of a run, compiled for the memory that holds it: the devices' or the host's."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import SingleDeviceSharding
+from jax.stages import Compiled
+
+from train.config import RunConfig
+from train.data import replay
+from train.data.replay import ReplayState, Sample, Trajectory
+from train.runtime.devices import (
+    BY_BOARD,
+    EVERYWHERE,
+    ROWS_BY_BOARD,
+    Devices,
+    own_key,
+)
+from train.runtime.errors import UsageError
+from wallgo_jax.game.state import Variant
+
+HOST = "host"
+"""The `replay.memory` that is not the devices'."""
+
+
+class ReplayPrograms(NamedTuple):
+    """The replay where the config keeps it."""
+
+    like: ReplayState
+    """Shapes, and where they lie."""
+    init: Callable[[], ReplayState]
+    """An empty replay."""
+    place: Callable[[ReplayState], ReplayState]
+    """Takes a replay of NumPy arrays, such as a checkpoint's."""
+    add: Callable[[ReplayState, Trajectory], ReplayState]
+    """Consumes the replay."""
+    sample_like: Callable[[], Sample]
+    """Shapes of a batch, and how it lies on the devices. Where sampling is a program of its own,
+    this compiles it."""
+    sample: Callable[[ReplayState, Variant, jax.Array], Sample]
+    """(replay, variant [B], key) -> a batch [N], spread over the devices. The devices' replay is
+    sampled inside the learner's program, the host's by a program of the CPU."""
+
+
+def make_replay_programs(
+    config: RunConfig, like: Trajectory, variants: Variant, devices: Devices
+) -> ReplayPrograms:
+    """Make the replay's programs for the memory that the config names; nothing is compiled yet.
+
+    Args:
+      config: the run.
+      like: shapes [T, B] of what self-play makes in an iteration.
+      variants: NumPy arrays [B], what each board plays.
+      devices: which learn.
+
+    Raises:
+      UsageError: several processes cannot share a host's replay.
+    """
+    plies, boards = like.terminated.shape
+    rows = -(-config.replay.positions // (boards * plies)) * plies
+    make = _make_host_replay if config.replay.memory == HOST else _make_device_replay
+    return make(config, lambda: replay.init(rows, like), variants, devices)
+
+
+def _make_device_replay(
+    config: RunConfig, empty: Callable[[], ReplayState], variants: Variant, devices: Devices
+) -> ReplayPrograms:
+    """Each device keeps and samples the rows of its own boards."""
+    like = jax.eval_shape(empty)
+    specs = jax.tree.map(lambda x: EVERYWHERE, like)._replace(
+        plies=jax.tree.map(lambda x: ROWS_BY_BOARD, like.plies),
+        outcome=jax.tree.map(lambda x: ROWS_BY_BOARD, like.outcome),
+    )
+    shardings = devices.shardings(specs)
+    own_batch, has_reply = config.learner.batch // devices.count, config.network.reply
+
+    def sample_own(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
+        own = own_key(key)
+        return replay.sample(replay_state, variant, own, size=own_batch, has_reply=has_reply)
+
+    sample = devices.per_device(sample_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD)
+
+    def sample_like() -> Sample:
+        found = jax.eval_shape(sample, like, variants, jax.eval_shape(jax.random.key, 0))
+        return devices.like(found, BY_BOARD)
+
+    return ReplayPrograms(
+        like=devices.like(like, specs),
+        init=lambda: jax.jit(empty, out_shardings=shardings)(),
+        place=lambda replay_state: devices.place(replay_state, specs),
+        add=jax.jit(replay.add, donate_argnums=0, out_shardings=shardings),
+        sample_like=sample_like,
+        sample=sample,
+    )
+
+
+def _make_host_replay(
+    config: RunConfig, empty: Callable[[], ReplayState], variants: Variant, devices: Devices
+) -> ReplayPrograms:
+    """The host's first CPU device keeps and samples the rows of all boards."""
+    if jax.process_count() > 1:
+        raise UsageError("replay.memory = 'host' is for one process")
+    cpu = jax.local_devices(backend="cpu")[0]
+    there = SingleDeviceSharding(cpu)
+    add = jax.jit(replay.add, donate_argnums=0)
+    batch, has_reply = config.learner.batch, config.network.reply
+
+    def place_like(tree: Any) -> Any:
+        return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=there), tree)
+
+    like = place_like(jax.eval_shape(empty))
+
+    def sample_all(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
+        # The key of the first device, so that one device draws the same from either memory.
+        own = jax.random.fold_in(key, 0)
+        return replay.sample(replay_state, variant, own, size=batch, has_reply=has_reply)
+
+    @functools.cache
+    def compiled_sample() -> Compiled:
+        key = jax.eval_shape(jax.random.key, 0)
+        return jax.jit(sample_all).lower(like, *place_like((variants, key))).compile()
+
+    def sample_like() -> Sample:
+        return devices.like(compiled_sample().out_info, BY_BOARD)
+
+    def sample(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
+        found = compiled_sample()(replay_state, *jax.device_put((variant, key), cpu))
+        return jax.device_put(found, devices.sharding(BY_BOARD))
+
+    return ReplayPrograms(
+        like=like,
+        init=lambda: jax.jit(empty, out_shardings=there)(),
+        place=lambda replay_state: jax.device_put(jax.tree.map(np.array, replay_state), cpu),
+        add=lambda replay_state, plies: add(replay_state, jax.device_put(plies, cpu)),
+        sample_like=sample_like,
+        sample=sample,
+    )

@@ -1,0 +1,96 @@
+"""All that an iteration changes, and how it lies on the devices."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.config import RunConfig
+from train.data.replay import ReplayState
+from train.data.selfplay import first_boards
+from train.learning.learner import Learner, LearnerState
+from train.loop.replay_programs import ReplayPrograms
+from train.network import Network
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
+from wallgo_jax.game.state import Position, Variant
+
+_INIT_SALT = 2**31 - 1
+"""Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""
+
+
+class RunState(NamedTuple):
+    """All that an iteration changes; with the config, all that resuming needs."""
+
+    learner: LearnerState
+    boards: Position  # [B], games under way
+    replay_state: ReplayState
+    iterations: jax.Array  # int32, iterations done
+
+
+class Keys(NamedTuple):
+    """The random keys of an iteration."""
+
+    play: jax.Array
+    learn: jax.Array  # [S], one for each step
+
+
+class StatePrograms(NamedTuple):
+    """How a run's state comes onto the devices."""
+
+    init: Callable[[], RunState]
+    place: Callable[[RunState], RunState]
+    """Takes a state of NumPy arrays, such as a checkpoint's."""
+    like: RunState
+    """Shapes, and how they lie on the devices."""
+
+
+def make_state_programs(
+    config: RunConfig,
+    network: Network,
+    learner: Learner,
+    variants: Variant,
+    replay_programs: ReplayPrograms,
+    devices: Devices,
+) -> StatePrograms:
+    """Make what builds and places states; nothing is compiled yet.
+
+    Args:
+      variants: NumPy arrays [B], what each board plays.
+    """
+
+    def init_all_but_replay() -> RunState:
+        key = jax.random.fold_in(jax.random.key(config.seed), _INIT_SALT)
+        boards = first_boards(jax.tree.map(jnp.asarray, variants))
+        no_replay = cast(Any, ())
+        return RunState(
+            learner.init(network.init(key)), boards, no_replay, jnp.zeros((), jnp.int32)
+        )
+
+    like = jax.eval_shape(init_all_but_replay)
+    specs = jax.tree.map(lambda x: EVERYWHERE, like)
+    specs = specs._replace(boards=jax.tree.map(lambda x: BY_BOARD, like.boards))
+
+    def init() -> RunState:
+        state = jax.jit(init_all_but_replay, out_shardings=devices.shardings(specs))()
+        return state._replace(replay_state=replay_programs.init())
+
+    def place(state: RunState) -> RunState:
+        rest = devices.place(state._replace(replay_state=cast(Any, ())), specs)
+        return rest._replace(replay_state=replay_programs.place(state.replay_state))
+
+    placed = devices.like(like, specs)._replace(replay_state=replay_programs.like)
+    return StatePrograms(init, place, placed)
+
+
+def make_keys(config: RunConfig, devices: Devices) -> Callable[[int], Keys]:
+    """Make a function from an iteration to its keys, which depend on it and the seed alone."""
+
+    def keys(iteration: jax.Array) -> Keys:
+        key = jax.random.fold_in(jax.random.key(config.seed), iteration)
+        play_key, learn_key = jax.random.split(key)
+        return Keys(play_key, jax.random.split(learn_key, config.learner.steps))
+
+    program = jax.jit(keys, out_shardings=devices.sharding(EVERYWHERE))
+    return lambda iteration: program(np.int32(iteration))

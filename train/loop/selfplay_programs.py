@@ -1,0 +1,139 @@
+"""Self-play of a run: who plays an iteration, and the program for it on all devices.
+
+B boards.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from train.config import RunConfig
+from train.data.selfplay import first_boards, make_selfplay
+from train.network import Network
+from train.players.basic import make_greedy_search
+from train.runtime.devices import (
+    AXIS,
+    BY_BOARD,
+    EVERYWHERE,
+    ROWS_BY_BOARD,
+    Devices,
+    own_key,
+)
+from train.search.config import simulations_at
+from train.search.evaluator import evaluator_for
+from train.search.search import Search, make_search
+from wallgo_jax.game.state import Position, Variant
+
+
+class StageKind(enum.Enum):
+    """Who plays."""
+
+    BOOTSTRAP = "bootstrap"  # the greedy player
+    SEARCH = "search"  # the network's search
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """A part of the schedule of self-play: iterations of one stage share a program.
+
+    Attributes:
+      kind: who plays.
+      simulations: of a full search; 0 in the bootstrap, whose player does not search.
+    """
+
+    kind: StageKind
+    simulations: int
+
+
+BOOTSTRAP = Stage(StageKind.BOOTSTRAP, 0)
+
+
+def stage_at(config: RunConfig, iteration: int) -> Stage:
+    """The stage that an iteration, counted from 0, belongs to."""
+    if iteration < config.selfplay.bootstrap_iterations:
+        return BOOTSTRAP
+    simulations = simulations_at(config.search, iteration, config.iterations)
+    return Stage(StageKind.SEARCH, simulations)
+
+
+def selfplay_of(config: RunConfig, stage: Stage) -> Callable[..., Any]:
+    """An iteration of self-play in a stage, to be jitted with its boards donated."""
+    if stage.kind is StageKind.BOOTSTRAP:
+        return _bootstrap_selfplay(config)
+    return _search_selfplay(config, stage.simulations)
+
+
+def _bootstrap_selfplay(config: RunConfig) -> Callable[..., Any]:
+    return make_selfplay(make_greedy_search(), plies=config.selfplay.plies)
+
+
+def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
+    options = config.selfplay
+    evaluate = evaluator_for(config.network, config.rules)
+
+    def search_of(simulations: int, *, explores: bool) -> Search:
+        search = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+        return make_search(evaluate, search, explores=explores)
+
+    cheap = None
+    if options.full_search_prob < 1:
+        cheap = search_of(min(options.cheap_simulations, simulations), explores=False)
+    return make_selfplay(
+        search_of(simulations, explores=True),
+        plies=options.plies,
+        cheap=cheap,
+        full_search_prob=options.full_search_prob,
+        policy_surprise_weight=options.policy_surprise_weight,
+    )
+
+
+def make_selfplay_at(
+    config: RunConfig, network: Network, variant: Variant, devices: Devices
+) -> Callable[[int], Callable[..., Any]]:
+    """Make a function from an iteration to its program of self-play.
+
+    Args:
+      variant: [B], on the devices.
+
+    Returns:
+      A function whose first call compiles the programs of all stages from its iteration on, where
+      there are several; the program of a single stage is compiled when it is first called. A
+      program takes (variables, variant, boards, key) and consumes the boards.
+    """
+    stages = [stage_at(config, iteration) for iteration in range(config.iterations)]
+    if len(set(stages)) == 1:
+        only = _jitted(config, stages[0], devices)
+        return lambda iteration: only
+
+    like = (
+        devices.like(network.shapes, EVERYWHERE),
+        devices.like(variant, BY_BOARD),
+        devices.like(jax.eval_shape(first_boards, variant), BY_BOARD),
+        devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE),
+    )
+    compiled: dict[Stage, Callable[..., Any]] = {}
+
+    def selfplay_at(iteration: int) -> Callable[..., Any]:
+        for stage in stages[iteration:]:
+            if stage not in compiled:
+                compiled[stage] = _jitted(config, stage, devices).lower(*like).compile()
+        return compiled[stages[iteration]]
+
+    return selfplay_at
+
+
+def _jitted(config: RunConfig, stage: Stage, devices: Devices) -> Any:
+    """Self-play on each device for itself, with one coin for all of them."""
+    selfplay = selfplay_of(config, stage)
+
+    def own_selfplay(variables: Any, variant: Variant, boards: Position, key: jax.Array) -> Any:
+        key, coin_key = jax.random.split(key)
+        boards, plies, metrics = selfplay(variables, variant, boards, own_key(key), coin_key)
+        return boards, plies, jax.lax.psum(metrics, AXIS)
+
+    in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)
+    per_device = devices.per_device(own_selfplay, in_specs, (BY_BOARD, ROWS_BY_BOARD, EVERYWHERE))
+    return jax.jit(per_device, donate_argnums=2)
