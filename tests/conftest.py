@@ -1,29 +1,23 @@
 """Shared by every test: the settings of JAX and hypothesis, and the conformance games."""
 
+import gc
 import gzip
 import json
-import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
-import jax
 import pytest
+
+from tests.support import compiling
 
 _ROOT = Path(__file__).parents[1]
 
-# Commands that tests start get as many devices as the tests themselves, and compile as they do:
-# most of the time of the tests is compiling, little of which is made good by faster programs.
-os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+compiling.set_up()
 
-jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update(
-    "jax_disable_most_optimizations", os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] == "1"
-)
-jax.config.update("jax_compilation_cache_dir", str(_ROOT / ".jax_cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+# Tracing makes millions of small objects, few of them in circles: look for those less often.
+gc.set_threshold(50_000, 20, 100)
 
 # The first example compiles, so no deadline; the same examples in every run.
 hypothesis.settings.register_profile("wallgo", deadline=None, derandomize=True, max_examples=20)
@@ -39,3 +33,10 @@ def conformance() -> dict[str, list[dict[str, Any]]]:
             game = json.loads(line)
             games.setdefault(game["variant"], []).append(game)
     return games
+
+
+@pytest.fixture(scope="module")
+def as_users_compile() -> Iterator[None]:
+    """Everything in the module is compiled as users compile it: with XLA's optimizations."""
+    with compiling.as_users():
+        yield

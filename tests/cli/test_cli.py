@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support import compiling
 from wallgo_jax.__main__ import main
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import Rules
@@ -216,8 +216,7 @@ def test_help_is_no_error(capsys):
 def test_as_a_program(here):
     """Exit status, no traceback, and no complaint when the reader stops early."""
     program = [sys.executable, "-m", "wallgo_jax"]
-    root = str(Path(__file__).parents[2])
-    settings = {"env": {**os.environ, "PYTHONPATH": root}, "text": True, "capture_output": True}
+    settings = {"env": compiling.environment(), "text": True, "capture_output": True}
     wrong = subprocess.run([*program, "show", "no.txt"], check=False, **settings)
     assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
     assert "Traceback" not in wrong.stderr

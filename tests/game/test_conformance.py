@@ -1,12 +1,14 @@
 """Complete games of an independent referee, replayed by the engine and by the slow referee."""
 
+import contextlib
 import zlib
 
 import numpy as np
 import pytest
 
-from tests.support import harness
+from tests.support import compiling, harness
 from tests.support.reference.referee import Game
+from wallgo_jax import PRESETS
 
 VARIANTS = (
     "wallzero-4stone",
@@ -21,6 +23,17 @@ VARIANTS = (
     "8x8",
     "9x9-start",
 )
+
+
+def replay(games) -> harness.Shown:
+    """The games replayed by the engine, presets as users compile it."""
+    is_preset = games[0]["variant"] in PRESETS
+    with compiling.as_users() if is_preset else contextlib.nullcontext():
+        return harness.replay(
+            harness.rules_of(games),
+            [game["actions"] for game in games],
+            grid=games[0]["rules"]["size"],
+        )
 
 
 def crc(ids) -> int:
@@ -41,11 +54,7 @@ def test_every_rule_set_is_replayed(conformance):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_engine_replays_conformance_games(conformance, variant):
     games = conformance[variant]
-    shown = harness.replay(
-        harness.rules_of(games),
-        [game["actions"] for game in games],
-        grid=games[0]["rules"]["size"],
-    )
+    shown = replay(games)
     for b, game in enumerate(games):
         end = len(game["actions"])
         assert shown.player[:end, b].tolist() == game["turns"]
@@ -66,11 +75,7 @@ def test_engine_replays_conformance_games(conformance, variant):
 def test_engine_shows_full_lists_of_conformance_games(conformance, variant):
     games = [game for game in conformance[variant] if "legal" in game]
     assert len(games) == 2
-    shown = harness.replay(
-        harness.rules_of(games),
-        [game["actions"] for game in games],
-        grid=games[0]["rules"]["size"],
-    )
+    shown = replay(games)
     for b, game in enumerate(games):
         for t in range(len(game["actions"])):
             assert cells_of(shown.actions[t, b]) == game["legal"][t]

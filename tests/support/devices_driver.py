@@ -3,10 +3,10 @@
 `test_devices` runs it in processes with different numbers of devices.
 """
 
+import functools
 import json
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tests.support import tiny
@@ -16,28 +16,40 @@ from train.data.selfplay import first_boards, make_selfplay
 from train.learning.config import LearnerConfig
 from train.learning.learner import make_learner
 from train.network import NetworkConfig, make_network
-from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, all_devices
 from wallgo_jax import planes as planes_lib
 
 BOARDS, SAMPLES, STEPS = 16, 64, 3
 
 
-def losses() -> dict[str, object]:
-    """Losses and gradient norms of a network with batch norm, its batch spread over the devices."""
-    devices = all_devices()
+@functools.cache
+def first_batch() -> replay.Sample:
+    """Samples of random games, as NumPy arrays."""
     variant = tiny.variants(tiny.RULES, BOARDS)
     play = jax.jit(make_selfplay(random_search(), plies=24))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
     replay_state = replay.add(replay.init(24, plies), plies)
-    sample = replay.sample(replay_state, variant, jax.random.key(1), size=SAMPLES)
+    return jax.device_get(replay.sample(replay_state, variant, jax.random.key(1), size=SAMPLES))
+
+
+def losses(devices: Devices) -> dict[str, object]:
+    """Losses and gradient norms of a network with batch norm, its batch spread over the devices,
+    each of which makes its own part's targets and planes."""
     network = make_network(
         NetworkConfig(blocks="RT", width=8, margin=True), planes_lib.channels("BTR", 2)
     )
     config = LearnerConfig(batch=SAMPLES, steps=1, warmup=0)
-    learner = make_learner(network, config, total_steps=STEPS, planes="BTR", has_playable=False)
-    state = learner.init(network.init(jax.random.key(2)))
-    sample = jax.device_put(jax.device_get(sample), devices.sharding(BY_BOARD))
-    state = jax.device_put(jax.device_get(state), devices.sharding(EVERYWHERE))
+    learner = make_learner(
+        network,
+        config,
+        total_steps=STEPS,
+        planes="BTR",
+        has_playable=False,
+        per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
+    )
+    state = jax.device_get(jax.jit(learner.init)(tiny.new_weights(network)))
+    sample = jax.device_put(first_batch(), devices.sharding(BY_BOARD))
+    state = jax.device_put(state, devices.sharding(EVERYWHERE))
     update, rows = jax.jit(learner.update), []
     for step in range(STEPS):
         state, metrics = update(state, sample, jax.random.key(step))
@@ -47,10 +59,10 @@ def losses() -> dict[str, object]:
     return {
         "devices": devices.count,
         "losses": rows,
-        "statistics": [float(jnp.sum(x)) for x in mean],
-        "weights": float(np.mean([jnp.abs(x).mean() for x in jax.tree.leaves(state.variables)])),
+        "statistics": [float(np.abs(x).sum()) for x in mean],
+        "weights": float(np.mean([np.abs(x).mean() for x in jax.tree.leaves(state.variables)])),
     }
 
 
 if __name__ == "__main__":
-    print(json.dumps(losses()))
+    print(json.dumps(losses(all_devices())))

@@ -5,6 +5,7 @@ what each imports, circles, the longest file and function.
 """
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +25,13 @@ def folder_of(name: str) -> str:
     return "/".join(parts[:2] if len(parts) == 2 else parts[:-1])
 
 
-def imports_of(name: str, text: str) -> Iterator[str]:
+@functools.cache
+def imports_of(name: str, text: str) -> tuple[str, ...]:
     """Dotted names that a module imports, lazily or not; `from a import b` gives `a.b`."""
+    return tuple(_imports_of(name, text))
+
+
+def _imports_of(name: str, text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -34,9 +40,14 @@ def imports_of(name: str, text: str) -> Iterator[str]:
             base = ".".join(package[: len(package) + 1 - node.level]) if node.level else ""
             module = ".".join(filter(None, (base, node.module)))
             yield from (f"{module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "import_module":
             if node.args and isinstance(node.args[0], ast.Constant):
                 yield str(node.args[0].value)
+
+
+def _last_name(function: ast.expr) -> str:
+    """`c` of `a.b.c` or `c`."""
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def target_of(module: str, known: set[str]) -> str:

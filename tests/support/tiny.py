@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tests.support import compiling
 from train.config import RunConfig, read_config
-from train.loop import training
+from train.loop.programs import Programs, make_programs
 from train.network import Network, Variables
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Variant, make_variant
@@ -23,8 +24,15 @@ def config(*overrides: str) -> RunConfig:
     return read_config(PATH, overrides)
 
 
-shared_programs = functools.cache(training.make_programs)
-"""In place of `training.make_programs`: runs of one config share what is compiled."""
+def shared_programs(config: RunConfig) -> Programs:
+    """In place of `training.make_programs`: runs of one config share what is compiled."""
+    return _shared_programs(config, compiling.is_quick())
+
+
+@functools.cache
+def _shared_programs(config: RunConfig, is_quick: bool) -> Programs:
+    assert is_quick == compiling.is_quick()
+    return make_programs(config)
 
 
 def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:

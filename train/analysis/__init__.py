@@ -1,1 +1,1 @@
-"""What a network is, what it sees, and how right it is."""
+"""Describes networks, shows what they attend to, and measures how right they are."""

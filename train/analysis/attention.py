@@ -1,8 +1,8 @@
-"""What a network makes of one position beside its move, as arrays: attention, ownership.
+"""Attention and predicted ownership of a network in one position, as arrays and as pictures.
 
 After Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies via Transformer in
 Computer Go", sections on attention maps and on board evaluation. One board at a time, on the host.
-`draw_attention` and `draw_ownership` go from what a user names to a file.
+`draw_attention` and `draw_ownership` read a run and a game and write a file.
 
 T Transformer blocks, H W cells, P players.
 """
@@ -32,14 +32,14 @@ from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_cell
 from wallgo_jax.view import snapshot
 
-ENDINGS = (".svg", ".png", ".npz", ".json")
+SUFFIXES = (".svg", ".png", ".npz", ".json")
 
 
 def attention_blocks(config: NetworkConfig) -> tuple[int, ...]:
     """The places of the T blocks in the trunk, counted from 1.
 
     Raises:
-      UsageError: there is none.
+      UsageError: the network has no T block.
     """
     blocks = parse_blocks(config.blocks)
     places = tuple(i for i, block in enumerate(blocks, start=1) if block == TRANSFORMER)
@@ -53,16 +53,16 @@ def attention_blocks(config: NetworkConfig) -> tuple[int, ...]:
 def raw_attention(
     config: NetworkConfig, variables: Variables, state: EnvState | State, cell: int
 ) -> np.ndarray:
-    """float32[T, heads, H, W], each map of sum 1: how much a cell takes from each cell.
+    """float32[T, heads, H, W], each map of sum 1: the weight of each cell in a cell's attention.
 
     Args:
-      config: the network's.
+      config: of the network.
       variables: its weights.
-      state: one board, of as many players as the network knows.
-      cell: the cell that asks, a flat index.
+      state: one board, for the network's number of players.
+      cell: the attending cell, a flat index.
 
     Raises:
-      UsageError: the network has no T block, or the board no such cell.
+      UsageError: the network has no T block, or the board has no such cell.
     """
     attention_blocks(config)
     grid, game = _board(state)
@@ -75,7 +75,7 @@ def raw_attention(
 def attention_maps(
     config: NetworkConfig, variables: Variables, state: EnvState | State, cell: int
 ) -> np.ndarray:
-    """`raw_attention` with each map stretched from 0 to 1, as in the paper's figures; constant maps
+    """`raw_attention` with each map rescaled to 0 to 1, as in the paper's figures; constant maps
     become zeros."""
     return pictures.normalised(raw_attention(config, variables, state, cell))
 
@@ -83,8 +83,8 @@ def attention_maps(
 def predicted_ownership(
     config: NetworkConfig, variables: Variables, state: EnvState | State
 ) -> np.ndarray:
-    """float32[P + 1, H, W]: how likely each player will own each cell, player 0 first, then how
-    likely nobody will.
+    """float32[P + 1, H, W]: the probability of each cell's final owners, player 0 first, nobody
+    last.
 
     Raises:
       UsageError: the network has no ownership head.
@@ -93,14 +93,14 @@ def predicted_ownership(
         raise UsageError("ownership: the network has no ownership head; choose a run with one")
     grid, game = _board(state)
     players = _players(game)
-    chances = fetch(_programs(config, players, grid).ownership(variables, game))  # [H, W, P + 1]
-    from_mover, nobody = chances[..., :players], chances[..., players:]
+    shares = fetch(_programs(config, players, grid).ownership(variables, game))  # [H, W, P + 1]
+    from_mover, nobody = shares[..., :players], shares[..., players:]
     absolute = np.roll(from_mover, int(game.position.player), axis=-1)
     return np.moveaxis(np.concatenate([absolute, nobody], axis=-1), -1, 0)
 
 
 def true_ownership(state: EnvState | State) -> np.ndarray:
-    """float32[P + 1, H, W] of 0 and 1: whose territory each cell is, nobody last."""
+    """float32[P + 1, H, W] of 0 and 1: the owner of each cell, nobody last."""
     shown = snapshot.take_snapshot(state)
     owners = np.array(shown.owner).reshape(shown.grid, shown.grid)
     kinds = np.array([*range(shown.players), snapshot.NOBODY])
@@ -108,9 +108,9 @@ def true_ownership(state: EnvState | State) -> np.ndarray:
 
 
 def board_evaluation(ownership: np.ndarray) -> np.ndarray:
-    """float32[P, H, W] in [-1, 1]: each player's share of a cell less those of all the others.
+    """float32[P, H, W] in [-1, 1]: each player's share of a cell minus the shares of the others.
 
-    For two players the first is the paper's board evaluation, the second its negative.
+    For two players the first map is the paper's board evaluation, the second its negative.
     """
     shares = ownership[:-1]
     return 2 * shares - shares.sum(axis=0, keepdims=True)
@@ -123,65 +123,53 @@ def evaluation_error(predicted: np.ndarray, true: np.ndarray) -> float:
 
 def draw_attention(
     run: Path,
-    source: str,
+    request: SourceRequest,
     *,
     ply: int | None,
     cell: str,
     out: Path,
-    rules: str = "",
-    game: int = 1,
     theme: str = "light",
 ) -> None:
-    """Write what a cell attends to in a run's newest network.
+    """Write the attention of a cell in a run's newest network.
 
     Args:
       run: a run directory.
-      source: a game or a position, as `python -m wallgo_jax show` takes it; `rules` and `game` are
-        options of that command, too.
+      request: one game or position, as `python -m wallgo_jax show` takes it.
       ply: plies of the game to play; None for all.
-      cell: the cell that asks, such as `C3`.
-      out: what to write: a picture (.svg, .png) or the arrays (.npz, .json).
-      rules: preset or JSON file of custom rules, that moves are played by.
-      game: which game of a record file, from 1.
+      cell: the attending cell, such as `C3`.
+      out: file to write: a picture (.svg, .png) or the arrays (.npz, .json).
       theme: `light` or `dark`.
 
     Raises:
-      UsageError: what is wrong, where, and what is allowed.
+      UsageError: the run, the game, the cell or the file is not as described.
     """
-    with _one_line():
-        _check_ending(out)
-        state = read_position(SourceRequest(source, rules, 0, game), ply=-1 if ply is None else ply)
-        asks = parse_cell(cell, grid=_board(state)[0])
+    with _usage_errors():
+        _check_suffix(out)
+        state = read_position(request, ply=-1 if ply is None else ply)
+        index = parse_cell(cell, grid=_board(state)[0])
         config, variables = _load(run, state)
-        raw, blocks = raw_attention(config, variables, state, asks), attention_blocks(config)
+        raw, blocks = raw_attention(config, variables, state, index), attention_blocks(config)
         facts = {"run": str(run), "ply": int(state.position.ply), "cell": cell.upper()}
         maps = pictures.normalised(raw)
         picture = pictures.attention_picture(
-            raw, blocks, state, asks, name=run.resolve().name, theme=theme
+            raw, blocks, state, index, name=run.resolve().name, theme=theme
         )
         _write(out, picture, {**facts, "blocks": blocks, "raw": raw, "maps": maps})
 
 
 def draw_ownership(
-    run: Path,
-    source: str,
-    *,
-    ply: int,
-    out: Path,
-    rules: str = "",
-    game: int = 1,
-    theme: str = "light",
+    run: Path, request: SourceRequest, *, ply: int, out: Path, theme: str = "light"
 ) -> None:
-    """Write what a run's newest network says of final ownership at a ply, beside the truth.
+    """Write the final ownership that a run's newest network predicts at a ply, and the true one.
 
     Args and errors are those of `draw_attention`; the game must have ended.
     """
-    with _one_line():
-        _check_ending(out)
-        played = next(read_games(SourceRequest(source, rules, 0, max(game, 1)))).game
+    with _usage_errors():
+        _check_suffix(out)
+        played = next(read_games(request._replace(game=max(request.game, 1)))).game
         if not played.is_over:
             raise UsageError(
-                f"{source}: the game has not ended after {len(played.actions)} plies; "
+                f"{request.source}: the game has not ended after {len(played.actions)} plies; "
                 "ownership is compared with the end of a game"
             )
         if not 0 <= ply < len(played.states):
@@ -206,14 +194,14 @@ class _Programs(NamedTuple):
 def _programs(config: NetworkConfig, players: int, grid: int) -> _Programs:
     network = network_for(config, players)
 
-    def see(state: State) -> jax.Array:
+    def planes_of(state: State) -> jax.Array:
         return observation.observe(state, planes=config.planes)[None]
 
     def attention(variables: Variables, state: State) -> jax.Array:
-        return network.attention(variables, see(state))[0]
+        return network.attention(variables, planes_of(state))[0]
 
     def ownership(variables: Variables, state: State) -> jax.Array:
-        logits = network.evaluate(variables, see(state)).ownership
+        logits = network.evaluate(variables, planes_of(state)).ownership
         assert logits is not None
         return jax.nn.softmax(logits[0], axis=-1)
 
@@ -221,7 +209,7 @@ def _programs(config: NetworkConfig, players: int, grid: int) -> _Programs:
 
 
 def _board(state: EnvState | State) -> tuple[int, State]:
-    """The side length of one board, and its state.
+    """The grid and the state of one board.
 
     Raises:
       UsageError: the board lies in a larger grid, whose rim the network would take for cells.
@@ -242,31 +230,31 @@ def _load(run: Path, state: State) -> tuple[NetworkConfig, Variables]:
     config, variables = load_weights(run)
     if config.rules.players != _players(state):
         raise UsageError(
-            f"{run}: its network knows {config.rules.players} players, the game has "
+            f"{run}: its network is for {config.rules.players} players, the game has "
             f"{_players(state)}"
         )
     return config.network, variables
 
 
 @contextlib.contextmanager
-def _one_line() -> Iterator[None]:
-    """Make what the game's own readers and writers complain of a UsageError."""
+def _usage_errors() -> Iterator[None]:
+    """Turn errors of the game's readers and writers into UsageErrors of one line."""
     try:
         yield
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise UsageError(said) from None
+        complaint = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise UsageError(complaint) from None
     except (ValueError, ImportError) as error:
         raise UsageError(" ".join(str(error).split())) from None
 
 
-def _check_ending(out: Path) -> None:
-    if out.suffix not in ENDINGS:
-        raise UsageError(f"--out {out}: the ending is not one of {', '.join(ENDINGS)}")
+def _check_suffix(out: Path) -> None:
+    if out.suffix not in SUFFIXES:
+        raise UsageError(f"--out {out}: the ending is not one of {', '.join(SUFFIXES)}")
 
 
 def _write(out: Path, picture: Picture, arrays: Mapping[str, Any]) -> None:
-    """Write what the file's ending asks for."""
+    """Write the picture or the arrays in the format that the file's suffix names."""
     if out.suffix == ".svg":
         out.write_text(pictures.svg(picture), encoding="utf-8")
     elif out.suffix == ".png":

@@ -1,18 +1,18 @@
-"""Positions whose answer lies far away: is this stone still connected to an enemy's?
+"""Makes positions with a question about far cells: is this stone still connected to an enemy's?
 
-Made for WallGo in the spirit of the circular and ladder positions of Wu, Wu, Shih, Ju, Wu,
-"ResTNet: Defense against Adversarial Policies via Transformer in Computer Go". The board is a maze:
-corridors along a random spanning tree of the cells, walls on every other inner edge. Then one more
-wall closes a corridor:
+They carry over to WallGo the circular and ladder positions of Wu, Wu, Shih, Ju, Wu, "ResTNet:
+Defense against Adversarial Policies via Transformer in Computer Go". The board is a maze: corridors
+along a random spanning tree of the cells, walls on every other inner edge. Then one more wall
+closes a corridor:
 
-                     +-- as many steps --> | here: parted --> all enemies, `min_distance` or more
-    asked stone -----+                                        steps from the asked stone
-                     +-- as many steps --> | or here: connected --> no enemy
+                        +-- n steps --> | here: parted --> all enemies, `min_distance` or more
+    queried stone ------+                                  steps from the queried stone
+                        +-- n steps --> | or here: connected --> no enemy
 
-Positions come in pairs that differ in the place of that one wall alone. Both places are as many
-steps away, out of sight of the asked cell, between cells with as many exits, and either part could
-hold the enemies: only who follows the corridors knows the answer. Host side; the labels are the
-engine's exact flood.
+Positions form pairs that differ only in the place of that one wall. Both places are equally far
+from the queried cell, outside its window, between cells with equal numbers of exits, and either
+part could hold the enemies: only the corridors show the answer. Host side; the labels are the exact
+flood of the game.
 """
 
 import json
@@ -36,20 +36,20 @@ from wallgo_jax.notation import cell_name, parse_cell
 
 MIN_SIZE = 5
 MAX_DRAWS = 4000
-"""Mazes in a row without a fitting pair of cuts, after which there is none to be hoped for."""
+"""Mazes in a row without a suitable pair of cuts, after which the search for one fails."""
 
 
 class Corridors(NamedTuple):
     """N questions with their answers; pair `i` is `2 i` and `2 i + 1`, in random order.
 
-    The states have no past. Walls, plies and turn agree with one another, but no game need lead
-    there.
+    The states have no history. Walls, plies and turn agree with one another, but the positions need
+    not be reachable.
     """
 
     states: State  # [N]
-    cell: np.ndarray  # int[N] the asked cell, with a stone on it
-    is_connected: np.ndarray  # bool[N] whether it is connected to a stone of the other player
-    distance: np.ndarray  # int[N] the step from the asked cell on which the wall stands, from 1
+    cell: np.ndarray  # int[N] the queried cell, with a stone on it
+    is_connected: np.ndarray  # bool[N] whether it is connected to an enemy stone
+    distance: np.ndarray  # int[N] steps from the queried cell across the wall
 
 
 def make_corridors(
@@ -58,44 +58,44 @@ def make_corridors(
     count: int,
     seed: int,
     min_distance: int = 10,
-    apart_from: Corridors | None = None,
+    exclude: Corridors | None = None,
 ) -> Corridors:
-    """Draw distinct positions: half connected, half parted; in each half every other asked stone is
-    Red, every other Blue.
+    """Draw distinct positions: half connected, half parted; in each half the queried stones are Red
+    and Blue in turn.
 
     Args:
       rules: for two players, on a board of size 5 or more.
       count: N, an even number.
       seed: the same seed gives the same positions.
-      min_distance: steps from the asked cell to the nearest enemy, at the least; the cut is at
-        least half as far away.
-      apart_from: positions that are not to come again, such as those of training.
+      min_distance: least steps from the queried cell to the nearest enemy; the wall is at least
+        half as far away.
+      exclude: positions that must not be drawn again, such as those of training.
 
     Raises:
-      ValueError: in one line, what is wrong with the arguments, or that no such position is found.
+      ValueError: wrong arguments, or no such position is found.
     """
     _check(rules, count=count, min_distance=min_distance)
-    seen = set() if apart_from is None else set(position_keys(apart_from))
+    drawn = set() if exclude is None else set(position_keys(exclude))
     rng = np.random.default_rng(seed)
     pairs: list[_Pair] = []
     while len(pairs) < count // 2:
-        pair = _draw_pair(rules, rng, asker=len(pairs) % 2, min_distance=min_distance)
+        pair = _draw_pair(rules, rng, player=len(pairs) % 2, min_distance=min_distance)
         keys = {_key(pair.stones, walls, pair.player, pair.cell) for walls in pair.walls}
-        if not keys & seen:
-            seen |= keys
+        if not keys & drawn:
+            drawn |= keys
             pairs.append(pair)
     return _assemble(rules, pairs, rng)
 
 
 def position_keys(corridors: Corridors) -> list[bytes]:
-    """What tells one question from another: stones, walls, turn and asked cell."""
+    """A key for each question, of its stones, walls, turn and queried cell."""
     position: Position = fetch(corridors.states.position)
     columns = (position.stones, position.walls, position.player, corridors.cell)
     return [_key(*row) for row in zip(*columns, strict=True)]
 
 
 def write_corridors(path: Path, corridors: Corridors) -> None:
-    """A JSON object a line: `diagram`, `cell` by name, `is_connected` and `distance`.
+    """Write one JSON object a line: `diagram`, `cell` by name, `is_connected` and `distance`.
 
     Raises:
       UsageError: the file cannot be written.
@@ -118,10 +118,10 @@ def write_corridors(path: Path, corridors: Corridors) -> None:
 
 
 def read_corridors(path: Path) -> Corridors:
-    """What `write_corridors` wrote.
+    """Read a file of `write_corridors`.
 
     Raises:
-      UsageError: the file cannot be read, or which line is wrong.
+      UsageError: the file cannot be read, or a line of it holds no position.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -132,7 +132,7 @@ def read_corridors(path: Path) -> Corridors:
         try:
             rows.append(_read_row(json.loads(line)))
         except (ValueError, TypeError, KeyError) as error:
-            raise UsageError(f"{path}: line {number} is no position: {error}") from None
+            raise UsageError(f"{path}: line {number} holds no position: {error}") from None
     if len({row.states.grid for row in rows}) != 1:
         raise UsageError(f"{path}: holds no positions, or boards of several sizes")
     states, *answers = zip(*rows, strict=True)
@@ -167,7 +167,7 @@ def _check(rules: Rules, *, count: int, min_distance: int) -> None:
 
 
 def _num_walls(size: int) -> int:
-    """Inner edges, less those of a spanning tree, and the cut."""
+    """Number of inner edges outside a spanning tree, plus the cut."""
     return 2 * size * (size - 1) - (size**2 - 1) + 1
 
 
@@ -182,7 +182,8 @@ class _Pair(NamedTuple):
     distance: int
 
 
-def _draw_pair(rules: Rules, rng: np.random.Generator, *, asker: int, min_distance: int) -> _Pair:
+def _draw_pair(rules: Rules, rng: np.random.Generator, *, player: int, min_distance: int) -> _Pair:
+    """Draw a pair in which the queried stone belongs to `player`."""
     board = make_board(rules.size)
     for _ in range(MAX_DRAWS):
         links = draw_maze(board, rng)
@@ -191,7 +192,7 @@ def _draw_pair(rules: Rules, rng: np.random.Generator, *, asker: int, min_distan
         if cuts is None:
             continue
         own, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance=min_distance)
-        stones = np.array([own, enemy] if asker == 0 else [enemy, own], np.int8)
+        stones = np.array([own, enemy] if player == 0 else [enemy, own], np.int8)
         if all(_can_step(links, cells, stones, tree, cuts) for cells in stones.tolist()):
             return _build(rules, rng, stones, links, tree, cuts)
     raise ValueError(
@@ -203,18 +204,18 @@ def _draw_pair(rules: Rules, rng: np.random.Generator, *, asker: int, min_distan
 def _choose_cuts(
     board: Board, tree: Tree, rng: np.random.Generator, *, stones: int, min_distance: int
 ) -> tuple[int, int] | None:
-    """Two edges that are alike, either of which could shut off all enemies and one own stone."""
+    """Two similar edges, either of which could shut off all enemies and one own stone."""
     room = tree.add_up([int(depth >= min_distance) for depth in tree.depth])
-    hidden = ~board.in_sight[tree.order[0]]
-    alike: dict[tuple[int, ...], list[int]] = {}
+    is_far = ~board.is_near[tree.order[0]]
+    by_kind: dict[tuple[int, ...], list[int]] = {}
     for cell in tree.order[1:]:
         before = tree.parent[cell]
-        if 2 * tree.depth[cell] >= min_distance and hidden[cell] and hidden[before]:
+        if 2 * tree.depth[cell] >= min_distance and is_far[cell] and is_far[before]:
             kind = (tree.depth[cell], tree.degree[before], tree.degree[cell])
-            alike.setdefault(kind, []).append(cell)
+            by_kind.setdefault(kind, []).append(cell)
     choices = [
         (cut, other)
-        for cells in alike.values()
+        for cells in by_kind.values()
         for cut in cells
         for other in cells
         if cut != other and min(room[cut], room[other]) > stones
@@ -225,26 +226,26 @@ def _choose_cuts(
 def _choose_stones(
     tree: Tree, cut: int, rng: np.random.Generator, stones: int, *, min_distance: int
 ) -> tuple[list[int], list[int]]:
-    """The cells of the asker's stones, the asked one among them, and of the enemy's.
+    """The cells of the player's stones, the queried one among them, and of the enemy's.
 
-    All enemies stand beyond the cut, and one of the asker's, so that the game goes on when it is
-    closed.
+    All enemies and one of the player's stones stand beyond the cut, so that the game continues when
+    a wall closes it.
     """
     beyond = tree.beyond(cut)
     deep = [cell for cell in beyond if tree.depth[cell] >= min_distance]
     enemy = rng.permutation(deep)[:stones].tolist()
-    asked = tree.order[0]
+    queried = tree.order[0]
     with_them = rng.permutation([cell for cell in beyond if cell not in enemy])[:1].tolist()
-    taken = {asked, *enemy, *with_them}
+    taken = {queried, *enemy, *with_them}
     free = rng.permutation([cell for cell in tree.order if cell not in taken]).tolist()
-    own = [asked, *with_them, *free][:stones]
+    own = [queried, *with_them, *free][:stones]
     return rng.permutation(own).tolist(), enemy
 
 
 def _can_step(
     links: list[list[int]], cells: list[int], stones: np.ndarray, tree: Tree, cuts: tuple[int, int]
 ) -> bool:
-    """Whether one of a player's stones has a free neighbour whichever cut is made, and so a turn
+    """Whether one of a player's stones has a free neighbour with either cut, and so a legal turn
     under all rules."""
     taken = set(stones.ravel().tolist())
     cut_edges = [{cut, tree.parent[cut]} for cut in cuts]
@@ -263,8 +264,8 @@ def _build(
     tree: Tree,
     cuts: tuple[int, int],
 ) -> _Pair:
-    """Wall up the maze, in random colours of equal number; of an odd number of walls the player
-    who does not move next built one more."""
+    """Build the walls of the maze, half of them by each player at random; if their number is odd,
+    the player who does not move next built one more."""
     edges = [edge for edge in make_board(rules.size).edges if edge[1] not in links[edge[0]]]
     first = int(rng.integers(2))
     builders = rng.permutation((np.arange(len(edges) + 1) + first) % 2).tolist()
@@ -310,8 +311,8 @@ def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Cor
         player=jnp.asarray(np.array([pair.player for pair in pairs], np.int8)[pair_of]),
         ply=jnp.asarray(len(rules.order) + built.sum(axis=1), jnp.int16),
     )
-    asked = _ask_referee(State(variant, position), jnp.asarray(cell))
-    is_connected, is_over = fetch(asked)
+    labels = _label(State(variant, position), jnp.asarray(cell))
+    is_connected, is_over = fetch(labels)
     if (is_connected != version).any():
         raise RuntimeError("corridors: the referee's flood contradicts the maze")
     states = State(variant, position._replace(terminated=jnp.asarray(is_over)))
@@ -320,15 +321,15 @@ def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Cor
 
 
 @jax.jit
-def _ask_referee(states: State, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """bool[N] whether the stone on each cell is connected to the other player's, bool[N] whether
-    the game is over."""
+def _label(states: State, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """bool[N] whether the stone on each cell is connected to an enemy stone, bool[N] whether the
+    game is over."""
 
-    def ask(state: State, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def label(state: State, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
         terrain = terrain_lib.read_terrain(*state)
         red, blue = reached = terrain_lib.regions(terrain)
         is_red = bitboard.contains(terrain.stones[0], cell) != 0
         is_connected = bitboard.contains(bitboard.where(is_red, blue, red), cell) != 0
         return is_connected, terrain_lib.is_separated(terrain, reached)
 
-    return jax.vmap(ask)(states, cell)
+    return jax.vmap(label)(states, cell)

@@ -1,4 +1,4 @@
-"""A network told part by part: shapes, parameters, multiply-adds, and its speed on this device."""
+"""Describes a network part by part: shapes, parameters, multiply-adds, speed on this device."""
 
 import dataclasses
 import statistics
@@ -26,11 +26,11 @@ from wallgo_jax.game.rules import name_of
 DEFAULT_BATCH = 256
 RUNS, RUN_SECONDS = 5, 0.2
 Timer = Callable[[int], float]
-"""Seconds that so many evaluations of a batch take, each after the one before."""
+"""Number of evaluations of a batch, one after the other -> the seconds that they take."""
 
 
 class Speed(NamedTuple):
-    """What the forward pass reaches, as the median of `RUNS` runs."""
+    """Speed of the forward pass, the median of `RUNS` runs."""
 
     batch: int
     dtype: str
@@ -40,9 +40,9 @@ class Speed(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What there is to say of a network."""
+    """A network with its parts and its speed."""
 
-    source: str  # where its config comes from
+    source: str  # of its config
     config: RunConfig
     parts: tuple[Part, ...]  # on one board
     speed: Speed | None  # None where it was not measured
@@ -53,14 +53,14 @@ def describe(
 ) -> Description:
     """Describe the network of a TOML file or of a run directory's newest checkpoint.
 
-    Without a target it is the network of the config that the program holds.
+    Without a target, describe the network of the default config.
 
     Args:
-      batch: boards of one evaluation, where its speed is measured.
-      measure: run the network for some seconds; a config's has new weights.
+      batch: boards of one evaluation in the measurement.
+      measure: run the network for some seconds to measure its speed, with new weights for a config.
 
     Raises:
-      UsageError: no such file or directory, one that cannot be read, or a batch below 1.
+      UsageError: the target cannot be read, or the batch is below 1.
     """
     if batch < 1:
         raise UsageError(f"describe: batch ({batch}) must be at least 1")
@@ -86,7 +86,7 @@ def describe(
 
 
 def _read_target(target: str | Path | None) -> tuple[str, RunConfig, Variables | None]:
-    """Name, config and, of a run directory, weights."""
+    """The name and config of a target, and the weights of a run directory."""
     if target is None:
         return "the default config", read_config(None), None
     path = Path(target)
@@ -100,7 +100,7 @@ def _read_target(target: str | Path | None) -> tuple[str, RunConfig, Variables |
 
 
 def random_planes(key: jax.Array, batch: int, size: int, planes: int) -> jax.Array:
-    """bool[B, H, W, C] without meaning, to measure with."""
+    """bool[B, H, W, C] of random planes for measurements."""
     return jax.random.bernoulli(key, 0.3, (batch, size, size, planes))
 
 
@@ -110,7 +110,7 @@ def make_timer(network: Network, variables: Variables, planes: jax.Array) -> Tim
     @jax.jit
     def program(variables: Variables, planes: jax.Array) -> tuple[Any, jax.Array]:
         output = network.evaluate(variables, planes)
-        # Never true, but the next evaluation has to wait for it: none overlap.
+        # Never true, but the next evaluation depends on it: they cannot overlap.
         beyond = jnp.abs(output.value).max(axis=1) > 2
         return output, planes ^ beyond[:, None, None, None]
 
@@ -118,9 +118,9 @@ def make_timer(network: Network, variables: Variables, planes: jax.Array) -> Tim
 
     def seconds(evaluations: int) -> float:
         began = time.perf_counter()
-        output, shown = program(variables, planes)
+        output, next_planes = program(variables, planes)
         for _ in range(evaluations - 1):
-            output, shown = program(variables, shown)
+            output, next_planes = program(variables, next_planes)
         fetch(output.value)
         return time.perf_counter() - began
 
@@ -128,8 +128,8 @@ def make_timer(network: Network, variables: Variables, planes: jax.Array) -> Tim
     return seconds
 
 
-def lasting(timer: Timer, seconds: float) -> int:
-    """A number of evaluations that takes at least so many seconds; it has run once on return."""
+def _evaluations_for(timer: Timer, seconds: float) -> int:
+    """The first power of two of evaluations that take at least that number of seconds."""
     evaluations = 1
     while timer(evaluations) < seconds:
         evaluations *= 2
@@ -138,7 +138,7 @@ def lasting(timer: Timer, seconds: float) -> int:
 
 def median_seconds(timer: Timer) -> float:
     """Seconds of one evaluation: the median of `RUNS` runs of at least about `RUN_SECONDS`."""
-    evaluations = lasting(timer, RUN_SECONDS)
+    evaluations = _evaluations_for(timer, RUN_SECONDS)
     return statistics.median(timer(evaluations) for _ in range(RUNS)) / evaluations
 
 

@@ -1,12 +1,13 @@
-"""Mazes on a square board: random spanning trees of its cells, long of corridor; host side."""
+"""Draws mazes on a square board: random spanning trees of its cells with long corridors; host
+side."""
 
 import functools
 from typing import NamedTuple
 
 import numpy as np
 
-SIGHT = 2
-"""Cells this near in row and column are in sight of one another: a window of 5x5."""
+WINDOW = 2
+"""Cells at most this far apart in row and in column are near: a window of 5x5."""
 
 
 class Board(NamedTuple):
@@ -14,7 +15,7 @@ class Board(NamedTuple):
 
     neighbours: tuple[tuple[int, ...], ...]
     edges: tuple[tuple[int, int], ...]  # (lower cell, higher cell)
-    in_sight: np.ndarray  # bool[cells, cells]
+    is_near: np.ndarray  # bool[cells, cells], by WINDOW
 
 
 @functools.cache
@@ -27,11 +28,11 @@ def make_board(size: int) -> Board:
     neighbours = tuple(tuple(sum(edge) - cell for edge in edges if cell in edge) for cell in cells)
     row, column = np.divmod(np.arange(size * size), size)
     distance = np.maximum(abs(row[:, None] - row), abs(column[:, None] - column))
-    return Board(neighbours, edges, distance <= SIGHT)
+    return Board(neighbours, edges, distance <= WINDOW)
 
 
 class Tree(NamedTuple):
-    """The maze as seen from the asked cell. An edge is named by its far cell."""
+    """A maze from the queried cell outwards. The far cell of an edge names the edge."""
 
     order: list[int]  # cells, each after its parent
     parent: list[int]
@@ -39,7 +40,7 @@ class Tree(NamedTuple):
     degree: list[int]
 
     def beyond(self, cell: int) -> list[int]:
-        """The cells that a cut before this one shuts off."""
+        """The cells that a wall before this cell shuts off."""
         inside = {cell}
         for each in self.order:
             if self.parent[each] in inside:
@@ -55,7 +56,8 @@ class Tree(NamedTuple):
 
 
 def draw_maze(board: Board, rng: np.random.Generator) -> list[list[int]]:
-    """For each cell, the neighbours it is open to: a random depth-first tree, long of corridor."""
+    """For each cell, the neighbours that it is open to, by a random depth-first search: its trees
+    have long corridors."""
     cells = len(board.neighbours)
     ranks = rng.random((cells, 4)).tolist()
     waiting = [
@@ -79,7 +81,7 @@ def draw_maze(board: Board, rng: np.random.Generator) -> list[list[int]]:
 
 
 def walk(links: list[list[int]], root: int) -> Tree:
-    """The maze from one of its cells, breadth first."""
+    """The maze from one of its cells, in breadth-first order."""
     order, parent, depth = [root], [root] * len(links), [0] * len(links)
     for cell in order:
         for near in links[cell]:

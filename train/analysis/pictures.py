@@ -1,4 +1,4 @@
-"""Heat over boards, several in a picture, as an SVG document."""
+"""Draws heat maps over boards, several in a picture, as SVG documents."""
 
 from typing import NamedTuple
 
@@ -17,9 +17,9 @@ from wallgo_jax.view.snapshot import Snapshot, take_snapshot
 _STEPS = 24
 """Colours of a scale from the bare tile to its end."""
 _FULL = 0.65
-"""How strongly the colour of a player lies on a cell that is its own for sure."""
+"""Strength of a player's colour on a cell that the player owns with probability 1."""
 _FLAT = 1e-6
-"""A map whose values differ by less than this share of the largest is constant: the rest is
+"""A map whose values differ by less than this share of the largest counts as constant, up to
 rounding."""
 
 
@@ -34,7 +34,7 @@ class Picture(NamedTuple):
 
 
 def normalised(maps: np.ndarray) -> np.ndarray:
-    """Maps [..., H, W] stretched so that the least value is 0 and the largest 1; constant maps
+    """Maps [..., H, W] rescaled so that the least value is 0 and the largest 1; constant maps
     become zeros."""
     least, largest = (f(maps, axis=(-2, -1), keepdims=True) for f in (np.min, np.max))
     span = np.broadcast_to(largest - least, maps.shape)
@@ -53,13 +53,14 @@ def attention_picture(
 ) -> Picture:
     """A row for each T block: a board for each head, then one for the mean of the heads.
 
-    The redder a cell, the more the marked one takes from it; each board is normalised by itself.
+    The stronger a cell's colour, the larger its weight in the attention of the marked cell; each
+    board is normalised by itself.
 
     Args:
       raw: float32[T, heads, H, W] attention of the cell.
       blocks: places of the T blocks in the trunk.
-      state: the position that the network saw.
-      cell: the cell that asks.
+      state: the position that the network evaluated.
+      cell: the attending cell.
       name: of the network.
       theme: `light` or `dark`.
     """
@@ -72,9 +73,8 @@ def attention_picture(
             _attention_panel(caption, values, snapshot, cell, colours)
             for caption, values in maps.items()
         ]
-    asks = cell_name(cell, grid=snapshot.grid)
     return Picture(
-        title=f"{name}: attention of {asks} · ply {snapshot.ply} · {captions.status(snapshot)}",
+        title=f"{name}: attention of {cell_name(cell, grid=snapshot.grid)} · {_status(snapshot)}",
         panels=tuple(panels),
         columns=raw.shape[1] + 1,
         legend=Legend("least of its board", tuple(_ramp(colours.shade, colours)), "most"),
@@ -101,15 +101,15 @@ def ownership_picture(
     name: str,
     theme: str = "light",
 ) -> Picture:
-    """A position with the ownership predicted there, beside the game's end with the true one.
+    """Two boards: a position with its predicted ownership, and the end with the true one.
 
-    A cell takes the colour of its likeliest owner, as strong as that player's lead in probability
-    over the next: for two players, the board evaluation on a scale from Blue to Red.
+    A cell has the colour of its likeliest owner, as strong as that player's lead in probability
+    over the next. For two players this shows the board evaluation from Blue to Red.
 
     Args:
       predicted: float32[P + 1, H, W] probabilities, nobody last.
-      true: the same of the end, 0 or 1.
-      state: the position that the network saw.
+      true: the same at the end of the game, 0 or 1.
+      state: the position that the network evaluated.
       final: the end of its game.
       error: mean squared error of the prediction, for the caption.
       name: of the network.
@@ -119,7 +119,7 @@ def ownership_picture(
     left = f"predicted at ply {now.ply} · mean squared error {error:.3f}"
     right = f"true at ply {end.ply} · {captions.status(end)}"
     return Picture(
-        title=f"{name}: final ownership · ply {now.ply} · {captions.status(now)}",
+        title=f"{name}: final ownership · {_status(now)}",
         panels=(
             _ownership_panel(left, predicted, now, colours),
             _ownership_panel(right, true, end, colours),
@@ -150,6 +150,10 @@ def _ownership_legend(players: int, theme: Theme) -> Legend:
     if players == 2:
         return Legend(COLOURS[1], (*reversed(ramps[1]), *ramps[0]), COLOURS[0])
     return Legend("even", tuple(colour for ramp in ramps for colour in ramp), "certain")
+
+
+def _status(snapshot: Snapshot) -> str:
+    return f"ply {snapshot.ply} · {captions.status(snapshot)}"
 
 
 def _ramp(colour: str, theme: Theme, most: float = 1.0) -> list[str]:

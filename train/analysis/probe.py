@@ -1,8 +1,8 @@
-"""What a trunk knows of far corridors: linear probes on frozen features, side by side.
+"""Compares what trunks know of far corridors, by linear probes on their frozen features.
 
 After the ladder experiment of Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies
-via Transformer in Computer Go": the trunk stays as it is, a small head alone is fitted. An answer
-above 0.5 says yes, one below -0.5 no; anything between is unknown and counts as incorrect.
+via Transformer in Computer Go": the trunk stays frozen, only a small head is fitted. A score above
+0.5 answers yes, one below -0.5 no; a score between is unknown and counts as incorrect.
 
 N positions, H W cells, F features.
 """
@@ -33,30 +33,30 @@ from wallgo_jax.game.state import State
 
 BATCH = 512
 SURE = 0.5
-"""A score counts as an answer beyond this, on either side of 0."""
+"""A score answers the question if its absolute value exceeds this."""
 RIDGES = tuple(10.0**power for power in range(-6, 3))
-"""Penalties to choose from, in units of one standardised feature's sum of squares."""
+"""Candidate penalties, in units of one standardised feature's sum of squares."""
 
 Features = Callable[[State], jax.Array]
 """states [B] -> float32[B, H, W, F]"""
 
 
 class ProbeResult(NamedTuple):
-    """How many answers were right."""
+    """Counts of the answers."""
 
     correct: int
     unknown: int
     wrong: int
-    sign_correct: int  # right if every score had to count
+    sign_correct: int  # scores with the right sign
 
     @property
     def total(self) -> int:
-        """N."""
+        """Number of answers, N."""
         return self.correct + self.unknown + self.wrong
 
     @property
     def accuracy(self) -> float:
-        """The share of correct answers; unknown ones are not."""
+        """The share of correct answers; unknown ones count as incorrect."""
         return self.correct / self.total if self.total else 0.0
 
     @property
@@ -76,10 +76,10 @@ class ProbeRow:
 
     Attributes:
       name: the run directory, or `untrained`.
-      blocks: its blocks, as the config names them.
+      blocks: its block string.
       result: over all positions.
-      near: over the third of the positions that are cut nearest to the asked cell.
-      far: over the third that is cut farthest away.
+      near: over the third of the positions whose wall is nearest to the queried cell.
+      far: over the third of the positions whose wall is farthest away.
       near_until: the largest distance that counts as near.
       far_from: the smallest distance that counts as far.
     """
@@ -96,11 +96,11 @@ class ProbeRow:
 def linear_probe(
     train_features: np.ndarray, train_labels: np.ndarray, test_features: np.ndarray
 ) -> np.ndarray:
-    """Scores of a ridge regression to -1 and +1 on standardised features, with a free bias.
+    """Scores of a ridge regression to -1 and +1 on standardised features, with an unpenalised bias.
 
     The penalty is the one of RIDGES with the least squared error on the last fifth of the training
-    set; then all of it is fitted again. Corridors come in random order but for their pairs, so that
-    a fifth holds whole pairs.
+    set; then the whole set is fitted again. Pairs of corridors stand side by side in random order,
+    so the last fifth holds whole pairs.
 
     Args:
       train_features: float[N, F].
@@ -118,16 +118,16 @@ def linear_probe(
     return _ridge_scores(features, targets, tests)[int(errors.argmin())]
 
 
-def _ridge_scores(features: np.ndarray, targets: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def _ridge_scores(features: np.ndarray, targets: np.ndarray, tests: np.ndarray) -> np.ndarray:
     """float64[ridges, M]: the closed form for every penalty, by one eigendecomposition."""
     mean, bias = features.mean(axis=0), targets.mean()
     spread = features.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    known, asked = (features - mean) / spread, (asked - mean) / spread
-    values, vectors = np.linalg.eigh(known.T @ known / len(known))
-    moments = vectors.T @ (known.T @ (targets - bias)) / len(known)
+    features, tests = (features - mean) / spread, (tests - mean) / spread
+    values, vectors = np.linalg.eigh(features.T @ features / len(features))
+    moments = vectors.T @ (features.T @ (targets - bias)) / len(features)
     weights = moments / (np.maximum(values, 0.0) + np.array(RIDGES)[:, None])  # [ridges, F]
-    return weights @ (asked @ vectors).T + bias
+    return weights @ (tests @ vectors).T + bias
 
 
 def verdict(scores: np.ndarray, labels: np.ndarray) -> ProbeResult:
@@ -140,7 +140,7 @@ def verdict(scores: np.ndarray, labels: np.ndarray) -> ProbeResult:
 def probe_trunk(
     features_of: Features, corridors_train: Corridors, corridors_test: Corridors
 ) -> ProbeResult:
-    """How well a linear probe on the asked cell's features tells connected from parted."""
+    """Answers of a linear probe on the queried cell's features: connected or parted?"""
     scores = probe_scores(features_of, corridors_train, corridors_test)
     return verdict(scores, corridors_test.is_connected)
 
@@ -148,18 +148,19 @@ def probe_trunk(
 def probe_scores(
     features_of: Features, corridors_train: Corridors, corridors_test: Corridors
 ) -> np.ndarray:
-    """float64[M]: the probe's score for each position of the test."""
+    """float64[M]: the probe's score for each test position."""
     return linear_probe(
-        asked_features(features_of, corridors_train),
+        queried_features(features_of, corridors_train),
         corridors_train.is_connected,
-        asked_features(features_of, corridors_test),
+        queried_features(features_of, corridors_test),
     )
 
 
-def asked_features(features_of: Features, corridors: Corridors) -> np.ndarray:
-    """float32[N, F]: the features at the asked cell, BATCH positions at a time."""
+def queried_features(features_of: Features, corridors: Corridors) -> np.ndarray:
+    """float32[N, F]: the features at the queried cell, computed BATCH positions at a time."""
     count, grid = len(corridors.cell), corridors.states.grid
-    rows = np.arange(-(-count // BATCH) * BATCH) % count  # the last batch is filled up
+    # The first positions again fill the last batch, so that one program serves all batches.
+    rows = np.arange(-(-count // BATCH) * BATCH) % count
     parts = []
     for places in rows.reshape(-1, BATCH):
         features = features_of(jax.tree.map(lambda leaf, at=places: leaf[at], corridors.states))
@@ -173,7 +174,7 @@ def trunk_features(
     """The frozen trunk as a function of states.
 
     Raises:
-      UsageError: the planes show territory, and with it the answer.
+      UsageError: the planes show territory, which answers the question.
     """
     _refuse_territory(planes)
     return functools.partial(
@@ -217,19 +218,19 @@ def probe_runs(
     min_distance: int = 10,
     untrained: bool = True,
 ) -> list[ProbeRow]:
-    """Probe the newest weights of runs, a row each, every trunk with the same questions.
+    """Probe the newest weights of runs, a row each; every trunk gets the same questions.
 
     Args:
       directories: run directories.
       rules: of the positions, see `train.analysis.corridors`.
-      count_train: positions that a probe is fitted to, for each seed.
-      count_test: positions that it is asked, for each seed; none of them is among the former.
-      seeds: each draws its own two sets, and the weights of the untrained trunks.
-      min_distance: steps to the nearest enemy, at the least.
-      untrained: add a row for new weights of each shape of trunk.
+      count_train: training positions of a probe, for each seed.
+      count_test: test positions, for each seed; none of them is a training position.
+      seeds: each seed draws both sets and the weights of the untrained trunks.
+      min_distance: least steps to the nearest enemy.
+      untrained: add a row with new weights for each shape of trunk.
 
     Raises:
-      UsageError: a run that cannot be read or probed, or none to probe.
+      UsageError: a run cannot be read or probed, or there is no run or no seed.
       ValueError: see `make_corridors`.
     """
     if not directories or not seeds:
@@ -239,12 +240,12 @@ def probe_runs(
     labels, distances = [], []
     for seed in seeds:
         draw = functools.partial(make_corridors, rules, min_distance=min_distance)
-        known = draw(count=count_train, seed=2 * seed)
-        asked = draw(count=count_test, seed=2 * seed + 1, apart_from=known)
+        train = draw(count=count_train, seed=2 * seed)
+        test = draw(count=count_test, seed=2 * seed + 1, exclude=train)
         for trunk, column in zip(trunks, scores, strict=True):
-            column.append(probe_scores(trunk.features_for(seed), known, asked))
-        labels.append(asked.is_connected)
-        distances.append(asked.distance)
+            column.append(probe_scores(trunk.features_for(seed), train, test))
+        labels.append(test.is_connected)
+        distances.append(test.distance)
     answers, steps = np.concatenate(labels), np.concatenate(distances)
     return [
         _summarise(trunk, np.concatenate(column), answers, steps)
@@ -259,7 +260,7 @@ class _Trunk(NamedTuple):
 
 
 def _load_trunks(directories: Sequence[Path], rules: Rules, *, untrained: bool) -> list[_Trunk]:
-    """The runs' trunks in order, each new shape followed by its untrained self."""
+    """The runs' trunks in order; after each new shape, one with untrained weights."""
     trunks: list[_Trunk] = []
     kinds = set()
     for directory in directories:

@@ -1,4 +1,4 @@
-"""How often a player keeps the value of the game, over every position of a solved board."""
+"""Measures how often a player keeps the value of the game, in every position of a solved board."""
 
 import dataclasses
 from collections.abc import Callable
@@ -33,13 +33,13 @@ _VALUES = {"won": WIN, "drawn": DRAW, "lost": LOSS}
 
 @dataclasses.dataclass(frozen=True)
 class ValueAccuracy:
-    """A player's choices in every position that a game can come to, those of the end aside.
+    """A player's choices in every reachable position before the end of the game.
 
     Attributes:
       player: its name.
       rules: of the board.
-      value: int8[N], of the game in each position, for the player to move.
-      can_err: bool[N], whether a legal action there gives value away.
+      value: int8[N], value of the game in each position for the player to move.
+      can_err: bool[N], whether some legal action loses value.
       kept: bool[N], whether the player's choice keeps the value.
       ply: int16[N], plies before each position.
     """
@@ -52,7 +52,7 @@ class ValueAccuracy:
     ply: np.ndarray
 
     def share(self, where: np.ndarray) -> tuple[int, float]:
-        """How many positions there are among those, and in what share of them value is kept."""
+        """The number of those positions, and the share in which the player keeps the value."""
         total = int(where.sum())
         return total, float(self.kept[where].mean()) if total else 1.0
 
@@ -60,10 +60,10 @@ class ValueAccuracy:
 def value_accuracy(
     name: str, rules: Rules, *, batch: int = DEFAULT_BATCH, seed: int = 0, is_quiet: bool = False
 ) -> ValueAccuracy:
-    """Ask a player of `train.registry` in every position; shows its progress.
+    """Measure a player of `train.registry` in every position; shows progress.
 
     Raises:
-      UsageError: no such player, a board that is not solved as a whole, or an empty batch.
+      UsageError: an unknown player, rules without tables, or a batch below 1.
     """
     check_tables(rules)
     if batch < 1:
@@ -95,14 +95,14 @@ def value_kept(
     batch: int = DEFAULT_BATCH,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> ValueAccuracy:
-    """Ask a player in every position of the levels.
+    """Measure a player in every position of the levels.
 
     Args:
-      player: who is asked.
+      player: the player.
       rules: of the board.
-      tables: its solution.
-      levels: positions [N] that are not the end.
-      key: consumed whole.
+      tables: solution of the board.
+      levels: positions [N] before the end of the game.
+      key: split by level and batch.
       batch: positions at once.
       on_progress: called with the number of positions done so far.
     """
@@ -112,8 +112,8 @@ def value_kept(
         level_key = jax.random.fold_in(key, depth)
         for index, (states, own) in enumerate(batches(level, batch)):
             slots = player.act(player.variables, states, jax.random.fold_in(level_key, index))
-            judged = fetch(_judge(tables, states, slots))
-            found.append([column[:own] for column in (*judged, states.position.ply)])
+            compared = fetch(_compare(tables, states, slots))
+            found.append([column[:own] for column in (*compared, states.position.ply)])
             done += own
             on_progress(done)
     value, can_err, kept, ply = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -121,24 +121,24 @@ def value_kept(
 
 
 @jax.jit
-def _judge(
+def _compare(
     tables: Tables, states: State, slots: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """int8[B] values, bool[B] whether one can err, bool[B] whether the slot keeps the value."""
+    """int8[B] values, bool[B] whether some slot loses value, bool[B] whether this slot keeps it."""
 
-    def judge(state: State, slot: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def compare(state: State, slot: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         best = optimal_slots(tables, state)
         legal = actions.legal_slots(state)
         return value_of(tables, state), (legal & ~best).any(), best[slot]
 
-    return jax.vmap(judge)(states, slots)
+    return jax.vmap(compare)(states, slots)
 
 
 def accuracy_table(result: ValueAccuracy) -> Table:
     """Positions and the share in which the value is kept, all and by value."""
     table = Table(
         title=Text(f"{result.player} keeps the value of the game"),
-        caption=f"rules {name_of(result.rules)} · every position that a game can come to",
+        caption=f"rules {name_of(result.rules)} · every reachable position",
         caption_justify="left",
     )
     for heading in ("positions", "all", "kept", "where one can err", "kept"):

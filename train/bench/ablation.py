@@ -1,19 +1,19 @@
-"""What targets, symmetry and ways of self-play each give, at equal wall time on a small board.
+"""Compares targets, symmetry and self-play options at equal wall time on a small board.
 
     python -m train.bench.ablation [--seconds 25] [--seeds 0 1 2] [--games 400]
         [--json OUT]
 
-Every variant changes one thing of the base, learns for the same number of seconds (compilation
-aside: the clock starts after the first iteration), and then plays the base of the same seed. The
-table gives (W + D / 2) / N of each against the base, seed by seed and pooled, with Wilson's 95 %
-interval of the pooled games. Run it with nothing else on the machine.
+Every variant changes one thing of the base and learns for the same number of seconds; the clock
+starts after the first iteration, when everything is compiled. Then it plays the base of the same
+seed. The table gives (W + D / 2) / N of each variant against the base, seed by seed and pooled,
+with Wilson's 95 % interval of the pooled games.
 """
 
-import argparse
 import dataclasses
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,27 +24,53 @@ from rich.table import Table
 
 from train.arena.match import MatchOptions, play_match
 from train.arena.result import wilson_interval
+from train.bench.script import run_script
 from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
 from train.loop.programs import make_programs
 from train.loop.training import run_iteration
 from train.network import NetworkConfig, Variables
+from train.players.basic import Player
 from train.players.learned import search_player
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 
 RULES = Rules(size=5, stones=2, order=(0, 1, 1, 0))
 SIMULATIONS = 16
+OPENING = 4
+"""Random plies at the start of a match's games."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Compare variants of one run at equal wall time."""
+
+    seconds: float = 25
+    """Seconds that each variant learns."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Random seeds; each variant learns once with each."""
+    games: int = 400
+    """Games of each variant against the base, for each seed."""
+    json: Path | None = None
+    """File to write the figures to as well."""
 
 
 class Trained(NamedTuple):
-    """What a variant came to with one seed."""
+    """A variant after learning with one seed."""
 
     variables: Variables
     config: RunConfig
     iterations: int
-    games: float
+    games: float  # of self-play
+
+
+class Score(NamedTuple):
+    """A variant's match against the base of the same seed."""
+
+    win_rate: float
+    iterations: int
+    games: float  # of self-play
 
 
 def base() -> RunConfig:
@@ -65,7 +91,7 @@ def base() -> RunConfig:
 
 
 def variants() -> dict[str, RunConfig]:
-    """The base, and what differs from it in one thing."""
+    """The base, and variants that each change one thing of it."""
     plain = base()
 
     def changed(table: str, **fields: Any) -> RunConfig:
@@ -96,73 +122,66 @@ def learn(config: RunConfig, *, seconds: float) -> Trained:
     return Trained(jax.tree.map(np.asarray, state.learner.player), config, iteration, games)
 
 
-def player_of(name: str, trained: Trained) -> Any:
-    """A search without noise."""
+def player_of(name: str, trained: Trained) -> Player:
+    """The player that searches, without noise, with what was trained."""
     config = trained.config
     return search_player(
         name, trained.variables, config.network, config.search, RULES, simulations=SIMULATIONS
     )
 
 
-def main() -> None:
+def main(options: Options) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Variants of one run at equal wall time.")
-    parser.add_argument("--seconds", type=float, default=25)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--games", type=int, default=400)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    rows: dict[str, list[dict[str, float]]] = {}
+    scores: dict[str, list[Score]] = {name: [] for name in variants()}
     for seed in options.seeds:
-        players = {}
-        for name, config in variants().items():
-            config = dataclasses.replace(config, seed=seed)
-            trained = learn(config, seconds=options.seconds)
-            players[name] = player_of(name, trained)
-            result = play_match(
-                players[name],
-                players["base"],
-                RULES,
-                MatchOptions(games=options.games, opening_plies=4),
-                key=jax.random.key(seed),
-            )
-            row = {
-                "win_rate": result.win_rate,
-                "iterations": trained.iterations,
-                "games": trained.games,
-            }
-            print(f"seed {seed}: {name}: {row}", file=sys.stderr)
-            rows.setdefault(name, []).append(row)
+        for name, score in _scores(seed, options):
+            print(f"seed {seed}: {name}: {score._asdict()}", file=sys.stderr)
+            scores[name].append(score)
     where = f"{jax.devices()[0].device_kind}, jax {jax.__version__}"
-    Console().print(_table(rows, options, where))
+    Console().print(_table(scores, options, where))
     if options.json is not None:
+        rows = {name: [score._asdict() for score in found] for name, found in scores.items()}
         record = {"where": where, "seconds": options.seconds, "games": options.games, "rows": rows}
         options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def _table(
-    rows: dict[str, list[dict[str, float]]], options: argparse.Namespace, where: str
-) -> Table:
+def _scores(seed: int, options: Options) -> Iterator[tuple[str, Score]]:
+    """Train every variant with a seed and match it against the base, which comes first."""
+    players: dict[str, Player] = {}
+    for name, config in variants().items():
+        trained = learn(dataclasses.replace(config, seed=seed), seconds=options.seconds)
+        players[name] = player_of(name, trained)
+        result = play_match(
+            players[name],
+            players["base"],
+            RULES,
+            MatchOptions(games=options.games, opening_plies=OPENING),
+            key=jax.random.key(seed),
+        )
+        yield name, Score(result.win_rate, trained.iterations, trained.games)
+
+
+def _table(scores: dict[str, list[Score]], options: Options, where: str) -> Table:
     seeds = ", ".join(map(str, options.seeds))
     table = Table(
         caption=f"{options.seconds:g} s each · seeds {seeds} · {options.games} games a seed · "
-        f"{SIMULATIONS} simulations · 4 random opening plies · {where}",
+        f"{SIMULATIONS} simulations · {OPENING} random opening plies · {where}",
         caption_justify="left",
     )
     for head in ("against base", "by seed", "pooled", "95 % interval", "iterations"):
         table.add_column(head)
-    for name, found in rows.items():
-        rates = [row["win_rate"] for row in found]
+    for name, found in scores.items():
+        rates = [score.win_rate for score in found]
         low, high = wilson_interval(float(np.mean(rates)), options.games * len(rates))
         table.add_row(
             name,
             " ".join(f"{rate:.1%}" for rate in rates),
             f"{np.mean(rates):.1%}",
             f"{low:.1%} to {high:.1%}",
-            " ".join(f"{row['iterations']:.0f}" for row in found),
+            " ".join(str(score.iterations) for score in found),
         )
     return table
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main, Options, name="ablation")

@@ -1,4 +1,4 @@
-"""Figures as a table for the console, as JSON, or as a Markdown report with goals beside them."""
+"""Shows figures as a table for the console, as JSON, or as a Markdown report with goals."""
 
 import importlib.metadata
 import platform
@@ -23,11 +23,11 @@ _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
 
 
 class Goal(NamedTuple):
-    """A figure that an accelerator is to reach, or to stay below."""
+    """A figure that an accelerator must reach, or must not exceed."""
 
     name: str
     wanted: str
-    got: float | None  # None where it was not measured
+    measured: float | None  # None where it was not measured
     is_met: bool | None
 
 
@@ -48,14 +48,14 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": versions | {"wallgo-jax": wallgo_jax.__version__},
         "compilation_cache": jax.config.values.get("jax_compilation_cache_dir"),
-        "most_bytes_in_use": [_most_bytes(device) for device in devices],
+        "most_bytes_in_use": [_max_bytes(device) for device in devices],
     }
 
 
 def bench_record(
     request: Request, figures: Figures, points: Sequence[Point] = ()
 ) -> dict[str, Any]:
-    """All that is known, JSON-ready."""
+    """The request, its figures and the environment, JSON-ready."""
     return {
         "environment": environment(),
         "config": config_to_dict(request.config),
@@ -121,7 +121,7 @@ def _lines(figures: Figures) -> Iterator[str]:
 
 
 def memory_lines(found: TreeMemory) -> Iterator[str]:
-    """What a search tree takes, in words."""
+    """The memory of a search tree, in words."""
     yield (
         f"search tree: {found.formula:,} bytes a node by formula, {found.measured:,.0f} a board "
         "and simulation by memory analysis"
@@ -140,7 +140,7 @@ def scaling_lines(points: Sequence[Point]) -> Iterator[str]:
 
 
 def goals(figures: Figures, wide: Figures) -> list[Goal]:
-    """What an accelerator is to reach, beside what it did.
+    """The goals of an accelerator, with the figures that it reached.
 
     Args:
       wide: self-play and learner with one block of 256 channels in bfloat16.
@@ -167,12 +167,14 @@ def goals(figures: Figures, wide: Figures) -> list[Goal]:
     ]
 
 
-def _at_least(name: str, wanted: float, got: float | None) -> Goal:
-    return Goal(name, f"≥ {_short(wanted)}", got, None if got is None else got >= wanted)
+def _at_least(name: str, wanted: float, measured: float | None) -> Goal:
+    is_met = None if measured is None else measured >= wanted
+    return Goal(name, f"≥ {_short(wanted)}", measured, is_met)
 
 
-def _at_most(name: str, wanted: float, got: float | None) -> Goal:
-    return Goal(name, f"≤ {wanted:g}", got, None if got is None else got <= wanted)
+def _at_most(name: str, wanted: float, measured: float | None) -> Goal:
+    is_met = None if measured is None else measured <= wanted
+    return Goal(name, f"≤ {wanted:g}", measured, is_met)
 
 
 def markdown(
@@ -185,15 +187,18 @@ def markdown(
     """The report of a device.
 
     Args:
-      command: what was run.
-      training: what a short training run came to, a line each.
+      command: the command line that wrote the report.
+      figures: with the config's network.
+      wide: as in `goals`.
+      points: speed by batch; empty leaves out the section.
+      training: results of a short training run, a line each.
     """
     lines = ["# Speed report", "", f"- command: `{command}`", f"- device: {_where()}", ""]
     lines += ["## Goals", "", "| figure | goal | measured | met |", "|---|---|---|---|"]
     for goal in goals(figures, wide):
-        got = "not measured" if goal.got is None else _short(goal.got)
+        measured = "not measured" if goal.measured is None else _short(goal.measured)
         met = {None: "", True: "yes", False: "no"}[goal.is_met]
-        lines.append(f"| {goal.name} | {goal.wanted} | {got} | {met} |")
+        lines.append(f"| {goal.name} | {goal.wanted} | {measured} | {met} |")
     for title, found in (("The config's network", figures), ("1 block of 256 channels", wide)):
         lines += ["", f"## {title}", "", *_markdown_rows(found), ""]
         lines += [f"- {line}" for line in _lines(found)]
@@ -232,7 +237,7 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def _most_bytes(device: Any) -> int | None:
+def _max_bytes(device: Any) -> int | None:
     stats = device.memory_stats()
     return None if stats is None else stats.get("peak_bytes_in_use")
 

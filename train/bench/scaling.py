@@ -1,4 +1,5 @@
-"""Plies a second of the core by batch, and the knee: where more boards no longer pay."""
+"""Measures the core's plies a second by batch, and finds the knee, past which more boards add
+little speed."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from wallgo_jax.game.rules import Rules
 
 BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
 KNEE = 0.8
-"""Share of the best speed that the smallest batch past the knee reaches."""
+"""The knee is the smallest batch that reaches this share of the best speed."""
 
 
 class Point(NamedTuple):
@@ -48,7 +49,7 @@ def knee_of(points: Sequence[Point]) -> Point:
 
 
 def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
-    """Write the plot as a picture of the kind that the path's ending names.
+    """Write the plot as a picture; the path's suffix names its format.
 
     Raises:
       UsageError: the file cannot be written.

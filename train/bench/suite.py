@@ -1,4 +1,4 @@
-"""All that is asked for, batch by batch, with the ratios that come of it."""
+"""Measures the parts of a request, batch by batch, and takes the ratios of their figures."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ import jax
 from train.bench.harness import peak, play, timing
 from train.bench.harness.program import ProgramStats
 from train.bench.harness.timing import Bench, Row
-from train.bench.parts import games, learn, memory, rivals, search, selfplay
+from train.bench.parts import games, learn, memory, peers, search, selfplay
 from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
@@ -18,26 +18,26 @@ from train.runtime.errors import UsageError
 from wallgo_jax.game.sizes import num_actions
 
 PARTS = ("env", "search", "selfplay", "learn")
-PGX, MCTX_PUBLIC = "pgx", "mctx-public"
-AGAINST = (PGX, MCTX_PUBLIC)
+MCTX_PUBLIC = "mctx-public"
+AGAINST = (*peers.GAMES, MCTX_PUBLIC)
 ENV_PLANES = "BTRH"
-MOST_TREE_BYTES = 8 * 10**9
-"""Of a search over public actions, beyond which it is left out."""
+MAX_TREE_BYTES = 8 * 10**9
+"""Largest tree of a search over public actions; a larger one is not measured."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is to be measured.
+    """What to measure.
 
     Attributes:
       config: game, network, search and learner.
-      parts: of PARTS.
+      parts: names of PARTS.
       batches: boards at once, or samples of a step of the learner.
-      against: of AGAINST.
-      simulations: of the searches that are measured apart from self-play.
-      repeats: runs of each, of which the median is taken.
-      seconds: that a run lasts at least about.
-      fit: boards and simulations that a search's memory is analysed for.
+      against: baselines, names of AGAINST.
+      simulations: simulations of the searches outside self-play.
+      repeats: runs of each benchmark; their median counts.
+      seconds: least length of a run, about.
+      fit: boards and simulations of the search whose memory is analysed.
 
     Raises:
       UsageError: an unknown name, or a number below 1.
@@ -74,7 +74,7 @@ class Request:
 
 
 class Ratio(NamedTuple):
-    """A rate over another of the same batch."""
+    """A rate divided by another of the same batch; batch 0 stands for the better batch of each."""
 
     name: str
     batch: int
@@ -82,21 +82,21 @@ class Ratio(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """All that was measured."""
+    """All measurements of a request."""
 
     rows: tuple[tuple[str, Row], ...]  # each with its part
     ratios: tuple[Ratio, ...]
     memory: TreeMemory | None
-    compiled: tuple[tuple[str, ProgramStats], ...] = ()  # by name, what is compiled but not run
-    notes: tuple[str, ...] = ()  # what was left out
-    engine: str = "native"  # that searched and played
+    compiled: tuple[tuple[str, ProgramStats], ...] = ()  # by name, programs compiled but not run
+    notes: tuple[str, ...] = ()  # benchmarks left out
+    engine: str = "native"  # of the search and of self-play
 
 
 def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text: None) -> Figures:
-    """Measure, telling each step before it begins.
+    """Measure; `on_progress` gets a line before each step.
 
     Raises:
-      UsageError: what is asked for needs a library that is not installed.
+      UsageError: a benchmark needs a library that is not installed.
     """
     rows: list[tuple[str, Row]] = []
     for part in request.parts:
@@ -141,8 +141,9 @@ def _env(request: Request, batch: int) -> Iterator[_Make]:
     config, devices = request.config, devices_for(batch)
     played = [games.core_game(config.rules, on_bits=on_bits) for on_bits in (False, True)]
     played.append(games.env_game(config.rules, planes=ENV_PLANES))
-    if PGX in request.against:
-        played.extend(rivals.rival_games())
+    names = [peers.GAMES[name] for name in request.against if name in peers.GAMES]
+    if names:
+        played.extend(peers.peer_games(names))
     for game in played:
         yield lambda game=game: play.make_bench(game, batch, devices)
 
@@ -160,20 +161,20 @@ def _search(request: Request, batch: int) -> Iterator[_Make]:
 
 
 def _public_bytes(request: Request, batch: int) -> int:
-    """Of mctx's tree over public actions."""
+    """Bytes of mctx's tree over public actions."""
     rules = request.config.rules
     actions = num_actions(rules.size)
     return batch * (request.simulations + 1) * memory.mctx_node_bytes(rules, actions)
 
 
 def _fits_public(request: Request, batch: int) -> bool:
-    return MCTX_PUBLIC not in request.against or _public_bytes(request, batch) <= MOST_TREE_BYTES
+    return MCTX_PUBLIC not in request.against or _public_bytes(request, batch) <= MAX_TREE_BYTES
 
 
 def _left_out(request: Request, batch: int) -> str:
     return (
         f"left out: mctx over public actions at batch {batch:,}, whose tree takes "
-        f"{_public_bytes(request, batch) / 1e9:.1f} GB, beyond {MOST_TREE_BYTES / 1e9:g} GB"
+        f"{_public_bytes(request, batch) / 1e9:.1f} GB, beyond {MAX_TREE_BYTES / 1e9:g} GB"
     )
 
 
@@ -200,9 +201,12 @@ _MAKERS: dict[str, Callable[[Request, int], Iterator[_Make]]] = {
 
 
 def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
-    """Time of self-play over its network's and of the learner over its own, and the share of the
-    device's peak that each of these reaches, batch by batch; then speeds of WallGo over others', at
-    the better batch of each (batch 0)."""
+    """Ratios of the rows' figures.
+
+    Batch by batch: the time of self-play over that of its network, the time of the learner over
+    that of its network, and the share of the device's peak that each network reaches. Then speeds
+    of WallGo over those of the baselines, at the better batch of each (batch 0).
+    """
     rate = {(row.name, row.batch): row.rates for row in rows}
     for batch in dict.fromkeys(row.batch for row in rows):
         for name, pure, unit in (
@@ -222,13 +226,13 @@ def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
         for row in rows:
             if unit in row.rates:
                 best[row.name] = max(best.get(row.name, 0.0), row.rates[unit])
-        for rival in (name for name in best if name.startswith(mark)):
+        for peer in (name for name in best if name.startswith(mark)):
             for own in (name for name in best if not name.startswith(mark)):
-                if _are_alike(own, rival):
-                    yield Ratio(f"{unit} of {own} over {rival}", 0, best[own] / best[rival])
+                if _are_alike(own, peer):
+                    yield Ratio(f"{unit} of {own} over {peer}", 0, best[own] / best[peer])
 
 
-def _are_alike(own: str, rival: str) -> bool:
-    """Whether both read planes or neither does, and both ask a network or neither does."""
-    reads = own.startswith(games.ENV) == rival.endswith("planes")
-    return reads and own.endswith(search.ALONE) == rival.endswith(search.ALONE)
+def _are_alike(own: str, peer: str) -> bool:
+    """Whether both read planes or neither does, and both evaluate a network or neither does."""
+    reads = own.startswith(games.ENV) == peer.endswith("planes")
+    return reads and own.endswith(search.WITHOUT) == peer.endswith(search.WITHOUT)

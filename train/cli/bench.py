@@ -39,7 +39,7 @@ class Bench:
     batch: str = "256,1024"
     """Numbers of boards in parallel."""
     against: str = ""
-    """Baselines to compare with: pgx, mctx-public."""
+    """Baselines to compare with: pgx (its Othello), pgx-chess, pgx-hex, pgx-go_9x9, mctx-public."""
     simulations: int = 32
     """Simulations a move of the searches outside self-play."""
     repeats: int = 5

@@ -2,12 +2,15 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from train.cli import options
 from train.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from wallgo_jax.cli.sources import SourceRequest
 
 Theme = Literal["light", "dark"]
 
@@ -55,8 +58,10 @@ class _Drawing:
     theme: Theme = "light"
     """Colours of pictures."""
 
-    def _options(self) -> dict[str, Any]:
-        return {"out": self.out, "rules": self.rules, "game": self.game, "theme": self.theme}
+    def _request(self) -> "SourceRequest":
+        from wallgo_jax.cli.sources import SourceRequest
+
+        return SourceRequest(self.source, self.rules, game=self.game)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,7 +79,7 @@ class Attention(_Drawing):
 
         ply = None if self.ply == -1 else self.ply
         attention.draw_attention(
-            self.target, self.source, ply=ply, cell=self.cell, **self._options()
+            self.target, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
         )
         return 0
 
@@ -90,7 +95,9 @@ class Ownership(_Drawing):
         """Returns the exit code."""
         from train.analysis import attention
 
-        attention.draw_ownership(self.target, self.source, ply=self.ply, **self._options())
+        attention.draw_ownership(
+            self.target, self._request(), ply=self.ply, out=self.out, theme=self.theme
+        )
         return 0
 
 

@@ -1,10 +1,10 @@
 """ResTNet: residual and Transformer blocks over the cells, with heads that fit any board size.
 
 After Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies via Transformer in
-Computer Go", the sections on its architecture. This folder alone knows flax; the rest of the
-package sees a `Network` of plain functions over trees of arrays.
+Computer Go", the sections on its architecture. Only this folder imports flax; the rest of the
+package uses a `Network` of plain functions over trees of arrays.
 
-B boards, H W cells, C planes, F features, P players, A slots.
+B boards, H W cells, C planes, F features, P players, A slots, T Transformer blocks.
 
 Names are imported when they are first used, so that `train.network.config` loads no flax.
 """

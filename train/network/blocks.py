@@ -1,13 +1,13 @@
-"""Block strings: `R` and `T` with counts and brackets, such as `RRTRRT`, `2R1T` or `R3(RRT)`."""
+"""Parses block strings: `R` and `T` with counts and brackets, such as `2R1T` or `R3(RRT)`."""
 
 RESIDUAL, TRANSFORMER = "R", "T"
 MAX_BLOCKS = 200
 
 
 def parse_blocks(text: str) -> str:
-    """The blocks one by one, e.g. `RRT` for `2R1T`.
+    """Expand a block string into its blocks, e.g. `2R1T` into `RRT`.
 
-    A count stands before what it repeats: a block or a bracket.
+    A count repeats the block or the bracket after it.
 
     Raises:
       ValueError: in one line, with the character that is wrong and its place (from 1).
@@ -30,7 +30,7 @@ def _parse_sequence(text: str, place: int, *, depth: int) -> tuple[str, int]:
             raise ValueError(f"blocks: {text!r} ends after a count; R, T or ( must follow")
         if text[place] == "(":
             if depth == MAX_BLOCKS:
-                raise ValueError(_complaint(text, place, "is one bracket too many"))
+                raise ValueError(_complaint(text, place, "nests brackets too deep"))
             inner, end = _parse_sequence(text, place + 1, depth=depth + 1)
             if end == len(text):
                 raise ValueError(_complaint(text, place, "is never closed"))

@@ -1,4 +1,4 @@
-"""Networks by config: one object for one shape, so that all who use it share compiled programs."""
+"""Builds networks from configs; equal configs share one network and its compiled programs."""
 
 import functools
 
@@ -9,5 +9,5 @@ from wallgo_jax import planes
 
 @functools.cache
 def network_for(config: NetworkConfig, players: int) -> Network:
-    """The network of a config for games of `players` players; the same object for equal ones."""
+    """The network of a config for that number of players; equal arguments give the same object."""
     return make_network(config, planes.channels(config.planes, players))

@@ -17,20 +17,19 @@ class NetworkConfig:
       blocks: the trunk, such as `R`, `2R1T` or `R3(RRT)`.
       width: features of the trunk.
       heads: attention heads of a T block.
-      mlp_ratio: hidden width of a T block's MLP over `width`.
-      norm: of the stem and the R blocks. `batch` is the paper's, with running statistics; `layer`
-        (over each cell's features) and `none` (each block scaled by a learned number that starts
-        at 0) learn without statistics, which leaves `Variables.batch_stats` empty. T blocks have
-        layer norms always.
+      mlp_ratio: hidden width of a T block's MLP, divided by `width`.
+      norm: normalisation of the stem and the R blocks. `batch` is the paper's and has running
+        statistics. `layer` normalises each cell's features, `none` scales each block by a learned
+        number that starts at 0; both leave `Variables.batch_stats` empty. T blocks always have
+        layer norms.
       value_width: hidden width of the value and margin heads.
-      value: what the value head says: `scalar`, the expected reward, one number (one per player
-        beyond two), or `wdl`, the chances of each player's win and of a draw.
-      ownership: a head that says whose each cell will be.
-      margin: a head that says by how much territory the player to move will lead.
-      reply: a head that says what the next ply's policy will be.
-      planes: feature planes shown to it: B, BT, BTR or BTRH; with a V, also the variant's.
-      mover_first: show the planes of the player to move first, then the others' in order of turn,
-        instead of player 0's first.
+      value: output of the value head: `scalar`, the expected reward, one number (one per player
+        beyond two), or `wdl`, the probabilities of each player's win and of a draw.
+      ownership: adds a head that predicts the final owner of each cell.
+      margin: adds a head that predicts the final lead in territory of the player to move.
+      reply: adds a head that predicts the policy of the next ply.
+      planes: input feature planes: B, BT, BTR or BTRH; with a V, also the variant's.
+      mover_first: order the planes by turn, the player to move first, instead of player 0 first.
       dtype: compute type, `float32` or `bfloat16`; `auto` is bfloat16 on accelerators, float32 on
         CPU. Parameters are always float32.
     """

@@ -1,6 +1,6 @@
-"""The heads: each takes features [B, H, W, F] and what is pooled of them [B, 2F].
+"""The heads: each takes features [B, H, W, F] and their pooled features [B, 2F].
 
-Their last layers start at zero: a new network knows no preference and calls all even.
+Their last layers start at zero: a new network has a uniform policy and predicts value 0.
 """
 
 from typing import Any
@@ -29,9 +29,9 @@ def pool(x: jax.Array, playable: Playable) -> jax.Array:
 def _largest(x: jax.Array) -> jax.Array:
     """[B, F]: the maximum over the cells of [B, H, W, F].
 
-    Its own gradient goes to the cells that come within rounding of the maximum, in equal shares.
-    That of `jnp.max` goes to those equal to it and is NaN where there are none, which happens where
-    XLA works the features out anew for the comparison, rounded another way.
+    The gradient goes in equal shares to the cells within rounding of the maximum. The gradient of
+    `jnp.max` goes to the cells equal to it and is NaN where there are none, which happens where XLA
+    computes the features again for the comparison and rounds them differently.
     """
     return x.max(axis=(1, 2))
 
@@ -45,8 +45,8 @@ def _largest_backward(kept: tuple[jax.Array, jax.Array], gradient: jax.Array) ->
     x, top = kept
     rounding = 8 * jnp.finfo(x.dtype).eps * jnp.abs(top)
     is_top = x >= (top - rounding)[:, None, None, :]
-    number = jnp.maximum(is_top.sum(axis=(1, 2), dtype=jnp.float32), 1.0)
-    share = gradient / number.astype(gradient.dtype)
+    count = jnp.maximum(is_top.sum(axis=(1, 2), dtype=jnp.float32), 1.0)
+    share = gradient / count.astype(gradient.dtype)
     return (jnp.where(is_top, share[:, None, None, :], 0).astype(x.dtype),)
 
 
@@ -54,8 +54,8 @@ _largest.defvjp(_largest_forward, _largest_backward)
 
 
 def multiply_cells(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax.Array:
-    """A convolution by a kernel of one cell as what it is, a product of matrices, which XLA on CPU
-    runs faster, backwards above all."""
+    """A convolution by a kernel of one cell, computed as a matrix product, which XLA on CPU runs
+    faster, above all backwards."""
     del args, options
     return jnp.einsum("bhwc,cd->bhwd", x, kernel[0, 0])
 
@@ -91,7 +91,7 @@ class BoardHead(nnx.Module):
 
 
 def num_values(kind: str, players: int) -> int:
-    """How many numbers the value head gives: see `expected_rewards`."""
+    """Number of outputs of the value head: see `expected_rewards`."""
     if kind == "wdl":
         return players + 1
     return 1 if players == 2 else players
@@ -100,9 +100,9 @@ def num_values(kind: str, players: int) -> int:
 def expected_rewards(numbers: jax.Array, kind: str, players: int) -> jax.Array:
     """float32[B, P] in [-1, 1] from the value head's numbers, the player to move first.
 
-    `scalar`: for two players the mover's own, else one a player, before the tanh. `wdl`: logits of
-    a win of each player, the mover first, then of a draw; a win pays 1 and costs each other player
-    1 / (P - 1).
+    With `scalar` the numbers are expected rewards before the tanh: the mover's for two players,
+    else one a player. With `wdl` they are logits of each player's win, the mover first, then of a
+    draw; a win gives 1 and costs each other player 1 / (P - 1).
     """
     if kind == "wdl":
         chances = jax.nn.softmax(numbers, axis=-1)[:, :players]

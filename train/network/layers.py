@@ -1,11 +1,11 @@
-"""The blocks of the trunk: each takes features [B, H, W, F] and gives features of that shape.
+"""The blocks of the trunk: each maps features [B, H, W, F] to features of that shape.
 
-R blocks are AlphaZero's. T blocks see the cells as tokens in row-major order, with a learned bias
+R blocks are AlphaZero's. T blocks take the cells as tokens in row-major order, with a learned bias
 for each head and relative position; the table is indexed by offset, so a board of any size reads
-the part that it has, and what no board has read yet is zero.
+its part, and the parts that no board has read yet are zero.
 
-`playable` is [B, H, W, 1] of 0 and 1, or None where every cell is; nothing of a cell that is not
-playable reaches one that is.
+`playable` is [B, H, W, 1] of 0 and 1, or None where every cell is playable; features of cells that
+are not playable never reach those that are.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def keep(x: jax.Array, playable: Playable) -> jax.Array:
 
 
 class Norm(nnx.Module):
-    """The normalisation that the config names; batch statistics count playable cells alone."""
+    """The normalisation that the config names; batch statistics count playable cells only."""
 
     def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
         kinds = {"batch": nnx.BatchNorm, "layer": nnx.LayerNorm}
@@ -69,7 +69,7 @@ class Stem(nnx.Module):
 class ResidualBlock(nnx.Module):
     """AlphaZero's block: conv, norm, ReLU, conv, norm, add, ReLU; convolutions have no bias.
 
-    Without norm the convolutions have biases, and a learned number scales what is added.
+    Without norm the convolutions have biases, and a learned number scales the residual.
     """
 
     def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
@@ -109,16 +109,16 @@ class TransformerBlock(nnx.Module):
         return self.attend(x, playable)[0]
 
     def attend(self, x: jax.Array, playable: Playable) -> tuple[jax.Array, jax.Array]:
-        """Features, and the attention float32[B, heads, H W, H W] that made them: how much each
-        cell (second to last axis) takes from each (last axis, of sum 1)."""
+        """Features, and the attention float32[B, heads, H W, H W] behind them: the weight of each
+        cell (last axis, of sum 1) in each cell (second to last axis)."""
         batch, height, width, features = x.shape
         tokens = x.reshape(batch, height * width, features)
         query, key, value = self._project(self.norm1(tokens))
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / np.sqrt(features // self.heads)
         scores = scores.astype(jnp.float32) + self._bias((height, width))[None]
         if playable is not None:
-            seen = playable.reshape(batch, 1, 1, height * width) > 0
-            scores = jnp.where(seen, scores, MASKED)
+            is_key = playable.reshape(batch, 1, 1, height * width) > 0
+            scores = jnp.where(is_key, scores, MASKED)
         attention = jax.nn.softmax(scores, axis=-1)
         mixed = jnp.einsum("bhqk,bkhd->bqhd", attention.astype(tokens.dtype), value)
         tokens = tokens + self.merge_heads(mixed.reshape(tokens.shape))
@@ -132,7 +132,7 @@ class TransformerBlock(nnx.Module):
         return split[:, :, 0], split[:, :, 1], split[:, :, 2]
 
     def _bias(self, shape: tuple[int, int]) -> jax.Array:
-        """float32[heads, cells, cells], gathered by (row, column) offset between two cells."""
+        """float32[heads, H W, H W], gathered by (row, column) offset between two cells."""
         rows, columns = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
         down = rows[None, :] - rows[:, None] + MAX_GRID - 1
         across = columns[None, :] - columns[:, None] + MAX_GRID - 1

@@ -1,4 +1,4 @@
-"""What a network is made of: parts, parameters, multiply-adds."""
+"""Counts the parts, parameters and multiply-adds of a network."""
 
 from typing import Any, NamedTuple
 
@@ -17,13 +17,13 @@ class Part(NamedTuple):
     """A part of the network, on one board."""
 
     name: str  # such as `block 3 T`
-    shape: tuple[int, ...]  # of what it gives
+    shape: tuple[int, ...]  # of its output, without the axis of boards
     parameters: int
-    multiply_adds: int  # of its matrix products and convolutions, borders counted as cells
+    multiply_adds: int  # of its matrix products and convolutions, padding counted as cells
 
 
 def census(config: NetworkConfig, channels: tuple[Channel, ...], *, size: int) -> tuple[Part, ...]:
-    """The parts from the stem to the heads, for a board of the given size. Nothing is computed."""
+    """The parts from the stem to the heads, for a board of the given size; traces shapes only."""
     model = nnx.eval_shape(lambda: ResTNet(config, channels, rngs=nnx.Rngs(0)))
     model.eval()
     planes = _like(size, size, len(channels))
@@ -39,7 +39,7 @@ def census(config: NetworkConfig, channels: tuple[Channel, ...], *, size: int) -
 
 
 def count_parameters(variables: Variables) -> int:
-    """Learned numbers, running statistics aside."""
+    """Number of learned parameters, without running statistics."""
     return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(variables.params))
 
 
@@ -62,7 +62,7 @@ def _part(name: str, module: Any, *inputs: jax.ShapeDtypeStruct | None) -> Part:
 
 
 def _multiply_adds(jaxpr: Any) -> int:
-    """Of all matrix products and convolutions in a program, those inside its calls included."""
+    """Multiply-adds of all matrix products and convolutions in a program and in its calls."""
     total = 0
     for equation in jaxpr.eqns:
         (out, *_), inputs = equation.outvars, equation.invars
@@ -71,6 +71,7 @@ def _multiply_adds(jaxpr: Any) -> int:
             summed = np.prod([inputs[0].aval.shape[axis] for axis in contracted])
             total += int(np.prod(out.aval.shape) * summed)
         elif equation.primitive.name == "conv_general_dilated":
+            # Each number of the output sums a product for every tap and input feature.
             kernel = inputs[1].aval.shape
             out_axis = equation.params["dimension_numbers"].rhs_spec[0]
             total += int(np.prod(out.aval.shape) * np.prod(kernel) // kernel[out_axis])

@@ -1,4 +1,4 @@
-"""The whole network: planes in, what the heads say out, as plain functions."""
+"""The whole network, from planes to the outputs of the heads, as plain functions."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -18,16 +18,16 @@ from wallgo_jax.planes import Channel
 
 
 class Variables(NamedTuple):
-    """All that a network has learned."""
+    """The arrays that a network has learned."""
 
     params: Any  # tree of float32
     batch_stats: Any  # tree of float32, running statistics; empty without batch norm
 
 
 class Output(NamedTuple):
-    """What the heads say of a batch; None where the config has no such head.
+    """Outputs of the heads for a batch; None where the config has no such head.
 
-    Players are counted from the one to move, in order of turn.
+    Players are numbered in order of turn, from the player to move.
     """
 
     policy: jax.Array  # float32[B, H, W, 53] logits: 52 plays from a cell, then a placement on it
@@ -39,24 +39,24 @@ class Output(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A network as functions, closed over its static shape. Planes are bool[B, H, W, C]."""
+    """A network as functions that hold its static shape. Planes are bool[B, H, W, C]."""
 
     init: Callable[[jax.Array], Variables]
     shapes: Variables
     """Shapes and types of the variables, without values."""
     evaluate: Callable[[Variables, jax.Array], Output]
-    """Running statistics: search and play."""
+    """Uses running statistics: for search and play."""
     evaluate_batch: Callable[[Variables, jax.Array], tuple[Output, Any]]
-    """Batch statistics: learning. Also returns the new running statistics."""
+    """Uses batch statistics: for learning. Also returns the new running statistics."""
     features: Callable[[Variables, jax.Array], jax.Array]
-    """What the trunk gives the heads, by running statistics: float32[B, H, W, F]."""
+    """Output of the trunk, float32[B, H, W, F]; uses running statistics."""
     attention: Callable[[Variables, jax.Array], jax.Array]
-    """float32[B, T, heads, H W, H W]: in each T block, how much each cell (second to last axis)
-    takes from each (last axis, of sum 1), by running statistics."""
+    """float32[B, T, heads, H W, H W]: in each T block, the weight of each cell (last axis, of sum
+    1) in each cell (second to last axis); uses running statistics."""
 
 
 def make_network(config: NetworkConfig, channels: tuple[Channel, ...]) -> Network:
-    """Build the functions of a network that reads the given channels."""
+    """Build the functions of a network for the given channels of planes."""
 
     def build(rngs: nnx.Rngs) -> ResTNet:
         return ResTNet(config, channels, rngs=rngs)
@@ -73,6 +73,8 @@ def make_network(config: NetworkConfig, channels: tuple[Channel, ...]) -> Networ
 
     def merge(graphdef: Any, variables: Variables, planes: jax.Array) -> ResTNet:
         chex.assert_shape(planes, (None, None, None, len(channels)))
+        chex.assert_type(planes, bool)
+        # Replacing happens in place, so each call gets a tree of its own.
         params, stats = jax.tree.map(lambda x: x, (params_like, stats_like))
         nnx.replace_by_pure_dict(params, variables.params)
         nnx.replace_by_pure_dict(stats, variables.batch_stats)
@@ -125,14 +127,14 @@ class ResTNet(nnx.Module):
     def __call__(self, planes: jax.Array) -> Output:
         x, playable = self.trunk(planes)
         pooled = pool(x, playable)
-        said = {name: head(x, pooled) for name, head in self.heads().items()}
+        outputs = {name: head(x, pooled) for name, head in self.heads().items()}
         return Output(
-            policy=said["policy"],
-            value=expected_rewards(said["value"], self.value_kind, self.players),
-            result=said["value"] if self.value_kind == "wdl" else None,
-            ownership=said.get("ownership"),
-            margin=said["margin"][:, 0] if "margin" in said else None,
-            reply=said.get("reply"),
+            policy=outputs["policy"],
+            value=expected_rewards(outputs["value"], self.value_kind, self.players),
+            result=outputs["value"] if self.value_kind == "wdl" else None,
+            ownership=outputs.get("ownership"),
+            margin=outputs["margin"][:, 0] if "margin" in outputs else None,
+            reply=outputs.get("reply"),
         )
 
     def trunk(self, planes: jax.Array) -> tuple[jax.Array, Playable]:
@@ -157,15 +159,15 @@ class ResTNet(nnx.Module):
         return jnp.stack(maps, axis=1)
 
     def heads(self) -> dict[str, CellHead | BoardHead]:
-        """The heads that there are, by their names in `Output`."""
-        every = {
+        """The heads that the config has, by their names in `Output`."""
+        heads = {
             "policy": self.policy,
             "value": self.value,
             "ownership": self.ownership,
             "margin": self.margin,
             "reply": self.reply,
         }
-        return {name: head for name, head in every.items() if head is not None}
+        return {name: head for name, head in heads.items() if head is not None}
 
     def named_blocks(self) -> Iterator[tuple[str, nnx.Module]]:
         """The blocks, each with its letter."""
@@ -180,14 +182,14 @@ class ResTNet(nnx.Module):
 
 
 def num_players(channels: tuple[Channel, ...]) -> int:
-    """How many players the channels show."""
+    """Number of players that the channels show."""
     return sum(channel.kind == "turn" for channel in channels)
 
 
 def playable_cells(
     planes: jax.Array, channels: tuple[Channel, ...], *, dtype: Any = jnp.float32
 ) -> Playable:
-    """[B, H, W, 1] of 0 and 1, the plane of playable cells; None where it is not shown."""
+    """[B, H, W, 1] of 0 and 1, the plane of playable cells; None where no channel shows it."""
     shown = Channel("playable")
     if shown not in channels:
         return None
@@ -196,7 +198,7 @@ def playable_cells(
 
 
 def mover_first(planes: jax.Array, channels: tuple[Channel, ...]) -> jax.Array:
-    """Planes with the players renumbered so that the one to move is player 0, the next player 1."""
+    """Planes with the players renumbered in order of turn, so that player 0 is to move."""
     players = num_players(channels)
     shown = planes
     for mover in range(1, players):
@@ -212,7 +214,7 @@ def mover_first(planes: jax.Array, channels: tuple[Channel, ...]) -> jax.Array:
 
 
 def compute_dtype(name: str) -> np.dtype:
-    """What a config's `dtype` means on this device."""
+    """The compute type that a config's `dtype` names on this device."""
     if name == "auto":
         name = "float32" if jax.default_backend() == "cpu" else "bfloat16"
     return jnp.dtype(name)

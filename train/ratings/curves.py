@@ -1,4 +1,4 @@
-"""The Elo curve of runs as a picture."""
+"""Draws the Elo curves of runs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,14 +9,14 @@ import numpy as np
 from train.runtime.errors import UsageError
 
 _INK, _GREY, _PAPER = "#1f2328", "#6e7781", "#ffffff"
-# Okabe & Ito's colours, which the colour-blind can tell apart.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MARKS = "osD^vP"
-_LABEL_GAP = 0.05  # of the height, between labels of anchors
+_LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
 
 class Curve(NamedTuple):
-    """Elo of a run's checkpoints, with intervals."""
+    """Elo of a run over its course."""
 
     name: str
     x: Sequence[float]  # [G], rising
@@ -35,12 +35,12 @@ def draw_curves(
     x_label: str,
     y_label: str,
 ) -> None:
-    """Draw a PNG: a line with a band of intervals for each run, a dashed line for each anchor.
+    """Write a PNG: a line with a band of intervals for each run, a dashed line for each anchor.
 
     Raises:
       UsageError: the file cannot be written.
     """
-    # Here, for it takes a second that no other command should.
+    # Imported here because it takes a second, which no other command should pay.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -91,7 +91,7 @@ def _set_style(axes: Any, title: str, x_label: str, y_label: str) -> None:
 
 
 def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
-    """Lines across, names at the right of them, moved apart where they would overlap."""
+    """Draw a line for each anchor, with its name at the right; names that would overlap move."""
     for elo in anchors.values():
         axes.axhline(elo, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     low, high = axes.get_ylim()
@@ -113,9 +113,9 @@ def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
 
 
 def spread_labels(heights: Sequence[float], gap: float) -> list[float]:
-    """Rising heights moved as little as needed to be `gap` apart: neighbours that are too close
-    share the middle of what they wanted."""
-    groups: list[list[float]] = []  # [sum of wanted starts, number] of labels that touch
+    """Move rising heights as little as needed for gaps of at least `gap`; labels that touch are
+    centred together on the mean of their wanted heights."""
+    groups: list[list[float]] = []  # [sum of wanted starts, count] of labels that touch
     for place, height in enumerate(heights):
         groups.append([height - place * gap, 1])
         while len(groups) > 1 and _start(groups[-2]) > _start(groups[-1]):

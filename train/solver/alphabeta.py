@@ -1,13 +1,12 @@
-"""Positions with one stone a player solved on demand by alpha-beta search, on the host.
+"""Solves positions with one stone a player by alpha-beta search, on the host.
 
-The search asks whether the player to move reaches a bound, keeps what it learned of a position by
-its walls and stones (whose colours do not matter) up to the eight symmetries, and looks first at
-the plies after which the player is nearer to more cells than the other. On 4x4 a board without
-walls takes about half a minute of one CPU core (400,000 nodes), one with two walls less than ten
-seconds, one with five a fifth of a second.
+A transposition table keeps bounds of positions by walls and stones, up to the eight symmetries; the
+colours of walls do not matter. The search tries first the plies after which the player is nearer to
+more cells than the opponent. On 4x4 a board without walls takes about half a minute of one CPU core
+(400,000 nodes), one with two walls less than ten seconds, one with five a fifth of a second.
 
-Sets of cells are the bits of Python numbers; walls are stored as a state stores them, the cells
-above the horizontal ones and the cells left of the vertical ones.
+Sets of cells are the bits of Python integers. Walls are stored as in a state: by the cells above
+the horizontal ones and the cells left of the vertical ones.
 """
 
 import functools
@@ -31,7 +30,7 @@ NODE_LIMIT = 3_000_000
 
 
 class Board(NamedTuple):
-    """A position after setup, from the side of the player to move."""
+    """A position after setup, from the point of view of the player to move."""
 
     horizontal: int  # cells with a wall below
     vertical: int  # cells with a wall on the right
@@ -45,14 +44,14 @@ class _Bounds(NamedTuple):
 
 
 class Ply(NamedTuple):
-    """One legal play and the board after it, still from the side of the player who made it."""
+    """One legal play and the board after it, still from the point of view of its player."""
 
     slot: int
     board: Board
 
 
 class _OutOfNodesError(Exception):
-    """The search grew past its limit."""
+    """The search exceeds its limit of nodes."""
 
 
 def check_alphabeta(rules: Rules) -> None:
@@ -67,12 +66,13 @@ def check_alphabeta(rules: Rules) -> None:
 
 
 class AlphaBeta:
-    """Values of positions, and all plies that keep them. Solved positions are kept for later
-    questions.
+    """Computes values of positions, and all plies that keep them.
+
+    The transposition table serves later calls too.
 
     Args:
       rules: see `check_alphabeta`.
-      node_limit: positions that one question may look into.
+      node_limit: most positions that one call may search.
     """
 
     def __init__(self, rules: Rules, *, node_limit: int = NODE_LIMIT) -> None:
@@ -80,7 +80,7 @@ class AlphaBeta:
         self.rules = rules
         self.size = rules.size
         self.node_limit = node_limit
-        self.nodes = 0  # of the last question
+        self.nodes = 0  # of the last call
         self._known: dict[int, _Bounds] = {}
         self._turns = _make_turns(rules.size)
         column = sum(1 << rules.size * row for row in range(rules.size))
@@ -93,13 +93,13 @@ class AlphaBeta:
         """WIN, DRAW or LOSS of the player to move, who must have a legal turn.
 
         Raises:
-          UsageError: the question is too large for the limit.
+          UsageError: the search exceeds the limit of nodes.
         """
         self._begin()
         return self._ask(board)
 
     def optimal_slots(self, board: Board) -> list[int]:
-        """The slots of all plays that keep the value, rising. Errors as in `value`."""
+        """The slots of all plays that keep the value, in rising order. Raises as `value` does."""
         self._begin()
         value, plies = self._ask(board), self.plies(board)
         if value > LOSS:
@@ -107,7 +107,7 @@ class AlphaBeta:
         return [ply.slot for ply in plies]
 
     def plies(self, board: Board) -> list[Ply]:
-        """Every legal play of the player to move, by rising slot."""
+        """Every legal play of the player to move, in order of slots."""
         found = []
         for move, end in self._ends(board):
             for side, (horizontal, vertical) in self._walls_at(board, end):
@@ -140,8 +140,8 @@ class AlphaBeta:
         )
 
     def _search(self, board: Board, low: int, high: int) -> int:
-        """The value of the player to move if it is strictly between the bounds, else a bound of
-        it on the same side of them."""
+        """The value for the player to move if it lies strictly between the bounds, else a bound of
+        the value on the same side of them (fail-soft)."""
         key = self._key(board)
         known = self._known.get(key, _Bounds(LOSS, WIN))
         if known.low >= high or known.low == known.high:
@@ -152,15 +152,15 @@ class AlphaBeta:
         self.nodes += 1
         if self.nodes > self.node_limit:
             raise _OutOfNodesError
-        best, asked = LOSS, low
+        best = LOSS
         for after in self._ordered(board):
-            best = max(best, self._after(after, max(asked, best), high))
+            best = max(best, self._after(after, max(low, best), high))
             if best >= high:
                 break
         known = self._known.get(key, known)
         if best >= high:
             known = _Bounds(max(known.low, best), known.high)
-        elif best <= asked:
+        elif best <= low:
             known = _Bounds(known.low, min(known.high, best))
         else:
             known = _Bounds(best, best)
@@ -168,12 +168,14 @@ class AlphaBeta:
         return best
 
     def _after(self, board: Board, low: int, high: int) -> int:
-        """Value of a play that led to this board, for the player who made it."""
+        """The value of a play that led to this board, for the player who made it."""
         own, other = 1 << board.own, 1 << board.other
         region = self._region(board, own)
+        # The stones are apart: the game is over, and the larger region wins.
         if not region & other:
             lead = region.bit_count() - self._region(board, other).bit_count()
             return (lead > 0) - (lead < 0) or self._tie
+        # A player without a legal turn is skipped; if neither has one, the tie rule decides.
         turned = Board(board.horizontal, board.vertical, board.other, board.own)
         if not self._needs_room or self._has_room(turned):
             return -self._search(turned, -high, -low)
@@ -184,7 +186,7 @@ class AlphaBeta:
         return sorted(boards, key=self._lead, reverse=True)
 
     def _lead(self, board: Board) -> int:
-        """Cells that the player who moved reaches before the other, less the reverse."""
+        """Cells that the player who moved reaches first, minus those that the other does."""
         own = mine = 1 << board.own
         other = theirs = 1 << board.other
         while True:
@@ -199,7 +201,7 @@ class AlphaBeta:
         return mine.bit_count() - theirs.bit_count()
 
     def _step(self, board: Board, cells: int) -> int:
-        """The cells with their neighbours over sides that are open."""
+        """The cells and their neighbours across open sides."""
         down = self._all_down & ~board.horizontal
         right = self._all_right & ~board.vertical
         size = self.size
@@ -234,7 +236,7 @@ class AlphaBeta:
         ]
 
     def _walls_at(self, board: Board, end: int) -> list[tuple[int, tuple[int, int]]]:
-        """Side, and horizontal and vertical walls after it, of each wall that can be built."""
+        """For each legal wall: its side, and the horizontal and vertical walls after it."""
         found = []
         for side, is_row, bit in _make_sides(self.size)[end]:
             horizontal, vertical = board.horizontal, board.vertical
@@ -256,7 +258,7 @@ class AlphaBeta:
 
 @functools.cache
 def _make_ends(size: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """By cell: move and end of every move that stays on the board."""
+    """For each cell, move and end of every move that stays on the board."""
     return tuple(
         tuple(
             (move, (row + down) * size + column + across)
@@ -270,7 +272,7 @@ def _make_ends(size: int) -> tuple[tuple[tuple[int, int], ...], ...]:
 
 @functools.cache
 def _make_sides(size: int) -> tuple[tuple[tuple[int, bool, int], ...], ...]:
-    """By cell: each inner side, whether its wall is horizontal, and the wall's bit."""
+    """For each cell and inner side: the side, whether its wall is horizontal, the wall's bit."""
     found = []
     for cell in range(size**2):
         row, column = divmod(cell, size)
@@ -285,8 +287,9 @@ def _make_sides(size: int) -> tuple[tuple[tuple[int, bool, int], ...], ...]:
 
 @functools.cache
 def _make_turns(size: int) -> tuple[tuple[list[int], list[int], list[int]], ...]:
-    """By symmetry: the turned walls of each set of horizontal and of vertical ones, as one number
-    (the vertical ones in the higher bits), and the turned cell of each cell as a bit."""
+    """For each symmetry three tables: the image of each set of horizontal walls and of each set of
+    vertical walls, as one number with the vertical walls in the higher bits, and the image of each
+    cell as a bit."""
     cells = size**2
     tables = []
     for symmetry in range(NUM_SYMMETRIES):
@@ -309,7 +312,7 @@ def _turned_wall(place: list[int], first: int, second: int, cells: int) -> int:
 
 
 def _by_set(images: list[int]) -> list[int]:
-    """The union of the images of the members, for every set as a number."""
+    """For every set, as a number, the union of the images of its members."""
     union = [0]
     for image in images:
         union += [known | image for known in union]

@@ -1,4 +1,4 @@
-"""The exact player: draws evenly among the plays that keep the value of the game."""
+"""The exact player: it picks one of the plays that keep the value of the game, uniformly."""
 
 import functools
 
@@ -32,9 +32,9 @@ def check_solvable(rules: Rules) -> None:
 
 
 def make_exact_player(rules: Rules) -> Player:
-    """The player of a small board: tables on 3x3, alpha-beta search on the host on 4x4.
+    """Make the player of a small board: tables on 3x3, alpha-beta search on the host on 4x4.
 
-    A question too large for the search ends the program that asked, with the search's message.
+    A position too large for the search ends the calling program with the search's message.
 
     Raises:
       UsageError: the rules cannot be solved.
@@ -45,7 +45,7 @@ def make_exact_player(rules: Rules) -> Player:
 
 @functools.lru_cache(maxsize=8)
 def tables_of(rules: Rules) -> Tables:
-    """`make_tables`, kept for the last few rules."""
+    """`make_tables`, cached for the last few rules."""
     return make_tables(rules)
 
 
@@ -56,7 +56,7 @@ def _table_player(rules: Rules) -> Player:
 @jax.jit
 def _act_by_table(tables: Tables, states: State, key: jax.Array) -> jax.Array:
     best = jax.vmap(lambda state: optimal_slots(tables, state))(states)
-    return _draw(key, best)
+    return _sample(key, best)
 
 
 @functools.lru_cache(maxsize=4)
@@ -74,12 +74,13 @@ def _search_player(rules: Rules) -> Player:
             states.position,
             vmap_method="sequential",
         )
-        return _draw(key, best)
+        return _sample(key, best)
 
     return Player(NAME, None, act)
 
 
-def _draw(key: jax.Array, best: jax.Array) -> jax.Array:
+def _sample(key: jax.Array, best: jax.Array) -> jax.Array:
+    """int32[B]: one of the best slots of each board."""
     bits = jax.random.bits(key, best.shape[:1], jnp.uint32)
     return jax.vmap(chance.choose)(bits, best).astype(jnp.int32)
 
@@ -98,7 +99,7 @@ def best_slots(search: AlphaBeta, position: Position) -> list[int]:
     end.
 
     Raises:
-      UsageError: the search grew too large.
+      UsageError: the search exceeds its limit of nodes.
     """
     if position.terminated:
         return [0]
@@ -112,23 +113,24 @@ def best_slots(search: AlphaBeta, position: Position) -> list[int]:
 
 
 def _best_placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> list[int]:
-    qvalue = _placements(search, cells, ply)
-    return [cell for cell, value in qvalue.items() if value == max(qvalue.values())]
+    values = _placement_values(search, cells, ply)
+    best = max(values.values())
+    return [cell for cell, value in values.items() if value == best]
 
 
-def _placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> dict[int, int]:
-    """Value of a placement on each free cell, for the player who makes it."""
-    mover, qvalue = search.rules.order[ply], {}
+def _placement_values(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> dict[int, int]:
+    """The value of a placement on each free cell, for the player who makes it."""
+    mover, values = search.rules.order[ply], {}
     for cell in set(range(search.size**2)) - set(cells):
         placed = (cell, cells[1]) if mover == 0 else (cells[0], cell)
-        qvalue[cell] = _placed_value(search, placed, ply + 1, mover)
-    return qvalue
+        values[cell] = _placed_value(search, placed, ply + 1, mover)
+    return values
 
 
 def _placed_value(search: AlphaBeta, cells: tuple[int, ...], ply: int, player: int) -> int:
-    """Value of the stones so far for a player; after setup player 0 moves first."""
+    """The value of the stones placed so far, for a player; after setup player 0 moves first."""
     if ply == len(search.rules.order):
         value = search.value(Board(0, 0, *cells))
         return value if player == 0 else -value
-    value = max(_placements(search, cells, ply).values())
+    value = max(_placement_values(search, cells, ply).values())
     return value if player == search.rules.order[ply] else -value

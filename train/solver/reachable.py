@@ -1,7 +1,7 @@
-"""Every position that games on a tiny board can reach, each as a full state.
+"""Enumerates every reachable position of a tiny board, each as a full state.
 
-Positions that differ only in the colours of their walls, the order of a player's stones or history
-count as one; it is shown as one of the games that lead to it left it, drawn at random.
+Positions that differ only in the colours of walls, the order of a player's stones or history count
+as one; its state is that of a random game that leads to it.
 """
 
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ _BOARDS_AT_ONCE = 1 << 13
 
 
 def reachable_levels(rules: Rules, *, seed: int = 0) -> Iterator[State]:
-    """The positions [N] after 0, 1, 2, ... plies that are not the end, on the host.
+    """The positions [N] before the end of the game, after 0, 1, 2, ... plies, on the host.
 
     Raises:
-      UsageError: the board is not a tiny one (see `train.solver.tablebase`).
+      UsageError: the rules have no tables (see `train.solver.tablebase`).
     """
     check_tables(rules)
     rng = np.random.default_rng(seed)
@@ -45,8 +45,10 @@ def reachable_levels(rules: Rules, *, seed: int = 0) -> Iterator[State]:
 
 
 def batches(boards: Any, size: int) -> Iterator[tuple[Any, int]]:
-    """Arrays [N, ...] in batches of one size, the last filled up with its first entries' copies,
-    each with the number of its own entries."""
+    """Split arrays [N, ...] into batches of one size, each with the number of its own entries.
+
+    Copies of its first entry fill the last batch.
+    """
     total = len(jax.tree.leaves(boards)[0])
     for first in range(0, total, size):
         own = min(size, total - first)
@@ -71,8 +73,10 @@ def _next_level(level: State, rng: np.random.Generator) -> State:
 
 
 def _ways(level: State) -> tuple[np.ndarray, np.ndarray]:
-    """int[M], int32[M]: board and slot of one way to each position that a ply of each player can
-    lead to: the first, and the boards come in random order."""
+    """int[M], int32[M]: board and slot of one way to each position one ply later.
+
+    It is the first way in the order of the boards, which is random.
+    """
     keys, boards, slots = (np.zeros(0, np.int32) for _ in range(3))
     done = 0
     for states, own in batches(level, _size(len(level.position.ply))):
@@ -86,13 +90,13 @@ def _ways(level: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _size(total: int) -> int:
-    """Boards in parallel: one of few values, because each compiles a program of its own."""
+    """Boards at once: one of two sizes, because each size compiles a program of its own."""
     return _BOARDS_AT_ONCE if total > _BOARDS_AT_ONCE // 16 else _BOARDS_AT_ONCE // 16
 
 
 @jax.jit
 def _keys_after(states: State) -> jax.Array:
-    """int32[B, A]: the key of the board after each slot and of who played; _ILLEGAL at others."""
+    """int32[B, A]: the key of each board after each slot; _ILLEGAL at illegal slots."""
 
     def keys(state: State) -> jax.Array:
         legal = actions.legal_slots(state)
@@ -106,7 +110,7 @@ def _keys_after(states: State) -> jax.Array:
 
 @jax.jit
 def _play(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
-    """The states after the slots, and int32[B], which of them are the same position."""
+    """The states after the slots, and int32[B] keys, equal for the same position."""
 
     def play(state: State, slot: jax.Array) -> tuple[State, jax.Array]:
         after, _ = referee.play(state, slot)
@@ -120,6 +124,7 @@ def _play(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
 
 
 def _key(state: State, first: jax.Array, second: jax.Array, setup: jax.Array) -> jax.Array:
-    """A number for a pair of sets of stones in setup, of walls and stones in play, and a player."""
+    """A number for the player to move and a pair: both sets of stones in setup, walls and stones in
+    play."""
     pairs = len(stone_pairs(state.position.stones.shape[1]))
     return (first * jnp.where(setup, STONE_SETS, pairs) + second) * 2 + state.position.player

@@ -1,7 +1,8 @@
-"""Solves every position of a tiny board, backwards over the number of walls, as dense arrays.
+"""Solves every position of a tiny board, backwards over the number of walls, in dense arrays.
 
-A position is known up to the colours of its walls, the order of a player's stones and history. Its
-walls are bits, six below a cell (left), then six right of a cell (right):
+Positions that differ only in the colours of walls, the order of a player's stones or history are
+one position. Its walls are bits: six below a cell (left picture), then six right of a cell (right
+picture):
 
      .   .   .            . 6 . 7 .
      0   1   2
@@ -9,8 +10,8 @@ walls are bits, six below a cell (left), then six right of a cell (right):
      3   4   5
      .   .   .            . 10 . 11 .
 
-What a ply is worth stands where it leads to, for the player who made it: who moves next, and
-whether the game is over, is part of the answer. Wins are 1, draws 0, losses -1.
+The value of a ply is stored at the position that it leads to, for the player who made it; it takes
+into account who moves next and whether the game is over.
 
 W = 4096 sets of walls, C pairs of disjoint sets of stones (one player's, the other's), A slots.
 """
@@ -57,8 +58,8 @@ _BOARDS_AT_ONCE = 1 << 14
 class Tables(NamedTuple):
     """A solved board."""
 
-    after: jax.Array  # int8[W, C, 2], of the position that a play of player 0 or 1 led to
-    setup: jax.Array  # int8[512, 512], before the first wall, for player 0; by stones as bits
+    after: jax.Array  # int8[W, C, 2], value of the position after a play of player 0 or 1
+    setup: jax.Array  # int8[512, 512], value for player 0 in setup, by both sets of stones as bits
 
 
 def check_tables(rules: Rules) -> None:
@@ -85,16 +86,16 @@ def make_tables(rules: Rules) -> Tables:
     for level in _wall_sets_by_number()[::-1]:
         for first in range(0, len(level), count):
             chunk = level[first : first + count]
-            # The last chunk is filled up with its first entry, which is written again.
+            # Filling the last chunk with its first entry, written twice, keeps one shape.
             chunk = np.r_[chunk, np.full(count - len(chunk), chunk[0], np.int32)]
             after = _fill(after, variant, jnp.asarray(chunk), stones=rules.stones)
-    judged = _judge(after, variant, jnp.zeros(1, jnp.int32), stones=rules.stones)
-    setup = _solve_setup(rules, jax.device_get(jax.tree.map(lambda x: x[0], judged)))
+    start = _evaluate(after, variant, jnp.zeros(1, jnp.int32), stones=rules.stones)
+    setup = _solve_setup(rules, jax.device_get(jax.tree.map(lambda x: x[0], start)))
     return Tables(after, jnp.asarray(setup))
 
 
 def slot_values(tables: Tables, state: State) -> jax.Array:
-    """int8[A]: value of each slot for the player to move; undefined at illegal slots."""
+    """int8[A]: the value of each slot for the player to move; undefined at illegal slots."""
     mover = state.position.player.astype(jnp.int32)
     setup = jnp.where(mover == 0, jnp.int8(1), jnp.int8(-1)) * tables.setup[*placements(state)]
     play = tables.after[*children(state), mover]
@@ -104,12 +105,12 @@ def slot_values(tables: Tables, state: State) -> jax.Array:
 def optimal_slots(tables: Tables, state: State) -> jax.Array:
     """bool[A]: the legal slots that keep the value of the game; slot 0 alone after the end."""
     legal = actions.legal_slots(state)
-    qvalue = jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN))
-    return legal & (qvalue == qvalue.max())
+    values = jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN))
+    return legal & (values == values.max())
 
 
 def value_of(tables: Tables, state: State) -> jax.Array:
-    """int8: value of the game for the player to move; undefined after the end."""
+    """int8: the value of the game for the player to move; undefined after the end."""
     legal = actions.legal_slots(state)
     return jnp.where(legal, slot_values(tables, state), jnp.int8(_UNKNOWN)).max()
 
@@ -125,7 +126,7 @@ def placements(state: State) -> tuple[jax.Array, jax.Array]:
 
 
 def children(state: State) -> tuple[jax.Array, jax.Array]:
-    """int32[A], int32[A]: walls and pair of stones after each slot; undefined at illegal ones and
+    """int32[A], int32[A]: walls and pair of stones after each slot; undefined at illegal slots and
     in setup."""
     position = state.position
     stones = position.stones.shape[1]
@@ -140,7 +141,7 @@ def children(state: State) -> tuple[jax.Array, jax.Array]:
 
 
 def place_of(state: State) -> tuple[jax.Array, jax.Array]:
-    """int32, int32: the walls as bits, and the number of the pair of sets of stones; the second is
+    """int32, int32: the walls as bits, and the number of the pair of sets of stones, which is
     undefined in setup."""
     position = state.position
     built = (position.walls[0] | position.walls[1])[:, 0].astype(jnp.int32)
@@ -160,7 +161,7 @@ def _stone_masks(stones: jax.Array) -> jax.Array:
 
 @functools.cache
 def stone_pairs(stones: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
-    """The C pairs of disjoint sets of cells, rising within a set."""
+    """The C pairs of disjoint sets of cells; the cells of a set rise."""
     sets = tuple(itertools.combinations(range(CELLS), stones))
     return tuple((own, other) for own in sets for other in sets if not set(own) & set(other))
 
@@ -176,7 +177,7 @@ def _make_pair_numbers(stones: int) -> np.ndarray:
 
 @functools.cache
 def _make_edges() -> tuple[tuple[int, int], ...]:
-    """Cell and side of each inner edge: those below a cell, then those right of one."""
+    """Cell and side of each inner edge, in the order of the picture above."""
     below = [(cell, DOWN) for cell in range(CELLS - SIZE)]
     return (*below, *((cell, RIGHT) for cell in range(CELLS) if cell % SIZE < SIZE - 1))
 
@@ -229,60 +230,61 @@ def _wall_sets_by_number() -> list[np.ndarray]:
     return [every[number == count] for count in range(EDGES + 1)]
 
 
-class _Judged(NamedTuple):
-    """Boards [N, C], seen from both players."""
+class _Evaluated(NamedTuple):
+    """Boards [N, C], evaluated for both players."""
 
-    value: jax.Array  # int8[N, C, 2], for a player if it is to move; _UNKNOWN if it has no turn
+    value: jax.Array  # int8[N, C, 2], for each player if to move; _UNKNOWN without a turn
     can_move: jax.Array  # bool[N, C, 2]
     is_separated: jax.Array  # bool[N, C]
-    paid: jax.Array  # int8[N, C, 2], if the game ends here: for the player who moved last
+    payoff: jax.Array  # int8[N, C, 2], if the game ends here, for the player who moved last
 
 
 @functools.partial(jax.jit, static_argnames="stones", donate_argnums=0)
 def _fill(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int) -> jax.Array:
     """`after` with the rows int32[N] of equally many walls, given those with one more."""
-    judged = _judge(after, variant, walls, stones=stones)
-    over = judged.is_separated | ~judged.can_move.any(axis=-1)
-    turned, other = judged.can_move[..., ::-1], -judged.value[..., ::-1]
-    going_on = jnp.where(turned, other, judged.value)
-    return after.at[walls].set(jnp.where(over[..., None], judged.paid, going_on))
+    found = _evaluate(after, variant, walls, stones=stones)
+    is_over = found.is_separated | ~found.can_move.any(axis=-1)
+    # The opponent moves next if able, else the same player again.
+    opponent_can_move, opponent_value = found.can_move[..., ::-1], found.value[..., ::-1]
+    continued = jnp.where(opponent_can_move, -opponent_value, found.value)
+    return after.at[walls].set(jnp.where(is_over[..., None], found.payoff, continued))
 
 
 @functools.partial(jax.jit, static_argnames="stones")
-def _judge(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int) -> _Judged:
+def _evaluate(after: jax.Array, variant: Variant, walls: jax.Array, *, stones: int) -> _Evaluated:
     pairs = jnp.asarray(np.array(stone_pairs(stones), np.int8))  # [C, 2, S]
     first = initial_position(variant)._replace(ply=variant.num_placements)
 
-    def seen_by(player: jax.Array, state: State) -> tuple[jax.Array, jax.Array]:
+    def best_of(player: jax.Array, state: State) -> tuple[jax.Array, jax.Array]:
         state = state._replace(position=state.position._replace(player=player))
         legal = actions.legal_slots(state)
         places = (*children(state), player.astype(jnp.int32))
         return jnp.where(legal, after[places], jnp.int8(_UNKNOWN)).max(), legal.any()
 
-    def board(wall_set: jax.Array, cells: jax.Array) -> _Judged:
+    def board(wall_set: jax.Array, cells: jax.Array) -> _Evaluated:
         built = jnp.stack([wall_words(wall_set), jnp.zeros((2, 1), jnp.uint32)])
         state = State(variant, first._replace(stones=cells, walls=built))
-        value, can_move = jax.vmap(seen_by, in_axes=(0, None))(jnp.arange(2, dtype=jnp.int8), state)
+        value, can_move = jax.vmap(best_of, in_axes=(0, None))(jnp.arange(2, dtype=jnp.int8), state)
         terrain = terrain_lib.read_terrain(*state)
         reached = terrain_lib.regions(terrain)
-        paid = _payoffs(variant, terrain, terrain_lib.owned(reached))
-        return _Judged(value, can_move, terrain_lib.is_separated(terrain, reached), paid)
+        payoffs = _payoffs(variant, terrain, terrain_lib.owned(reached))
+        return _Evaluated(value, can_move, terrain_lib.is_separated(terrain, reached), payoffs)
 
     return jax.vmap(jax.vmap(board, in_axes=(None, 0)), in_axes=(0, None))(walls, pairs)
 
 
 def _payoffs(variant: Variant, terrain: Terrain, owned: tuple[Cells, ...]) -> jax.Array:
-    """int8[2]: reward of each player if it was the last to move and the game ends here."""
+    """int8[2]: each player's payoff if that player moved last and the game ends here."""
     territory = terrain_lib.areas(owned)
     largest = terrain_lib.largest_regions(owned, terrain)
-    paid = [
+    payoffs = [
         referee.payoff(variant, territory, largest, jnp.int8(mover))[mover] for mover in range(2)
     ]
-    return jnp.stack(paid).astype(jnp.int8)
+    return jnp.stack(payoffs).astype(jnp.int8)
 
 
 def wall_words(wall_set: jax.Array) -> jax.Array:
-    """uint32[2, 1]: walls as bits -> as a position stores one player's."""
+    """Convert walls as bits to uint32[2, 1], as a position stores those of one player."""
     words = [jnp.uint32(0), jnp.uint32(0)]
     for edge, (cell, side) in enumerate(_make_edges()):
         orientation = HORIZONTAL if side == DOWN else VERTICAL
@@ -291,16 +293,16 @@ def wall_words(wall_set: jax.Array) -> jax.Array:
     return bitboard.pack(tuple(words))[:, None]
 
 
-def _solve_setup(rules: Rules, judged: _Judged) -> np.ndarray:
-    """int8[512, 512]: the boards without walls (judged: [C]), then the placements from the last to
-    the first; _UNKNOWN where the stones are too many or one on another."""
+def _solve_setup(rules: Rules, start: _Evaluated) -> np.ndarray:
+    """int8[512, 512]: values of the boards [C] without walls, then of the placements from the last
+    to the first; _UNKNOWN where there are too many stones or two on one cell."""
     setup = np.full((STONE_SETS, STONE_SETS), _UNKNOWN, np.int8)
     last = rules.order[-1] if rules.order else 0
     for number, pair in enumerate(stone_pairs(rules.stones)):
-        can, value = judged.can_move[number], judged.value[number]
-        paid = judged.paid[number, last] * (WIN if last == 0 else LOSS)
+        can, value = start.can_move[number], start.value[number]
+        payoff = start.payoff[number, last] * (WIN if last == 0 else LOSS)
         setup[_mask(pair[0]), _mask(pair[1])] = (
-            value[0] if can[0] else -value[1] if can[1] else paid
+            value[0] if can[0] else -value[1] if can[1] else payoff
         )
     for ply in reversed(range(len(rules.order))):
         mover, held = rules.order[ply], [rules.stones, rules.stones]
@@ -311,7 +313,7 @@ def _solve_setup(rules: Rules, judged: _Judged) -> np.ndarray:
 
 
 def _solve_placement(setup: np.ndarray, mover: int, held: list[int]) -> None:
-    """Write the values of all boards with these numbers of stones, the mover to place one."""
+    """Write the values of all boards with those numbers of stones on which `mover` places next."""
     sign = 1 if mover == 0 else -1
     every = [itertools.combinations(range(CELLS), count) for count in held]
     for own, other in itertools.product(*every):

@@ -18,6 +18,7 @@ from train.network import NetworkConfig, Variables
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
+from wallgo_jax.cli.sources import SourceRequest
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -287,8 +288,8 @@ def test_even_ownership_is_left_bare(game):
 
 
 def test_attention_files(run, record, tmp_path):
-    for ending in attention.ENDINGS:
-        draw_attention(run, record, ply=2, cell="b3", out=tmp_path / f"a{ending}")
+    for ending in attention.SUFFIXES:
+        draw_attention(run, SourceRequest(record), ply=2, cell="b3", out=tmp_path / f"a{ending}")
     config, variables = load_weights(run)
     state = replay_moves(RULES, parse_moves(MOVES, grid=3)).states[2]
     raw = attention.raw_attention(config.network, variables, state, 7)
@@ -305,8 +306,8 @@ def test_attention_files(run, record, tmp_path):
 
 
 def test_ownership_files(run, record, tmp_path, game):
-    for ending in attention.ENDINGS:
-        draw_ownership(run, record, ply=1, out=tmp_path / f"o{ending}", theme="dark")
+    for ending in attention.SUFFIXES:
+        draw_ownership(run, SourceRequest(record), ply=1, out=tmp_path / f"o{ending}", theme="dark")
     config, variables = load_weights(run)
     predicted = attention.predicted_ownership(config.network, variables, game.states[1])
     true = attention.true_ownership(game.states[-1])
@@ -323,9 +324,9 @@ def test_ownership_files(run, record, tmp_path, game):
 def test_diagrams_and_presets_are_positions(run, game, tmp_path):
     text, out = tmp_path / "position.txt", tmp_path / "a.json"
     text.write_text(diagram.draw(game.states[-1]))
-    draw_attention(run, str(text), ply=None, cell="A1", out=out)
+    draw_attention(run, SourceRequest(str(text)), ply=None, cell="A1", out=out)
     assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 3, 3)
-    draw_attention(run, "wallzero-4stone", ply=None, cell="G7", out=out)
+    draw_attention(run, SourceRequest("wallzero-4stone"), ply=None, cell="G7", out=out)
     assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 7, 7)
 
 
@@ -347,34 +348,38 @@ def complaint(draw, *arguments, **options) -> str:
         ({"source": "nothing"}, "'nothing' is not a file, preset, HKOI code or move; presets: "),
         ({"run": Path("no/run")}, "no/run: no such run directory"),
         ({"theme": "blue"}, "theme: 'blue' is not one of light, dark"),
-        ({"source": "playwallgo-3p", "ply": 0}, "its network knows 2 players, the game has 3"),
+        ({"source": "playwallgo-3p", "ply": 0}, "its network is for 2 players, the game has 3"),
     ],
 )
 def test_wrong_attention_is_refused_in_one_line(run, record, tmp_path, change, said):
     asked = {"run": run, "source": record, "ply": 1, "cell": "A1", "out": tmp_path / "a.svg"}
     asked |= change
-    assert said in complaint(draw_attention, asked.pop("run"), asked.pop("source"), **asked)
+    assert said in complaint(
+        draw_attention, asked.pop("run"), SourceRequest(asked.pop("source")), **asked
+    )
 
 
 def test_wrong_ownership_is_refused_in_one_line(run, record, game, tmp_path):
     out = tmp_path / "o.svg"
-    said = complaint(draw_ownership, run, record, ply=-1, out=out)
+    said = complaint(draw_ownership, run, SourceRequest(record), ply=-1, out=out)
     assert said == "--ply -1: the game has plies 0 to 5"
-    said = complaint(draw_ownership, run, "wallzero-4stone", ply=0, out=out)
+    said = complaint(draw_ownership, run, SourceRequest("wallzero-4stone"), ply=0, out=out)
     assert said.startswith("wallzero-4stone: the game has not ended after 0 plies")
     text = tmp_path / "position.txt"
     text.write_text(diagram.draw(game.states[-1]))
-    said = complaint(draw_ownership, run, str(text), ply=0, out=out)
+    said = complaint(draw_ownership, run, SourceRequest(str(text)), ply=0, out=out)
     assert said == f"{text}: a position diagram holds no game"
-    assert complaint(draw_ownership, run, record, ply=0, out=tmp_path).startswith("--out ")
+    assert complaint(draw_ownership, run, SourceRequest(record), ply=0, out=tmp_path).startswith(
+        "--out "
+    )
 
 
 def test_networks_without_the_part_are_refused(record, tmp_path):
     run, _ = save_run(tmp_path / "blind", blocks="R", ownership="false")
     out = tmp_path / "a.svg"
-    said = complaint(draw_attention, run, record, ply=0, cell="A1", out=out)
+    said = complaint(draw_attention, run, SourceRequest(record), ply=0, cell="A1", out=out)
     assert said == "attention: the network 'R' has no T block; choose a run with one"
-    said = complaint(draw_ownership, run, record, ply=0, out=out)
+    said = complaint(draw_ownership, run, SourceRequest(record), ply=0, out=out)
     assert said == "ownership: the network has no ownership head; choose a run with one"
 
 

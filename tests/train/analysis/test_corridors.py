@@ -14,7 +14,7 @@ from train.analysis.corridors import (
     read_corridors,
     write_corridors,
 )
-from train.analysis.mazes import SIGHT
+from train.analysis.mazes import WINDOW
 from train.analysis.probe import linear_probe, verdict
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
@@ -33,7 +33,7 @@ def known() -> Corridors:
 
 @pytest.fixture(scope="module")
 def asked(known) -> Corridors:
-    return make_corridors(RULES, count=COUNT, seed=1, apart_from=known)
+    return make_corridors(RULES, count=COUNT, seed=1, exclude=known)
 
 
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
@@ -153,7 +153,7 @@ def test_pair_differs_in_one_wall_out_of_sight(known):
     assert (known.cell[::2] == known.cell[1::2]).all()
     assert (known.is_connected[::2] != known.is_connected[1::2]).all()
     assert ((first != second).sum(axis=(1, 2, 3)) == 2).all()
-    near = window(known, SIGHT)
+    near = window(known, WINDOW)
     np.testing.assert_array_equal(near[::2], near[1::2])
 
 
@@ -201,7 +201,7 @@ def test_same_seed_same_positions_and_others_differ(known, asked):
 
 
 def test_positions_do_not_come_again(known):
-    other = make_corridors(RULES, count=20, seed=0, apart_from=known)
+    other = make_corridors(RULES, count=20, seed=0, exclude=known)
     assert not set(position_keys(other)) & set(position_keys(known))
 
 
@@ -281,5 +281,5 @@ def test_bad_files(tmp_path):
     with pytest.raises(UsageError, match="holds no positions"):
         read_corridors(path)
     path.write_text('{"cell": "A1"}\n')
-    with pytest.raises(UsageError, match="line 1 is no position"):
+    with pytest.raises(UsageError, match="line 1 holds no position"):
         read_corridors(path)

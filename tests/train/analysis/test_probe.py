@@ -119,7 +119,7 @@ def test_probe_reads_the_asked_cell(questions):
     assert set(seen) == {probe.BATCH}
 
 
-def test_asked_features_keep_their_order(questions, monkeypatch):
+def test_queried_features_keep_their_order(questions, monkeypatch):
     known, _ = questions
     monkeypatch.setattr(probe, "BATCH", 64)
 
@@ -129,7 +129,7 @@ def test_asked_features_keep_their_order(questions, monkeypatch):
         ply = states.position.player.astype(jnp.float32)[:, None, None, None]
         return jnp.concatenate([cells + 0 * ply, 0 * cells + ply], -1)
 
-    features = probe.asked_features(features_of, known)
+    features = probe.queried_features(features_of, known)
     np.testing.assert_array_equal(features[:, 0], known.cell)
     np.testing.assert_array_equal(features[:, 1], known.states.position.player)
 

@@ -5,8 +5,6 @@ import functools
 import importlib.util
 import io
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +21,7 @@ from train.bench.harness import peak, play, program, timing
 from train.bench.harness.play import Game
 from train.bench.harness.program import ProgramStats
 from train.bench.harness.timing import CHECKSUM, Row
-from train.bench.parts import games, learn, memory, rivals, search, selfplay
+from train.bench.parts import games, learn, memory, peers, search, selfplay
 from train.bench.parts.public import make_public_network_evaluator
 from train.bench.suite import Figures, Ratio, Request
 from train.cli.bench import Bench
@@ -169,22 +167,10 @@ def test_core_plays_whole_games():
 
 
 def test_two_devices_play_as_many_plies():
-    code = (
-        "from tests.train.bench.test_bench import counting_game; from train.bench.harness import play;"
-        "from train.runtime.devices import all_devices; d = all_devices();"
-        "print(d.count, play.make_bench(counting_game(), 4, d).run(7))"
-    )
-    own = {"JAX_NUM_CPU_DEVICES": "2", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=os.environ | own,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split(maxsplit=1)[0] == "2"
-    assert "{'plies': 28, 'games': 8, 'checksum': 196}" in done.stdout
+    devices = all_devices()
+    assert devices.count == 2
+    found = play.make_bench(counting_game(), 4, devices).run(7)
+    assert found == {"plies": 28, "games": 8, CHECKSUM: 196}
 
 
 def test_devices_that_cannot_share_a_batch_stay_idle(monkeypatch):
@@ -195,8 +181,8 @@ def test_devices_that_cannot_share_a_batch_stay_idle(monkeypatch):
 
 @pytest.mark.skipif(importlib.util.find_spec("pgx") is None, reason="needs pgx")
 @pytest.mark.filterwarnings("ignore")
-def test_rivals_play_the_same_way():
-    plain, with_planes = rivals.rival_games(("tic_tac_toe",))
+def test_peers_play_the_same_way():
+    plain, with_planes = peers.peer_games(("tic_tac_toe",))
     assert (plain.name, with_planes.name) == ("pgx tic_tac_toe", "pgx tic_tac_toe, planes")
     one, other = (play.make_bench(game, 4, all_devices(1)).run(18) for game in (plain, with_planes))
     # A game has 5 to 9 plies.
@@ -205,10 +191,18 @@ def test_rivals_play_the_same_way():
     assert one[CHECKSUM] != other[CHECKSUM]
 
 
-def test_rivals_without_pgx_are_refused(monkeypatch):
+def test_peers_without_pgx_are_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgx", None)
     with pytest.raises(UsageError, match=r"needs pgx: pip install 'wallgo-jax\[bench\]'"):
-        rivals.rival_games()
+        peers.peer_games()
+
+
+def test_pgx_is_othello_unless_others_are_named(monkeypatch):
+    named = []
+    monkeypatch.setattr(suite.peers, "peer_games", lambda names: named.append(list(names)) or [])
+    for against in (("pgx",), ("pgx-hex", "pgx"), (suite.MCTX_PUBLIC,)):
+        list(suite._env(Request(config=tiny.config(), against=against), 4))
+    assert named == [["othello"], ["hex", "othello"]]
 
 
 def test_node_of_the_standard_board():
@@ -405,7 +399,7 @@ def test_knee_is_the_first_near_the_best():
     assert scaling.knee_of(points) == (64, 81.0)
 
 
-def test_goals_are_judged():
+def test_goals_are_compared_with_figures():
     fast = Figures((("env", row(games.CORE_BITS, 64, plies=2e8)),), (), None)
     wide = Figures(
         (("selfplay", row(selfplay.SELFPLAY, 64, evaluations=2.7e6)),),
@@ -415,8 +409,8 @@ def test_goals_are_judged():
         ),
         None,
     )
-    judged = [(goal.got, goal.is_met) for goal in report.goals(fast, wide)]
-    assert judged == [(2e8, True), (2.7e6, False), (1.4, True), (None, None)]
+    found = [(goal.measured, goal.is_met) for goal in report.goals(fast, wide)]
+    assert found == [(2e8, True), (2.7e6, False), (1.4, True), (None, None)]
 
 
 def figures() -> Figures:
@@ -448,7 +442,10 @@ def test_record_is_json():
     [
         ({"what": "env,fun"}, "--what 'fun' is unknown; allowed: env, search, selfplay, learn"),
         ({"what": ","}, "--what names nothing"),
-        ({"against": "gym"}, "--against 'gym' is unknown; allowed: pgx, mctx-public"),
+        (
+            {"against": "gym"},
+            "--against 'gym' is unknown; allowed: pgx, pgx-chess, pgx-hex, pgx-go_9x9, mctx-public",
+        ),
         ({"batch": "0"}, "--batch '0' must be numbers"),
         ({"batch": "many"}, "--batch 'many' must be numbers"),
         ({"repeats": 0}, r"--repeats \(0\) must be at least 1"),

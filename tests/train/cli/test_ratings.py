@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import MATCH, RULES, command, complaint
 from tests.support.reference.referee import Game
-from tests.train.cli.test_commands import MATCH, RULES, command, complaint
 from tests.train.test_registry import save_run
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta

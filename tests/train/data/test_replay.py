@@ -96,7 +96,9 @@ def drawn(
 ) -> tuple[np.ndarray, replay.Sample]:
     """Numbers [N, 2] of the plies drawn, 4000 a seed, and the sample."""
     variant = fake_variant(replay_state.plies.terminated.shape[1])
-    samples = [sample_plies(replay_state, variant, jax.random.key(seed), size=4000) for seed in seeds]
+    samples = [
+        sample_plies(replay_state, variant, jax.random.key(seed), size=4000) for seed in seeds
+    ]
     sample = jax.tree.map(lambda *x: np.concatenate(x), *samples)
     return sample.position.stones, sample
 

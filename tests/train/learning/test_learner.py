@@ -6,10 +6,9 @@ import numpy as np
 import optax
 import pytest
 
-from tests.train.data.test_selfplay import CONFIG, RULES
+from tests.support.small_run import CONFIG, RULES
 from train.data import replay
 from train.data.replay import Sample
-from train.data.selfplay import first_boards
 from train.learning.config import LearnerConfig, LossWeights
 from train.learning.learner import (
     NO_TENSOR,
@@ -49,15 +48,12 @@ def replay_state():
     """A ring filled by real self-play, and the boards' variant."""
     programs = make_programs(CONFIG)
     state = programs.init()
-    variables, boards, filled = (
-        state.learner.variables,
-        first_boards(programs.variant),
-        state.replay_state,
-    )
+    variables, boards, filled = state.learner.variables, state.boards, state.replay_state
     for key in jax.random.split(jax.random.key(2), 4):
         boards, plies, _ = programs.selfplay_at(0)(variables, programs.variant, boards, key)
         filled = programs.add(filled, plies)
-    return filled, programs.variant
+    # On one device, from where nothing has to be moved.
+    return jax.device_put(jax.device_get((filled, programs.variant)))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +85,7 @@ def test_the_loss_is_the_stated_one(replay_state):
         batch=256, steps=1, warmup=0, weights=LossWeights(value=0.5, ownership=0.25)
     )
     learner = make_learner(network, config, total_steps=10, **VIEW)
-    state = learner.init(network.init(jax.random.key(0)))
+    state = learner.init(jax.jit(network.init)(jax.random.key(0)))
     _, metrics = jax.jit(step_of(learner, 256))(state, filled, variant, jax.random.key(4))
     draw_key, _ = jax.random.split(jax.random.key(4))
     sample = drawn(filled, variant, draw_key, size=256)
@@ -113,7 +109,7 @@ def test_steps_learn_the_ring(replay_state):
     config = LearnerConfig(batch=128, steps=1, learning_rate=1e-2, warmup=0, weight_decay=0.0)
     learner = make_learner(network, config, total_steps=1000, **VIEW)
     step = jax.jit(step_of(learner, 128), donate_argnums=0)
-    state = learner.init(network.init(jax.random.key(0)))
+    state = learner.init(jax.jit(network.init)(jax.random.key(0)))
     validation_losses, fixed = (
         jax.jit(learner.validation_losses),
         drawn(filled, variant, jax.random.key(3), size=1024),
@@ -222,11 +218,17 @@ def plain():
     return make_network(NetworkConfig(width=8), planes_lib.channels("BTR", 2))
 
 
-def test_averaged_weights_follow_slowly_and_play(replay_state, plain):
+@pytest.fixture(scope="module")
+def untrained(plain):
+    """The weights of `plain` as they start."""
+    return jax.jit(plain.init)(jax.random.key(0))
+
+
+def test_averaged_weights_follow_slowly_and_play(replay_state, plain, untrained):
     filled, variant = replay_state
     config = LearnerConfig(batch=32, steps=1, warmup=0, ema_decay=0.75)
     learner = make_learner(plain, config, total_steps=10, **VIEW)
-    state = learner.init(plain.init(jax.random.key(0)))
+    state = learner.init(untrained)
     step, expected = jax.jit(step_of(learner, 32)), state.variables
     for key in jax.random.split(jax.random.key(1), 3):
         state, _ = step(state, filled, variant, key)
@@ -235,15 +237,15 @@ def test_averaged_weights_follow_slowly_and_play(replay_state, plain):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
     assert state.player is state.averaged
     without = make_learner(plain, LearnerConfig(), total_steps=10, **VIEW)
-    fresh = without.init(plain.init(jax.random.key(0)))
+    fresh = without.init(untrained)
     assert fresh.averaged is None
     assert fresh.player is fresh.variables
 
 
-def test_a_tensor_that_is_not_finite_is_named(replay_state, plain):
+def test_a_tensor_that_is_not_finite_is_named(replay_state, plain, untrained):
     filled, variant = replay_state
     learner = make_learner(plain, LearnerConfig(batch=8, steps=1), total_steps=10, **VIEW)
-    state = learner.init(plain.init(jax.random.key(0)))
+    state = learner.init(untrained)
     step = jax.jit(step_of(learner, 8))
     _, metrics = step(state, filled, variant, jax.random.key(1))
     assert int(metrics.bad_tensor) == NO_TENSOR

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import tiny
-from tests.train.cli.test_commands import process_environment
+from tests.support import compiling, tiny
 from tests.train.loop.test_resume import assert_same_run, kept
 from train.checkpoints import store
 from train.loop import run_directory, training
@@ -56,7 +55,7 @@ def kill_when(ready: Callable[[Path], bool], command: list[str], runs: Path) -> 
     with output.open("w") as file:
         process = subprocess.Popen(
             [sys.executable, *command],
-            env=process_environment() | {"PYTHONUNBUFFERED": "1"},
+            env=compiling.environment() | {"PYTHONUNBUFFERED": "1"},
             stdout=file,
             stderr=subprocess.STDOUT,
         )
@@ -115,7 +114,7 @@ def test_killed_run_ends_as_one_that_was_left_alone(tmp_path, monkeypatch):
     kill_in_save(killed, store.WEIGHTS, 24, resume=True)
     done = subprocess.run(
         [sys.executable, "-m", "train", *arguments(killed, resume=True)],
-        env=process_environment(),
+        env=compiling.environment(),
         capture_output=True,
         text=True,
         timeout=300,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.support import tiny
-from tests.train.cli.test_commands import read_scalars
+from tests.support.commands import read_scalars
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training

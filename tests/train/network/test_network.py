@@ -259,7 +259,12 @@ def test_values_of_several_players(players, kind):
 
 
 @pytest.mark.parametrize(
-    ("blocks", "norm"), [("20R", "batch"), ("20T", "layer"), ("R6(RRT)R", "none")]
+    ("blocks", "norm"),
+    [
+        pytest.param("20R", "batch", marks=pytest.mark.slow),
+        pytest.param("20T", "layer", marks=pytest.mark.slow),
+        ("R6(RRT)R", "none"),
+    ],
 )
 def test_gradients_are_finite_at_depth_20(blocks, norm):
     config = dataclasses.replace(SMALL, blocks=blocks, norm=norm, value="wdl")

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from train.bench.table1 import TABLE_1
+from train.bench.inference_time import TABLE_1
 from train.network import NetworkConfig, make_network
 from train.network.blocks import parse_blocks
 from wallgo_jax import planes as planes_lib
@@ -76,8 +76,6 @@ def _pairs(ours: dict[str, Built]) -> Iterator[tuple[str, str, int]]:
 
 
 def test_table_is_the_papers(ours):
-    assert len(ours) == 11
-    assert len(REGULAR) == 9
     assert [len(each.blocks) for each in ours.values()] == 11 * [6]
     print("\n")
     print("network   swaps   ours, M   paper, M   paper's line   off the line   ours - paper")
@@ -110,17 +108,6 @@ def test_order_of_the_blocks_does_not_change_the_count(ours):
     mixed = [name for name in ours if sorted(ours[name].blocks) == sorted("RRRRTT")]
     assert mixed == ["4R2T", "TRRRRT", "RTRRRT", "RRTRRT", "RRRTRT"]
     assert len({ours[name].total for name in mixed}) == 1
-    assert len({PAPER[name] for name in mixed}) == 1
-
-
-def test_the_papers_regular_totals_lie_on_one_line(ours):
-    """A swap takes 0.652 to 0.653 M away, as far as rounded totals can tell."""
-    for first, second, swaps in _pairs(ours):
-        lost = PAPER[first] - PAPER[second]
-        assert swaps * 0.652 - 2 * ROUNDING < lost + 1e-9
-        assert lost - 1e-9 < swaps * 0.653 + 2 * ROUNDING
-    for name in REGULAR:
-        assert PAPER[name] == pytest.approx(_line(ours[name].swaps), abs=2 * ROUNDING)
 
 
 def test_our_swap_is_the_papers(ours):
@@ -129,7 +116,6 @@ def test_our_swap_is_the_papers(ours):
     pairs = list(_pairs(ours))
     least = max((PAPER[a] - PAPER[b] - 2 * ROUNDING) / swaps for a, b, swaps in pairs)
     most = min((PAPER[a] - PAPER[b] + 2 * ROUNDING) / swaps for a, b, swaps in pairs)
-    assert (least, most) == pytest.approx((1.304 / 2, 1.957 / 3), abs=1e-9)
     swap = ours["6R"].each[0] - ours["6T"].each[0]
     assert least < swap == pytest.approx(most + 79e-6, abs=1e-6)
 
@@ -142,10 +128,9 @@ def test_our_totals_differ_from_the_papers_by_one_constant(ours):
     assert offsets == pytest.approx(len(offsets) * [middle], abs=ROUNDING + 3 * 80e-6 / 2)
 
 
-def test_the_papers_odd_totals(ours):
-    assert PAPER["6R"] - _line(0) == pytest.approx(-0.125, abs=2 * ROUNDING)
-    assert round(_line(5), 3) == 4.010
-    assert PAPER["1R5T"] == 4.001
+def test_our_totals_show_which_of_the_papers_are_odd(ours):
+    """Without the constant difference, ours of the two odd networks lie on the line of the others:
+    1R5T's figure reads like a misprint, 6R's is 0.125 M lower."""
     offset = np.median([ours[name].total - PAPER[name] for name in REGULAR])
     assert ours["1R5T"].total - offset == pytest.approx(4.010, abs=2 * ROUNDING)
     assert ours["6R"].total - offset - PAPER["6R"] == pytest.approx(0.125, abs=2 * ROUNDING)

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.reference.referee import Board, Cell, Game
+from tests.support.plain_heuristics import both_sides, plain_score
+from tests.support.reference.referee import Game
 from train.arena.match import MatchOptions, play_match
 from train.network import MASKED
 from train.players import heuristics
@@ -121,50 +122,6 @@ def test_scores_by_hand(text, config, red, blue):
 
 
 # A plain reference: cells one by one, on the slow referee's boards.
-
-
-def steps_from(board: Board, stones: list[Cell], *, stones_block: bool) -> dict[Cell, int]:
-    """Steps to each cell that can be reached."""
-    found, border = dict.fromkeys(stones, 0), list(stones)
-    blocked = board.occupied() if stones_block else set()
-    while border:
-        here = border.pop(0)
-        for there in board.steps(here, blocked | set(found)):
-            found[there] = found[here] + 1
-            border.append(there)
-    return found
-
-
-def both_sides(board: Board, player: int, config: HeuristicConfig) -> list[dict[Cell, int]]:
-    own = board.stones[player]
-    other = sorted(board.occupied() - set(own))
-    return [steps_from(board, side, stones_block=config.stones_block) for side in (own, other)]
-
-
-def plain_score(board: Board, player: int, config: HeuristicConfig) -> float:
-    sides = both_sides(board, player, config)
-    for steps in sides:
-        if not steps:
-            steps.update(dict.fromkeys(board.cells(), config.boundary - 1))
-    return sum(
-        plain_weight(*(steps.get(cell) for steps in sides), config) for cell in board.cells()
-    )
-
-
-def plain_weight(own: int | None, other: int | None, config: HeuristicConfig) -> float:
-    far = config.boundary
-    if own is None or other is None:
-        is_mine, is_theirs = own is not None, other is not None
-        return config.sure_own * is_mine + config.sure_other * is_theirs
-    if own >= far or other >= far:
-        return config.semi_sure_own * (own < far) + config.semi_sure_other * (other < far)
-    if own == other:
-        return 0.0
-    if config.formula == "ethen":
-        guess = (other - own) / max(own, other) * 0.9 * config.guess_weight
-    else:
-        guess = (1 - own / (own + other) * 2) * config.guess_weight
-    return sorted((config.semi_sure_other, guess, config.semi_sure_own))[1]
 
 
 def random_games(rules: Rules, seed: int, *, games: int) -> list[list[int]]:

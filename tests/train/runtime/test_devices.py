@@ -10,8 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
-from tests.train.cli.test_commands import process_environment
+from tests.support import compiling, devices_driver, tiny
 from train.loop import training
 from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
@@ -24,7 +23,7 @@ RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learne
 def environment(*, devices: int, **more: str) -> dict[str, str]:
     """Of a process with so many simulated devices."""
     own = {"JAX_NUM_CPU_DEVICES": str(devices), "JAX_PLATFORMS": "cpu"}
-    return process_environment() | own | more
+    return compiling.environment() | own | more
 
 
 def run(*words: str, devices: int) -> str:
@@ -48,9 +47,22 @@ def test_eight_devices_learn_what_one_learns():
         json.loads(run("-m", "tests.support.devices_driver", devices=count)) for count in (1, 8)
     )
     assert (one["devices"], eight["devices"]) == (1, 8)
-    np.testing.assert_allclose(eight["losses"], one["losses"], rtol=1e-4)
-    np.testing.assert_allclose(eight["statistics"], one["statistics"], rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(eight["weights"], one["weights"], rtol=1e-4)
+    assert_same_learning(one, eight)
+
+
+def test_two_devices_learn_what_one_learns():
+    """As users compile it."""
+    devices_driver.first_batch()
+    with compiling.as_users():
+        one, two = (devices_driver.losses(all_devices(count)) for count in (1, 2))
+    assert (one["devices"], two["devices"]) == (1, 2)
+    assert_same_learning(one, two)
+
+
+def assert_same_learning(one: dict, other: dict) -> None:
+    np.testing.assert_allclose(other["losses"], one["losses"], rtol=1e-4)
+    np.testing.assert_allclose(other["statistics"], one["statistics"], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(other["weights"], one["weights"], rtol=1e-4)
 
 
 def rows_of(directory: Path) -> list[dict]:
@@ -143,7 +155,7 @@ def test_distributed_without_a_cluster_is_refused(tmp_path):
 
 
 def test_what_the_devices_cannot_share_is_refused():
-    devices = all_devices()
+    devices = all_devices(1)
     many = type(devices)(mesh=devices.mesh)
     many.check_divides(selfplay_boards=3)
     with pytest.MonkeyPatch.context() as patch:
@@ -166,14 +178,16 @@ def test_placed_arrays_are_those_given():
 
 @pytest.mark.slow
 def test_the_ring_lies_where_the_config_says(tmp_path):
-    """Where it lies changes nothing of what is learned, on a machine whose devices are its CPU."""
+    """Where it lies changes nothing of what is learned, on one device that is the CPU itself: five
+    boards cannot be shared by two."""
     timed, rows = ("_per_second", "_seconds"), {}
     for name, words in {
         "plain": [],
         "device": ["--replay.memory", "device"],
         "host": ["--replay.memory", "host"],
     }.items():
-        config = tiny.config(*words, "--name", name, "--evaluation.every", "0")
+        words += ["--name", name, "--evaluation.every", "0", "--selfplay.boards", "5"]
+        config = tiny.config(*words)
         assert training.train(config, tmp_path, resume=False)
         rows[name] = [
             {k: v for k, v in row.items() if not k.endswith(timed)}

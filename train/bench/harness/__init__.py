@@ -1,1 +1,1 @@
-"""Timing of compiled programs."""
+"""Times compiled programs."""

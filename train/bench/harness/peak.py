@@ -1,7 +1,7 @@
-"""How near a network comes to what the device can do: its multiply-adds beside those of one large
-matrix product in the same precision.
+"""Operations of a network, and the most that the device reaches: a large matrix product in the
+same precision.
 
-A multiply-add counts as two operations. Those of convolutions count cells beyond the border too.
+A multiply-add counts as two operations. Convolutions count cells beyond the border too.
 """
 
 import jax
@@ -18,18 +18,18 @@ from wallgo_jax import planes as planes_lib
 
 PRODUCT, OPERATIONS = "matrix product", "operations"
 CPU_SIDE, SIDE = 1024, 8192
-"""Rows and columns of the matrices: so many that arithmetic is all that counts."""
+"""Rows and columns of the matrices, large enough for arithmetic to take nearly all the time."""
 
 
 def forward_operations(config: RunConfig) -> int:
-    """Of one evaluation of a board, with the heads that a search reads."""
+    """Operations of one evaluation of a board, with the heads that a search reads."""
     idle = set(Output._fields) - {"policy", "value"}
     return 2 * sum(part.multiply_adds for part in _parts(config) if part.name not in idle)
 
 
 def step_operations(config: RunConfig) -> int:
-    """Of one sample of a learner's step: forward with all heads, and twice as much backward, but
-    for the stem, whose planes need no gradient."""
+    """Operations of one sample of a learner's step: forward with all heads, and twice as much
+    backward, except for the stem, whose planes need no gradient."""
     parts = _parts(config)
     return 2 * (3 * sum(part.multiply_adds for part in parts) - parts[0].multiply_adds)
 
@@ -40,7 +40,7 @@ def _parts(config: RunConfig) -> tuple[Part, ...]:
 
 
 def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
-    """Compile square matrix products in a row, in the network's precision, on each device."""
+    """Compile a chain of square matrix products, in the network's precision, on each device."""
     side = CPU_SIDE if jax.default_backend() == "cpu" else SIDE
     dtype = compute_dtype(config.network.dtype)
 
@@ -48,13 +48,13 @@ def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         made = jax.lax.fori_loop(0, length, lambda _, x: x @ factor, start[0])
         return jax.lax.psum((made != 0).sum(dtype=jnp.uint32), AXIS)
 
-    everywhere, per_device = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
+    everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
     factor_key, start_key = jax.random.split(jax.random.key(0))
-    # A product is about as large as what it was made of.
+    # The scale keeps the entries of every product about as large as those of its factors.
     scale = np.asarray(side**-0.5, dtype)
     factor = jax.random.normal(factor_key, (side, side), dtype) * scale
     start = jax.random.normal(start_key, (devices.count, side, side), dtype)
-    factor, start = jax.device_put(factor, everywhere), jax.device_put(start, per_device)
+    factor, start = jax.device_put(factor, everywhere), jax.device_put(start, by_board)
     program = devices.per_device(products, (EVERYWHERE, BY_BOARD, EVERYWHERE), EVERYWHERE)
     compiled = compile_program(program, (factor, start, np.int32(1)))
 

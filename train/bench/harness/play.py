@@ -1,7 +1,8 @@
-"""Random play of any game on all boards at once, in one loop that XLA cannot thin out.
+"""Plays any game at random on all boards at once, in one loop from which XLA can leave nothing out.
 
-Every game is played alike: one random number a board and ply, restart by a select of a first state,
-counts of its own that must add up to the plies claimed, and a checksum over what was read.
+Every game is played alike: each ply takes one random number a board, finished boards restart by a
+select of a first state, the game's own counts must add up to the plies claimed, and a checksum
+covers all that was read.
 
 B boards, A actions.
 """
@@ -21,13 +22,13 @@ from wallgo_jax.game import chance
 
 
 class Game(NamedTuple):
-    """A game of one board to be played at random."""
+    """A game of one board for random play."""
 
     name: str
     first: Callable[[jax.Array], Any]
     """key -> state before the first ply."""
     act: Callable[[Any, jax.Array], jax.Array]
-    """(state, random bits uint32) -> int32, a legal action, each as likely as the others."""
+    """(state, random bits uint32) -> int32, a uniformly random legal action."""
     step: Callable[[Any, jax.Array], Any]
     """(state, action) -> next state."""
     is_over: Callable[[Any], jax.Array]
@@ -35,13 +36,13 @@ class Game(NamedTuple):
     steps: Callable[[Any], jax.Array]
     """state -> int, plies of the game so far, as the game itself counts them."""
     read: Callable[[Any, jax.Array, Any], jax.Array]
-    """(state, action, next state) -> uint32 that depends on all that a player would look at."""
+    """(state, action, next state) -> uint32 that depends on all that a player would read."""
 
 
 class Tally(NamedTuple):
     """Sums over a run, uint32[]."""
 
-    steps: jax.Array  # of finished games, and what unfinished ones grew by
+    steps: jax.Array  # plies of finished games, and plies added to unfinished ones
     games: jax.Array
     checksum: jax.Array
 
@@ -51,7 +52,7 @@ _BYTE = 255
 
 
 def count_set(array: jax.Array) -> jax.Array:
-    """uint32: entries that are not zero, all of which must be there to be counted.
+    """uint32: number of entries that are not zero; XLA must compute all of them.
 
     Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
     mask entry by entry.
@@ -69,8 +70,9 @@ def count_set(array: jax.Array) -> jax.Array:
 
 
 def choose(bits: jax.Array, mask: jax.Array) -> jax.Array:
-    """int32 index of a True entry of the mask, each as likely as the others (see
-    `wallgo_jax.game.chance.choose_bit`): cheaper by far than a key for every entry.
+    """int32 index of a uniformly random True entry of the mask.
+
+    `wallgo_jax.game.chance.choose_bit` does it: far cheaper than a key for every entry.
 
     Args:
       bits: uint32[] random bits.
@@ -95,7 +97,7 @@ def _strided_words(mask: jax.Array, words: int) -> jax.Array:
 
 
 def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
-    """Compile random play of so many boards, shared by the devices."""
+    """Compile random play of that number of boards, shared by the devices."""
     own_boards = boards // devices.count
 
     def begin(key: jax.Array) -> tuple[Any, Any]:
@@ -134,14 +136,14 @@ def check_steps(name: str, *, claimed: int, counted: int) -> None:
     """Refuse a figure whose plies were not played.
 
     Raises:
-      RuntimeError: the game's own count is another.
+      RuntimeError: the game itself counted another number of plies.
     """
     if claimed % 2**32 != counted:
         raise RuntimeError(f"{name}: {counted} plies were played, not {claimed}")
 
 
 def _make_program(game: Game, boards: int) -> Callable[..., tuple[Any, Tally]]:
-    """(first state, states [B], key, plies) -> states [B] and what all devices did."""
+    """(first state, states [B], key, plies) -> states [B] and the tally of all devices."""
 
     def program(fresh: Any, states: Any, key: jax.Array, length: jax.Array):
         key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
@@ -152,11 +154,11 @@ def _make_program(game: Game, boards: int) -> Callable[..., tuple[Any, Tally]]:
             action = jax.vmap(game.act)(states, bits)
             after = jax.vmap(game.step)(states, action)
             over, steps = jax.vmap(game.is_over)(after), jax.vmap(game.steps)(after)
-            seen = jax.vmap(game.read)(states, action, after)
+            values = jax.vmap(game.read)(states, action, after)
             tally = Tally(
                 tally.steps + jnp.where(over, steps, 0).sum(dtype=jnp.uint32),
                 tally.games + over.sum(dtype=jnp.uint32),
-                tally.checksum + seen.sum(dtype=jnp.uint32),
+                tally.checksum + values.sum(dtype=jnp.uint32),
             )
             restarted = jax.vmap(lambda o, x: jax.tree.map(lambda a, b: jnp.where(o, a, b), *x))(
                 over, (jax.tree.map(lambda x: _repeated(x, boards), fresh), after)

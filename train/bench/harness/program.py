@@ -1,4 +1,4 @@
-"""One compiled program, with what compiling it says: seconds, equations, memory."""
+"""Compiles a program and records how: seconds, equations, memory."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
 class ProgramStats(NamedTuple):
-    """What compiling a program says."""
+    """Figures of a compilation."""
 
     compile_seconds: float  # tracing and lowering included
     is_cached: bool  # whether XLA's part came from the persistent cache
@@ -19,7 +19,7 @@ class ProgramStats(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A compiled program; called like the function it was."""
+    """A compiled program; `call` takes the arguments of the function that was compiled."""
 
     call: Any
     stats: ProgramStats
@@ -31,7 +31,8 @@ def compile_program(
     """Compile a function, or one that is jitted already, for arguments or their shapes.
 
     Args:
-      donate: arguments whose buffers are given away; idle for a jitted function.
+      donate: indices of arguments whose buffers the program may reuse; ignored for a function that
+        is jitted already.
     """
     jitted = function if hasattr(function, "trace") else jax.jit(function, donate_argnums=donate)
 
@@ -44,16 +45,16 @@ def compile_program(
 
 
 def timed(compile_it: Callable[[], tuple[Any, Any]]) -> tuple[tuple[Any, Any], ProgramStats]:
-    """What a function that traces and compiles returns, and what that says."""
+    """Call a function that traces and compiles; returns its result and the figures."""
     hits = _HitCount()
     jax.monitoring.register_event_listener(hits)
     try:
         began = time.perf_counter()
-        made = compile_it()
+        result = compile_it()
         seconds = time.perf_counter() - began
     finally:
         jax.monitoring.unregister_event_listener(hits)
-    traced, compiled = made
+    traced, compiled = result
     memory = compiled.memory_analysis()
     needed = (
         memory.argument_size_in_bytes
@@ -61,11 +62,11 @@ def timed(compile_it: Callable[[], tuple[Any, Any]]) -> tuple[tuple[Any, Any], P
         + memory.temp_size_in_bytes
         - memory.alias_size_in_bytes
     )
-    return made, ProgramStats(seconds, hits.count > 0, count_equations(traced.jaxpr), needed)
+    return result, ProgramStats(seconds, hits.count > 0, count_equations(traced.jaxpr), needed)
 
 
 def count_equations(jaxpr: Any) -> int:
-    """Equations of a jaxpr and of all that it holds: loop bodies, branches, calls."""
+    """Equations of a jaxpr, those of its loop bodies, branches and calls included."""
     inner = jaxpr.jaxpr if hasattr(jaxpr, "jaxpr") else jaxpr
     found = len(inner.eqns)
     for equation in inner.eqns:

@@ -1,4 +1,4 @@
-"""Runs that take turns, and their medians."""
+"""Runs benchmarks in turns and takes medians."""
 
 import statistics
 import time
@@ -12,18 +12,18 @@ _MODULUS = 2**32
 
 
 class Bench(NamedTuple):
-    """Something to be measured."""
+    """A benchmark."""
 
     name: str
     batch: int
     run: Callable[[int], dict[str, float]]
-    """Do so many units of work and wait for them. Returns how much was done, by what is counted,
-    and under CHECKSUM a number that depends on all that was worked out."""
+    """Does the given number of units of work and waits for them. Returns the amount done by name of
+    what is counted, and under CHECKSUM a number that depends on all results."""
     stats: ProgramStats | None
 
 
 class Row(NamedTuple):
-    """What was measured."""
+    """The measurements of a benchmark."""
 
     name: str
     batch: int
@@ -35,13 +35,13 @@ class Row(NamedTuple):
 
 
 def take_turns(benches: Sequence[Bench], *, seconds: float, repeats: int) -> list[Row]:
-    """Measure all, run by run in turn, so that a drift of the machine's speed meets all of them.
+    """Measure all, run by run in turn, so that a drift of the machine's speed affects all alike.
 
     Args:
-      seconds: that a run lasts at least about; what warms up is not counted.
-      repeats: runs of each, of which the median is taken.
+      seconds: least length of a run, about; warm-up is not counted.
+      repeats: runs of each; their median counts.
     """
-    lengths = [_lasting(bench, seconds) for bench in benches]
+    lengths = [_length_for(bench, seconds) for bench in benches]
     times: list[list[float]] = [[] for _ in benches]
     counts: list[list[dict[str, float]]] = [[] for _ in benches]
     for _ in range(repeats):
@@ -63,8 +63,8 @@ def take_turns(benches: Sequence[Bench], *, seconds: float, repeats: int) -> lis
     ]
 
 
-def _lasting(bench: Bench, seconds: float) -> int:
-    """Units that last about so long; the bench has run on return."""
+def _length_for(bench: Bench, seconds: float) -> int:
+    """Units of work that take about that number of seconds; warms up the benchmark."""
     bench.run(1)
     length = 1
     while True:

@@ -1,4 +1,4 @@
-"""WallGo as a game to be played at random: the core, and the env that its users know."""
+"""WallGo as a game for random play: the core alone, and the env with its public face."""
 
 from typing import Any
 
@@ -16,8 +16,12 @@ CORE, CORE_BITS, ENV = "core", "core, bits", "env"
 
 
 def core_game(rules: Rules, *, on_bits: bool) -> Game:
-    """Positions alone, chosen from by the slots' mask as all games here, or on bits: the core's
-    own way, which only WallGo has."""
+    """The game on positions alone.
+
+    Args:
+      on_bits: choose slots on the packed words of legal slots, which only WallGo has, instead of
+        on their mask as in all other games here.
+    """
     fresh = initial_state(rules)
 
     def act(position: Position, bits: jax.Array) -> jax.Array:
@@ -30,7 +34,7 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
         return referee.play(State(fresh.variant, position), slot)[0].position
 
     def read(position: Position, slot: jax.Array, after: Position) -> jax.Array:
-        # Every ply's territory hangs on these bits, and so does whether the game is over.
+        # Territory and the end of the game depend on these bits, so XLA cannot leave them out.
         return count_set(after.walls) + slot.astype(jnp.uint32)
 
     return Game(
@@ -45,13 +49,13 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
 
 
 def env_game(rules: Rules, *, planes: str) -> Game:
-    """The env by its public actions; mask and planes are read at every ply."""
+    """The env by its public actions; every ply reads the mask and the planes."""
     env = env_lib.make(rules, planes=planes)
     return with_public_face(f"{ENV}, {planes}", env.init, env.step, reads_observation=True)
 
 
 def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[tuple[str, ProgramStats]]:
-    """What compiling the env's steps says, for so many boards on one device, each by its name."""
+    """Name and compile statistics of each of the env's steps, for boards on one device."""
     env = env_lib.make(rules, planes=planes)
     states = jax.eval_shape(jax.vmap(env.init), jax.random.split(jax.random.key(0), boards))
     actions = jax.ShapeDtypeStruct((boards,), jnp.int32)
@@ -62,11 +66,11 @@ def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[tuple[str,
 
 
 def with_public_face(name: str, init: Any, step: Any, *, reads_observation: bool) -> Game:
-    """A game whose states have the fields that pgx knows."""
+    """A game whose states have the fields of pgx."""
 
     def read(state: Any, action: jax.Array, after: Any) -> jax.Array:
-        seen = action.astype(jnp.uint32) + count_set(after.rewards)
-        return seen + count_set(state.observation) if reads_observation else seen
+        sums = action.astype(jnp.uint32) + count_set(after.rewards)
+        return sums + count_set(state.observation) if reads_observation else sums
 
     return Game(
         name=name,

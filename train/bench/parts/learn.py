@@ -1,9 +1,10 @@
-"""The trainer's own learner, and beside it the network forward and backward from ready planes.
+"""The trainer's own learner, and the forward and backward pass of its network alone.
 
 N samples.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ from train.config import RunConfig
 from train.data.selfplay import make_selfplay
 from train.loop.programs import Programs, make_programs
 from train.loop.run_state import RunState
-from train.network import Variables
+from train.network import Network, Variables
 from train.network.build import network_for
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, own_key
 from train.runtime.host import fetch
@@ -30,11 +31,11 @@ LEARNER, BACKWARD = "learner", "network forward and backward"
 STEPS = 8
 """Steps of the learner in one call."""
 BOARDS, MOST_POSITIONS = 256, 50_000
-"""Of the replay that is drawn from."""
+"""Boards and most positions of the replay buffer that batches are sampled from."""
 
 
 def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
-    """Compile the trainer's steps on so many samples, drawn from random games."""
+    """Compile the trainer's steps on batches sampled from random games."""
     config = _with_batch(config, batch, devices)
     programs = make_programs(config, devices)
     state = _filled(config, programs, devices)
@@ -74,7 +75,7 @@ def _with_batch(config: RunConfig, batch: int, devices: Devices) -> RunConfig:
 
 
 def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState:
-    """A run's first state, with a replay full of random games."""
+    """A run's first state, with a replay buffer full of random games."""
     state = programs.init()
     random_play = make_selfplay(
         random_search(),
@@ -99,32 +100,13 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
 
 
 def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
-    """Compile a forward and a backward pass, a call each as the learner's, or all in one."""
+    """Compile forward and backward passes: one a call on CPU, STEPS a call on accelerators, as the
+    learner does."""
     players, size = config.rules.players, config.rules.size
     channels = planes_lib.channels(config.network.planes, players)
     network = network_for(config.network, players)
     in_one = jax.default_backend() != "cpu"
-
-    def step(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
-        def forward(params: Any) -> tuple[jax.Array, Any]:
-            output, stats = network.evaluate_batch(variables._replace(params=params), planes)
-            # Of about the same size for each number that a head says, and for no two alike.
-            said = [jnp.square(x - 1).mean() for x in jax.tree.leaves(output)]
-            return jnp.stack(said).sum(), stats
-
-        (value, stats), gradient = jax.value_and_grad(forward, has_aux=True)(variables.params)
-        # The next step needs this one's gradient, which all but leaves the weights as they are.
-        params = jax.tree.map(lambda x, g: x - 1e-30 * g, variables.params, gradient)
-        return variables._replace(params=params, batch_stats=stats), value
-
-    def steps(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
-        if not in_one:
-            return step(variables, planes)
-        variables, values = jax.lax.scan(
-            lambda v, _: step(v, planes), variables, None, length=STEPS
-        )
-        return variables, values[-1]
-
+    steps = _make_backward(network, in_one=in_one)
     everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
     variables = jax.device_put(_stirred(network.init(jax.random.key(0))), everywhere)
     planes = jax.device_put(random_planes(jax.random.key(1), batch, size, len(channels)), by_board)
@@ -149,9 +131,35 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
     return Bench(BACKWARD, batch, run, compiled.stats)
 
 
+def _make_backward(network: Network, *, in_one: bool) -> Callable[..., tuple[Any, jax.Array]]:
+    """(variables, planes) -> variables and a loss, after STEPS in one program or after one step."""
+
+    def step(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
+        def loss(params: Any) -> tuple[jax.Array, Any]:
+            output, stats = network.evaluate_batch(variables._replace(params=params), planes)
+            # Each output of a head gets a gradient of about the same size, and no two the same.
+            losses = [jnp.square(x - 1).mean() for x in jax.tree.leaves(output)]
+            return jnp.stack(losses).sum(), stats
+
+        (value, stats), gradient = jax.value_and_grad(loss, has_aux=True)(variables.params)
+        # The next step depends on this gradient, though the factor leaves the weights as they are.
+        params = jax.tree.map(lambda x, g: x - 1e-30 * g, variables.params, gradient)
+        return variables._replace(params=params, batch_stats=stats), value
+
+    def steps(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
+        if not in_one:
+            return step(variables, planes)
+        variables, values = jax.lax.scan(
+            lambda v, _: step(v, planes), variables, None, length=STEPS
+        )
+        return variables, values[-1]
+
+    return steps
+
+
 def _stirred(variables: Variables) -> Variables:
-    """The weights with a little noise: last layers that begin with zeros would hand back gradients
-    of zeros or, once moved by next to nothing, of numbers so small that CPUs are slow with them."""
+    """The weights with a little noise: last layers that begin at zero would return zero gradients
+    or, after a tiny step, subnormal numbers, which CPUs compute slowly."""
     leaves, tree = jax.tree.flatten(variables.params)
     keys = jax.random.split(jax.random.key(2), len(leaves))
     moved = [

@@ -1,8 +1,8 @@
-"""What a search tree takes, by formula and by the compiled program's own memory analysis.
+"""Memory of a search tree, by formula and by the compiled program's own memory analysis.
 
 A node of `train.search.tree` keeps a prior of four bytes and the number of a child for each slot,
-seven words, and its position; two words for each slot of the root stand beside the nodes. A node of
-mctx keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
+seven words, and its position; two words for each slot of the root come on top. A node of mctx
+keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
 """
 
 from typing import Any, NamedTuple
@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train.bench.harness.program import compile_program
-from train.bench.parts.search import UNIFORM, Searcher, make_moves, searcher
+from train.bench.parts.search import UNIFORM, Searcher, compile_moves, searcher
 from train.config import RunConfig
-from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, all_devices
+from train.runtime.devices import Devices, all_devices
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state, make_variant, sizes_of
 
@@ -21,18 +20,18 @@ WORD, WORDS_BY_NODE = 4, 7
 WORDS_BY_ROOT_SLOT = 2
 MCTX_WORDS_BY_ACTION, MCTX_WORDS_BY_NODE = 6, 5
 BOARDS, SIMULATIONS, LIMIT = 4096, 64, 2 * 10**9
-"""What is to fit in how many bytes."""
+"""A search of this size is to fit in LIMIT bytes."""
 
 
 class TreeMemory(NamedTuple):
-    """Bytes of a search without network."""
+    """Bytes of a search without a network."""
 
     boards: int
     simulations: int
     actions: int
-    formula: int  # a node
-    measured: float  # a board and simulation more, by memory analysis
-    total: int  # the whole program, by memory analysis
+    formula: int  # bytes of a node
+    measured: float  # bytes that one more simulation of a board adds, by memory analysis
+    total: int  # bytes of the whole program, by memory analysis
 
 
 def position_bytes(rules: Rules) -> int:
@@ -42,14 +41,14 @@ def position_bytes(rules: Rules) -> int:
 
 
 def node_bytes(rules: Rules, simulations: int) -> int:
-    """Bytes of one node of our own tree over slots that holds so many simulations."""
+    """Bytes of one node of the native tree over slots that holds that number of simulations."""
     child = np.min_scalar_type(simulations).itemsize
     by_slot = (WORD + child) * sizes_of(rules).num_slots
     return by_slot + WORD * WORDS_BY_NODE + position_bytes(rules)
 
 
 def root_bytes(rules: Rules) -> int:
-    """Bytes that a tree over slots keeps of its root beside the nodes."""
+    """Bytes that a tree over slots keeps for its root in addition to the nodes."""
     return WORD * WORDS_BY_ROOT_SLOT * sizes_of(rules).num_slots
 
 
@@ -61,7 +60,7 @@ def engine_node_bytes(config: RunConfig, simulations: int) -> int:
 
 
 def mctx_node_bytes(rules: Rules, actions: int) -> int:
-    """Bytes of one node of mctx's own tree over so many actions."""
+    """Bytes of one node of mctx's own tree over that number of actions."""
     words = MCTX_WORDS_BY_ACTION * actions + MCTX_WORDS_BY_NODE
     return WORD * words + position_bytes(rules)
 
@@ -69,7 +68,7 @@ def mctx_node_bytes(rules: Rules, actions: int) -> int:
 def tree_memory(
     config: RunConfig, *, boards: int = BOARDS, simulations: int = SIMULATIONS
 ) -> TreeMemory:
-    """Compile the config's search twice, for all and half of the simulations; nothing is run."""
+    """Compile the config's search for all and for half of the simulations; runs neither."""
     whole, half = (
         _peak(searcher(UNIFORM, config, count), config.rules, boards, all_devices(1))
         for count in (simulations, simulations // 2)
@@ -85,11 +84,7 @@ def tree_memory(
 
 
 def _peak(found: Searcher, rules: Rules, boards: int, devices: Devices) -> int:
-    program = devices.per_device(
-        make_moves(found.search),
-        (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
-        (BY_BOARD, EVERYWHERE),
-    )
+    """Bytes of one device at once while a search makes a move."""
 
     def shapes(tree: Any) -> Any:
         return jax.tree.map(
@@ -99,4 +94,4 @@ def _peak(found: Searcher, rules: Rules, boards: int, devices: Devices) -> int:
     position = initial_state(rules).position
     key = jax.eval_shape(jax.random.key, 0)
     arguments = (found.variables, shapes(make_variant(rules)), shapes(position), key, np.int32(1))
-    return compile_program(program, arguments, donate=(2,)).stats.peak_bytes
+    return compile_moves(found.search, arguments, devices).stats.peak_bytes

@@ -1,4 +1,4 @@
-"""A search that mctx does over the public actions, 2597 on the standard board: what slots save.
+"""A search by mctx over the public actions, 2597 on the standard board: shows what slots save.
 
 B boards, N public actions.
 """
@@ -49,7 +49,7 @@ def make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
 
 
 def make_public_evaluator(*, players: int) -> Evaluator:
-    """All legal public actions alike, nobody ahead."""
+    """Give all legal public actions the same logit and everybody the value 0."""
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
@@ -63,7 +63,7 @@ def make_public_evaluator(*, players: int) -> Evaluator:
 
 
 def make_public_network_evaluator(network: Network, *, planes: str) -> Evaluator:
-    """Public actions by a network: the planes of its policy already lie in their order."""
+    """Evaluate public actions by a network; the planes of its policy already have their order."""
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None

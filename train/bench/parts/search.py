@@ -1,10 +1,10 @@
-"""Simulations a second: games that are played by search, without a network and with one.
+"""Simulations a second of games played by search, without a network and with one.
 
 B boards, A slots, P players.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.bench.harness.play import count_set
-from train.bench.harness.program import compile_program
+from train.bench.harness.program import Program, compile_program
 from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.games import core_game
 from train.bench.parts.public import (
@@ -33,15 +33,15 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, Variant, initial_position, make_variant
 from wallgo_jax.game.terrain import BoardAnalysis
 
-ALONE, SEEING = "no network", "network"
-UNIFORM, NETWORK = f"search, {ALONE}", f"search, {SEEING}"
-PUBLIC, PUBLIC_NETWORK = f"mctx, public actions, {ALONE}", f"mctx, public actions, {SEEING}"
+WITHOUT, WITH = "no network", "network"
+UNIFORM, NETWORK = f"search, {WITHOUT}", f"search, {WITH}"
+PUBLIC, PUBLIC_NETWORK = f"mctx, public actions, {WITHOUT}", f"mctx, public actions, {WITH}"
 SPREAD_PLIES = 300
 """Random plies after which boards that began together stand anywhere in their games."""
 
 
 def make_uniform_evaluator(*, players: int) -> Evaluator:
-    """All legal slots alike, nobody ahead: what is left is the cost of the search."""
+    """Give all legal slots the same logit and everybody the value 0: only the search costs time."""
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
@@ -54,7 +54,7 @@ def make_uniform_evaluator(*, players: int) -> Evaluator:
 
 
 class Searcher(NamedTuple):
-    """A search by name, and the variables that it judges by."""
+    """A search by name, with the variables that its evaluator reads."""
 
     name: str
     search: Search
@@ -89,18 +89,13 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
 def make_bench(
     found: Searcher, rules: Rules, boards: int, simulations: int, devices: Devices
 ) -> Bench:
-    """Compile moves by a search on so many boards, shared by the devices."""
+    """Compile moves by a search on that number of boards, shared by the devices."""
     variant, positions = spread_boards(rules, boards, devices)
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(found.variables, everywhere)
-    program = devices.per_device(
-        make_moves(found.search),
-        (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
-        (BY_BOARD, EVERYWHERE),
-    )
     key = jax.device_put(jax.random.key(0), everywhere)
     arguments = (variables, variant, positions, key, np.int32(1))
-    compiled = compile_program(program, arguments, donate=(2,))
+    compiled = compile_moves(found.search, arguments, devices)
     held, calls = [positions], 0
 
     def run(length: int) -> dict[str, float]:
@@ -115,9 +110,19 @@ def make_bench(
     return Bench(found.name, boards, run, compiled.stats)
 
 
+def compile_moves(search: Search, arguments: Sequence[Any], devices: Devices) -> Program:
+    """Compile `make_moves` for arguments or their shapes; consumes the positions."""
+    program = devices.per_device(
+        make_moves(search),
+        (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE),
+        (BY_BOARD, EVERYWHERE),
+    )
+    return compile_program(program, arguments, donate=(2,))
+
+
 def make_moves(search: Search) -> Callable[..., tuple[Position, jax.Array]]:
-    """Moves by search as (variables, variant [B], positions [B], key, moves) -> positions [B] and a
-    checksum of what was found, uint32[]."""
+    """Play by search: (variables, variant [B], positions [B], key, moves) -> positions [B] and a
+    checksum of the results, uint32[]."""
 
     def moves(variables: Any, variant: Variant, positions: Position, key: jax.Array, length: Any):
         key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
@@ -127,9 +132,9 @@ def make_moves(search: Search) -> Callable[..., tuple[Position, jax.Array]]:
             states = State(variant, positions)
             found = search(variables, states, jax.random.fold_in(key, index))
             after, _ = jax.vmap(referee.play)(states, found.slot)
-            seen = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
+            sums = found.slot.sum(dtype=jnp.uint32) + count_set(found.policy)
             fresh = jax.vmap(referee.restart_if_over)(after)
-            return fresh.position, checksum + seen + count_set(found.value)
+            return fresh.position, checksum + sums + count_set(found.value)
 
         positions, checksum = jax.lax.fori_loop(0, length, move, (positions, jnp.uint32(0)))
         return positions, jax.lax.psum(checksum, AXIS)
@@ -138,7 +143,7 @@ def make_moves(search: Search) -> Callable[..., tuple[Position, jax.Array]]:
 
 
 def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant, Position]:
-    """Boards [B] that stand anywhere in their games, by SPREAD_PLIES random plies."""
+    """Boards [B] that stand anywhere in their games, after SPREAD_PLIES random plies."""
     game, own = core_game(rules, on_bits=True), boards // devices.count
 
     def spread(key: jax.Array) -> tuple[Variant, Position]:
@@ -162,7 +167,8 @@ def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant,
 
 
 def random_search() -> Search:
-    """In place of a search, to fill a replay quickly: any legal slot, a policy all on it."""
+    """A search that picks a random legal slot and puts the whole policy on it; it fills a replay
+    buffer quickly."""
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables

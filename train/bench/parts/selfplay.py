@@ -1,8 +1,9 @@
-"""The trainer's own self-play, and beside it the network alone from ready planes.
+"""The trainer's own self-play, and the forward pass of its network alone.
 
-The ratio of the two says how near self-play is to the limit that its network sets. The network
-alone is its forward pass from ready planes, with the heads that search reads, in a loop, on the
-same boards and devices, as often as self-play looks: each leaf and root, terminal ones counted.
+The ratio of the two shows how near self-play is to the limit that its network sets. The network
+alone evaluates ready planes in a loop, with the heads that the search reads, on the same number of
+boards and the same devices. Self-play's evaluations are its roots and leaves, terminal ones
+included.
 
 B boards.
 """
@@ -31,7 +32,8 @@ SELFPLAY, FORWARD = "self-play", "network alone"
 
 
 def steady(config: RunConfig, boards: int) -> RunConfig:
-    """The config with so many boards, as its self-play is once its stages are over."""
+    """The config with that number of boards and without its first stages: no growing number of
+    simulations, no bootstrap."""
     return dataclasses.replace(
         config,
         search=dataclasses.replace(config.search, first_simulations=0),
@@ -74,10 +76,11 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
 
 
 def evaluations(config: RunConfig, metrics: Any) -> float:
-    """How often self-play looked through the network: once at each root and at each simulation."""
-    full, most = float(metrics.full), config.search.simulations
-    little = min(config.selfplay.cheap_simulations, most)
-    return full * (most + 1) + (float(metrics.positions) - full) * (little + 1)
+    """Number of network evaluations of self-play: one at each root and at each simulation."""
+    full, simulations = float(metrics.full), config.search.simulations
+    cheap_simulations = min(config.selfplay.cheap_simulations, simulations)
+    cheap = float(metrics.positions) - full
+    return full * (simulations + 1) + cheap * (cheap_simulations + 1)
 
 
 def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
@@ -111,10 +114,10 @@ def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benc
 
     def run(length: int) -> dict[str, float]:
         held[0], checksum = compiled.call(variables, held[0], np.int32(length))
-        looks = boards * length
+        done = boards * length
         return {
-            "evaluations": looks,
-            OPERATIONS: looks * operations,
+            "evaluations": done,
+            OPERATIONS: done * operations,
             CHECKSUM: int(fetch(checksum)),
         }
 
@@ -122,7 +125,7 @@ def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benc
 
 
 def _with_batch_for(config: RunConfig, devices: Devices) -> RunConfig:
-    """The learner is not asked here, but its batch must fit the devices."""
+    """The config with a batch that the devices can share; the learner does not run here."""
     learner = dataclasses.replace(config.learner, batch=devices.count)
     return dataclasses.replace(config, learner=learner)
 

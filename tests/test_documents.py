@@ -1,0 +1,182 @@
+"""README, docs and configs: links lead somewhere, commands parse, nothing is left to fill in."""
+
+import ast
+import contextlib
+import io
+import re
+import shlex
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from train import __main__ as train_program
+from train.cli.commands import Command
+from train.config import read_config
+from wallgo_jax import __main__ as game_program
+from wallgo_jax.cli.commands import Convert, Replay, Show
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("**/*.md"))]
+CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
+SHELLS = ("bash", "sh", "console")
+MAX_README_LINES = 170
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Language and content of each code block."""
+    yield from re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands_in(script: str) -> Iterator[list[str]]:
+    """The words of each Python command of a shell script, without `python` itself."""
+    for line in script.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="&;|")
+        lexer.whitespace_split = True
+        words: list[str] = []
+        for word in [*lexer, ";"]:
+            if word.strip("&;|"):
+                words.append(word)
+                continue
+            starts = [i for i, each in enumerate(words) if Path(each).name.startswith("python")]
+            if starts:
+                yield words[starts[0] + 1 :]
+            words = []
+
+
+def commands_of(path: Path) -> list[list[str]]:
+    """The Python commands of a page's code blocks, or of a config's first comment."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        scripts = [content for language, content in blocks(text) if language in SHELLS]
+    else:
+        plain = re.sub(r"^#", "", text, flags=re.MULTILINE)
+        scripts = re.findall(r"^   commands? (.*?)^   hardware", plain, re.MULTILINE | re.DOTALL)
+    return [words for script in scripts for words in commands_in(script)]
+
+
+@pytest.fixture
+def check_command(monkeypatch) -> Callable[[list[str]], None]:
+    """Fails for a command or an option that does not exist; commands do nothing."""
+    monkeypatch.chdir(ROOT)
+    for annotated in typing.get_args(Command):
+        kind = typing.get_args(annotated)[0] if typing.get_args(annotated) else annotated
+        monkeypatch.setattr(kind, "run", _read_config_only)
+    for kind in (Convert, Replay, Show):
+        monkeypatch.setattr(kind, "run", lambda self, console: None)
+    return _check_command
+
+
+def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
+    path = getattr(command, "config", None)
+    read_config(path if path and (ROOT / path).exists() else None, overrides)
+    return 0
+
+
+def _check_command(words: list[str]) -> None:
+    match words:
+        case ["-m", "train" | "wallgo_jax" as package, *arguments] if arguments:
+            main = train_program.main if package == "train" else game_program.main
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                try:
+                    code = main(arguments)
+                except SystemExit as leaving:  # after --help
+                    code = leaving.code
+            assert not code, said.getvalue()
+        case ["-m", module, *arguments] if module.split(".")[0] in ("train", "tests"):
+            _check_script(ROOT / f"{module.replace('.', '/')}.py", arguments)
+        case [script, *arguments] if script.endswith(".py"):
+            _check_script(ROOT / script, arguments)
+
+
+def _check_script(path: Path, arguments: list[str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    for word in arguments:
+        if word.startswith("--"):
+            assert f'"{word.partition("=")[0]}"' in text, f"{path.name} has no option {word}"
+
+
+@pytest.mark.parametrize("path", [*PAGES, *CONFIGS], ids=name_of)
+def test_every_command_parses(path, check_command):
+    for words in commands_of(path):
+        check_command(words)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_python_example_parses(path):
+    for language, content in blocks(path.read_text("utf-8")):
+        if language == "python":
+            ast.parse(content)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_relative_link_leads_to_a_file(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+    for target in targets:
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, heading = target.partition("#")
+        linked = (path.parent / file) if file else path
+        assert linked.exists(), f"{target}: no such file"
+        if heading and linked.suffix == ".md":
+            assert heading in _anchors(linked), f"{target}: no such heading"
+
+
+def _anchors(path: Path) -> list[str]:
+    """What a link to each heading of a page is written as."""
+    headings = re.findall(r"^#+ +(.*)$", path.read_text("utf-8"), flags=re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading).lower() for heading in headings]
+    return [heading.strip().replace(" ", "-") for heading in plain]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_nothing_is_left_to_fill_in(path):
+    text = path.read_text("utf-8")
+    assert re.findall(r"@[A-Z0-9]+@|TODO|TBD|FIXME|\bXX+\b", text) == []
+
+
+def test_readme_is_a_front_door():
+    assert len(README.read_text("utf-8").splitlines()) <= MAX_README_LINES
+
+
+def test_readme_has_one_test_command():
+    text = README.read_text("utf-8")
+    marked = re.findall(r"<!-- test command -->\n```bash\n(.*?)\n```", text, flags=re.DOTALL)
+    assert len(marked) == text.count("<!-- test command -->") == 1
+    assert "-m pytest" in marked[0]
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
+def test_every_config_says_how_it_is_run(path):
+    """Its first comment tells the command, the hardware, the time it takes, and what comes out."""
+    opening = path.read_text("utf-8").split("\n\n")[0]
+    assert all(line.startswith("#") for line in opening.splitlines())
+    for word in ("commands?", "hardware", "time", "expected"):
+        assert re.search(rf"^#   {word} +\S", opening, flags=re.MULTILINE), word
+    assert commands_of(path) != []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python -m train nothing",
+        "python -m train match random greedy --gamez 4",
+        "python -m train run configs/tiny.toml --network.widht 3",
+        "cd x && python3 -m wallgo_jax shew A1",
+        "python train/bench/table1.py --rounds 5 --siez 9",
+        "python train/bench/no_such_script.py",
+    ],
+)
+def test_a_wrong_command_is_noticed(command, check_command):
+    (words,) = commands_in(command)
+    with pytest.raises((AssertionError, FileNotFoundError)):
+        check_command(words)

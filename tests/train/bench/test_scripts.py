@@ -1,0 +1,66 @@
+"""The bench's scripts: options, bad input, and Table 1's ratios on times that are given."""
+
+import json
+
+import pytest
+
+from train.bench import ablation, inference_time, match_overhead
+from train.bench.harness.timing import Row
+from train.bench.script import run_script
+from train.runtime.errors import UsageError
+
+
+def row(name: str, *, length: int, seconds: tuple[float, ...]) -> Row:
+    return Row(name, 16, length, seconds, {}, 0, None)
+
+
+@pytest.mark.parametrize("script", [ablation, inference_time, match_overhead])
+def test_options_have_defaults(script):
+    found = []
+    run_script(found.append, script.Options, name="script", arguments=[])
+    assert found == [script.Options()]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--seeds", "1", "2"], "error: no time for (1, 2)"),
+        (["--games", "many"], "error: command line: "),
+        (["--gams", "3"], "did you mean --games?"),
+    ],
+)
+def test_bad_input_is_one_line(words, said, capsys):
+    def main(options):
+        raise UsageError(f"no time for {options.seeds}")
+
+    with pytest.raises(SystemExit) as stopped:
+        run_script(main, ablation.Options, name="ablation", arguments=words)
+    assert stopped.value.code == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint and complaint.count("\n") == 1
+
+
+def test_ratios_are_taken_round_by_round():
+    """The machine is three times as slow in the second round: both networks' times triple, no ratio
+    changes."""
+    base = row("6R", length=4, seconds=(0.004, 0.012, 0.004))
+    other = row("6T", length=2, seconds=(0.005, 0.015, 0.004))
+    found = inference_time._compare(other, base, parameters=7)
+    assert found.parameters == 7
+    assert found.milliseconds == pytest.approx(2.5)
+    assert found.relative == pytest.approx(2.5)
+
+
+def test_inference_times_are_written(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(inference_time, "TABLE_1", inference_time.TABLE_1[:2])
+    out = tmp_path / "times.json"
+    inference_time.main(
+        inference_time.Options(
+            size=3, width=8, heads=2, batch=2, rounds=1, seconds=1e-4, dtype="float32", json=out
+        )
+    )
+    record = json.loads(out.read_text())
+    assert [each["name"] for each in record["networks"]] == ["6R", "6T"]
+    assert record["networks"][0]["relative"] == 1
+    assert record["networks"][1]["paper"]["millions"] == 3.358
+    assert "6T" in capsys.readouterr().out

@@ -1,0 +1,199 @@
+"""`python -m train run`: what a run leaves behind, resuming, what is refused."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import tiny
+from tests.support.commands import CONFIG, command, complaint, contents, read_rows, read_scalars
+from tests.support.reference.referee import Game
+from train.arena.match import wilson_interval
+from train.config import RunConfig, config_to_dict
+from train.loop import training
+from wallgo_jax.notation import parse_moves
+
+
+def test_run_leaves_everything(finished):
+    directory, said = finished
+    assert said.code == 0
+    assert said.err == ""
+    names = {path.name for path in directory.iterdir()}
+    files = {"config.json", "run.json", "metrics.jsonl", "evaluation.json", "game.txt"}
+    assert names == files | {"checkpoints", "resume", "tensorboard"}
+    assert json.loads((directory / "config.json").read_text()) == config_to_dict(CONFIG)
+    assert sorted(path.name for path in (directory / "checkpoints").iterdir()) == ["4", "6"]
+    assert sorted(path.name for path in (directory / "resume").iterdir()) == ["4", "6"]
+
+
+def test_metrics_have_a_row_an_iteration(finished):
+    rows = read_rows(finished[0])
+    assert [row["iteration"] for row in rows] == [0, 1, 2, 3, 4, 5]
+    for row in rows:
+        assert row["positions"] == CONFIG.selfplay.boards * CONFIG.selfplay.plies
+        assert row["games"] > 0
+        # A game on 3x3 has two placements and at most a wall on each of the twelve inner edges.
+        assert 3 <= row["mean_length"] <= 14
+        assert 0 <= row["red_win_rate"] <= 1
+        assert row["games_per_second"] > 0
+    learned = [row for row in rows if "loss" in row]
+    assert rows[-1] in learned
+    for row in learned:
+        total = row["policy_loss"] + row["value_loss"] + 0.5 * row["ownership_loss"]
+        assert row["loss"] == pytest.approx(total, rel=1e-4)
+        assert row["replay_rows"] > 0
+    assert [row["iteration"] for row in rows if "win_rate" in row] == [2]
+    assert rows[2]["opponent"] == "random"
+    assert rows[2]["matches"] == {"random": rows[2]["win_rate"]}
+
+
+def test_tensorboard_has_the_same_numbers(finished):
+    rows, scalars = read_rows(finished[0]), read_scalars(finished[0])
+    for name in ("games", "policy_loss", "win_rate"):
+        expected = {row["iteration"]: row[name] for row in rows if name in row}
+        assert scalars[name] == pytest.approx(expected, rel=1e-6)
+    assert scalars["win_rate/random"] == scalars["win_rate"]
+
+
+def test_evaluation_is_complete(finished):
+    record = json.loads((finished[0] / "evaluation.json").read_text())
+    (match,) = record.pop("matches")
+    assert record == {"seed": 7, "iterations": 6, "simulations": 2, "opening_plies": 0}
+    assert (match["first"], match["second"], match["rules"]) == ("tiny@2", "random", "custom")
+    assert match["games"] == match["wins"] + match["draws"] + match["losses"] == 40
+    assert match["win_rate"] == pytest.approx((match["wins"] + match["draws"] / 2) / 40)
+    assert match["interval_95"] == pytest.approx(wilson_interval(match["win_rate"], 40))
+    both = (match["win_rate_as_red"] + match["win_rate_as_blue"]) / 2
+    assert match["win_rate"] == pytest.approx(both)
+    own, other = match["territory"]
+    assert 0 < own + other <= 9
+    assert match["territory_ratio"] == pytest.approx(own / other)
+
+
+def test_table_is_printed(finished):
+    directory, said = finished
+    match = json.loads((directory / "evaluation.json").read_text())["matches"][0]
+    out = " ".join(said.out.split())
+    for part in (
+        "tiny@2 on custom",
+        "against random",
+        f"{match['wins']}, {match['draws']}, {match['losses']}",
+        f"{match['win_rate']:.2%}",
+        f"{match['interval_95'][0]:.1%} to {match['interval_95'][1]:.1%}",
+        f"distinct games │ {match['distinct_games']} │",
+        "seed 7 · 2 simulations",
+    ):
+        assert part in out
+    for number in range(1, 7):
+        assert f"\niteration {number}: " in f"\n{said.out}"
+
+
+def test_game_is_one_of_the_referee(finished):
+    moves, board = (finished[0] / "game.txt").read_text().split("\n\n", 1)
+    game = Game(tiny.RULES.to_dict())
+    for move in parse_moves(moves, grid=3):
+        assert move.player == game.player
+        assert move.action in game.legal()
+        game.act(move.action)
+    assert game.over
+    assert f"Territory: Red {game.territory()[0]}, Blue {game.territory()[1]}." in board
+
+
+def test_run_without_a_file_is_the_quickstart(monkeypatch, tmp_path):
+    asked = []
+
+    def train(config, runs, *, resume):
+        asked.append((config, runs, resume))
+        return True
+
+    monkeypatch.setattr(training, "train", train)
+    assert command("run").code == 0
+    assert command("run", "--resume", "--runs", tmp_path, "--seed", "3").code == 0
+    quickstart = RunConfig()
+    changed = dataclasses.replace(quickstart, seed=3)
+    assert asked == [(quickstart, Path("runs"), False), (changed, tmp_path, True)]
+
+
+def test_existing_run_is_refused_and_left_alone(finished):
+    directory = finished[0]
+    before = contents(directory)
+    message = complaint(command("run", tiny.PATH, "--runs", directory.parent))
+    assert message == (
+        f"{directory}: exists already; add --resume to go on with it, or choose --name"
+    )
+    assert contents(directory) == before
+
+
+def test_resuming_a_finished_run_evaluates_it_again(finished, copy):
+    directory = copy / CONFIG.name
+    for name in ("evaluation.json", "game.txt"):
+        (directory / name).unlink()
+    said = command("run", tiny.PATH, "--runs", copy, "--resume")
+    assert said.code == 0
+    assert "against random" in said.out
+    for name in ("evaluation.json", "game.txt", "metrics.jsonl"):
+        assert (directory / name).read_text() == (finished[0] / name).read_text()
+
+
+def test_resume_goes_on_without_gaps(copy):
+    said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
+    assert said.code == 0
+    assert "iteration 6: " not in said.out
+    assert "iteration 7: " in said.out
+    directory = copy / CONFIG.name
+    assert [row["iteration"] for row in read_rows(directory)] == list(range(7))
+    assert set(read_scalars(directory)["games"]) == set(range(7))
+    assert json.loads((directory / "config.json").read_text())["iterations"] == 7
+    assert json.loads((directory / "evaluation.json").read_text())["iterations"] == 7
+    assert (directory / "resume" / "7").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--network.width", "16"], "with network.width = 8, the config says 16"),
+        (["--network.blocks=2R"], "with network.blocks = 'R', the config says '2R'"),
+        (["--seed", "8"], "with seed = 7, the config says 8"),
+        (["--learner.learning_rate", "1"], "with learner.learning_rate = 0.003, the config says 1"),
+        (["--rules.walls", "5"], "with rules.walls = None, the config says 5"),
+        (["--selfplay.boards", "8"], "with selfplay.boards = 4, the config says 8"),
+        (["--iterations", "5"], "has 6 iterations already, more than iterations = 5"),
+    ],
+)
+def test_resume_with_another_config_is_refused(finished, words, reason):
+    directory = finished[0]
+    said = command("run", tiny.PATH, "--runs", directory.parent, "--resume", *words)
+    message = complaint(said)
+    assert message.startswith(f"{directory}: ")
+    assert reason in message
+
+
+def test_resume_of_nothing_is_refused(tmp_path):
+    message = complaint(command("run", tiny.PATH, "--runs", tmp_path, "--resume"))
+    assert message == f"{tmp_path}/tiny: nothing to resume; leave --resume out to start"
+    (tmp_path / "tiny").mkdir()
+    message = complaint(command("run", tiny.PATH, "--runs", tmp_path, "--resume"))
+    assert message == f"{tmp_path}/tiny: no run of this program: it has no config.json"
+
+
+def test_resume_of_a_damaged_checkpoint_is_refused(copy):
+    for step in ("4", "6"):
+        (copy / "tiny" / "resume" / step / "run" / "manifest.ocdbt").unlink()
+    message = complaint(command("run", tiny.PATH, "--runs", copy, "--resume"))
+    assert message.startswith(f"{copy}/tiny/resume/6: cannot be read: ")
+    assert message.endswith("; nor can any other of 2")
+
+
+def test_directory_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    message = complaint(command("run", tiny.PATH, "--runs", tmp_path / "file"))
+    assert message == f"{tmp_path}/file/tiny: cannot be made: Not a directory"
+
+
+def test_unknown_opponent_is_refused_before_training(tmp_path):
+    words = ["--evaluation.opponents", '["random", "grandmaster"]']
+    said = command("run", tiny.PATH, "--runs", tmp_path, *words)
+    assert complaint(said).startswith("player 'grandmaster': unknown; known players: ")
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []

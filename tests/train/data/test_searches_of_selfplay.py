@@ -1,0 +1,184 @@
+"""Which search plays: the one given, the cheap one by coin, growing ones by iteration."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support import compiling, tiny
+from tests.support.small_run import RULES
+from train.bench.parts.search import random_search
+from train.data.selfplay import first_boards, make_selfplay, weigh
+from train.loop import selfplay_programs
+from train.loop.training import make_programs, run_iteration
+from train.network.build import network_for
+from train.runtime.devices import all_devices
+from wallgo_jax.game import actions
+from wallgo_jax.game.state import State
+
+start = jax.jit(first_boards)
+legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p))), (None, 0)))
+
+
+def test_the_search_decides_what_is_played():
+    """A search that always takes the last legal slot is obeyed."""
+    variant = tiny.variants(RULES, 8)
+    selfplay = jax.jit(make_selfplay(last_search, plies=6))
+    _, plies, _ = selfplay((), variant, start(variant), jax.random.key(0))
+    slots = np.asarray(plies.slot)
+    assert slots[0].tolist() == [15] * 8
+    assert slots[1].tolist() == [14] * 8
+
+
+def last_search(variables, states: State, key: jax.Array):
+    """The last legal slot, in place of a search in little."""
+    found = random_search()(variables, states, key)
+    legal = jax.vmap(actions.legal_slots)(states)
+    last = legal.shape[1] - 1 - legal[:, ::-1].argmax(axis=1)
+    return found._replace(slot=last.astype(jnp.int32))
+
+
+def surprised_search(variables, states: State, key: jax.Array):
+    """Any legal slot, to a surprise of as many nats as plies were played."""
+    found = random_search()(variables, states, key)
+    return found._replace(surprise=states.position.ply.astype(jnp.float32))
+
+
+@functools.cache
+def play(*, share: float = 0.0):
+    """40 plies of 6 boards, half of them searched in full."""
+    variant = tiny.variants(RULES, 6)
+    selfplay = make_selfplay(
+        surprised_search,
+        plies=40,
+        cheap=last_search,
+        full_search_prob=0.5,
+        policy_surprise_weight=share,
+    )
+    _, plies, sums = jax.jit(selfplay)((), variant, start(variant), jax.random.key(2))
+    return variant, *jax.device_get((plies, sums))
+
+
+def test_one_coin_a_ply_decides_how_all_boards_are_searched():
+    variant, plies, sums = play()
+    weight = np.asarray(plies.policy_weight)
+    assert weight.dtype == np.float32
+    is_full = weight[:, 0] == 1
+    np.testing.assert_array_equal(weight, np.broadcast_to(is_full[:, None], weight.shape))
+    assert 10 < is_full.sum() < 30
+    assert float(sums.full) == is_full.sum() * 6
+    mask = np.asarray(legal_slots(variant, plies.position))
+    last = mask.shape[-1] - 1 - mask[..., ::-1].argmax(axis=-1)
+    is_last = np.asarray(plies.slot) == last
+    assert is_last[~is_full].all()
+    assert is_last[is_full].mean() < 0.3
+
+
+def test_a_coin_key_decides_the_coins_and_nothing_else_does():
+    variant = tiny.variants(RULES, 2)
+    selfplay = jax.jit(
+        make_selfplay(surprised_search, plies=40, cheap=last_search, full_search_prob=0.5)
+    )
+    coins, slots = {}, {}
+    for key, coin_key in ((0, 5), (1, 5), (1, 6)):
+        _, plies, _ = selfplay(
+            (), variant, start(variant), jax.random.key(key), jax.random.key(coin_key)
+        )
+        coins[key, coin_key] = np.asarray(plies.policy_weight)[:, 0].tolist()
+        slots[key, coin_key] = np.asarray(plies.slot).tolist()
+    assert coins[0, 5] == coins[1, 5] != coins[1, 6]
+    assert slots[0, 5] != slots[1, 5]
+
+
+def test_without_a_cheap_search_there_is_no_coin():
+    variant = tiny.variants(RULES, 2)
+    text = {}
+    for cheap in (None, last_search):
+        selfplay = make_selfplay(random_search(), plies=2, cheap=cheap, full_search_prob=0.5)
+        boards = start(variant)
+        text[cheap] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))
+    assert "bernoulli" not in text[None]
+    assert "bernoulli" in text[last_search]
+    assert text[None].count(" cond[") < text[last_search].count(" cond[")
+
+
+def test_weight_goes_by_surprise_among_plies_in_full():
+    _, plain, _ = play()
+    _, plies, _ = play(share=0.5)
+    weight, is_full = np.asarray(plies.policy_weight), np.asarray(plain.policy_weight) == 1
+    assert (weight[~is_full] == 0).all()
+    assert weight[is_full].mean() == pytest.approx(1.0, rel=1e-5)
+    nats = np.asarray(plies.position.ply, np.float64)
+    expected = 0.5 + 0.5 * nats / nats[is_full].mean()
+    np.testing.assert_allclose(weight[is_full], expected[is_full], rtol=1e-5)
+
+
+def test_weights_of_no_surprise_and_of_no_ply_in_full():
+    is_full = jnp.array([[1.0, 1.0], [0.0, 0.0]])
+    weights = jax.jit(weigh)
+    assert weights(is_full, jnp.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
+    assert weights(jnp.zeros((2, 2)), jnp.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
+
+
+GROWING = tiny.config(
+    "--search.kind=puct",
+    "--search.simulations=8",
+    "--search.first_simulations=4",
+    "--iterations=4",
+    "--selfplay.full_search_prob=0.5",
+    "--selfplay.cheap_simulations=3",
+    "--selfplay.policy_surprise_weight=0.5",
+    "--selfplay.plies=16",
+    "--network.reply=true",
+)
+
+
+@pytest.mark.slow
+def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
+    programs = make_programs(GROWING)
+    state = programs.init()
+    rows, compiled = [], []
+    for iteration in range(GROWING.iterations):
+        with compiling.count_compilations() as count:
+            state, row = run_iteration(GROWING, programs, state, iteration)
+        rows.append(row)
+        compiled.append(count())
+        # Shares of visits tell how many there were.
+        plies = jax.device_get(state.replay_state.plies)
+        assert plies.terminated.shape[0] == GROWING.selfplay.plies
+        is_full = plies.policy_weight[:, 0] > 0
+        counts = np.where(is_full, row["simulations"], 3)
+        visits = plies.policy.astype(np.float64) * counts[:, None, None]
+        np.testing.assert_allclose(visits, visits.round(), atol=0.01)
+        assert row["full_search_prob"] == is_full.mean()
+    assert [row["simulations"] for row in rows] == [4, 4, 8, 8]
+    assert compiled[0] > 3
+    assert compiled[1:] == [0] * 3
+    assert [row["replay_rows"] > 0 for row in rows] == [True] * 4
+    assert [row["reuse"] for row in rows] == [2 * 8 / (4 * 16)] * 4
+    assert all(np.isfinite(row["loss"]) for row in rows)
+
+
+def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
+    made = []
+
+    def fake(config, stage):
+        made.append(stage.simulations)
+        nothing = jnp.zeros((1, 4))
+        return lambda variables, variant, boards, key, coin_key: (
+            boards.ply + stage.simulations,
+            nothing,
+            0.0,
+        )
+
+    programs = make_programs(GROWING, all_devices(1))
+    monkeypatch.setattr(selfplay_programs, "selfplay_of", fake)
+    variables = tiny.new_weights(network_for(GROWING.network, 2))
+    for iteration, expected in ((1, 4), (2, 8), (3, 8)):
+        boards = start(programs.variant)
+        selfplay = programs.selfplay_at(iteration)
+        found, _, _ = selfplay(variables, programs.variant, boards, jax.random.key(0))
+        assert found.tolist() == [expected] * 4
+        assert made == [4, 8]
