@@ -30,9 +30,9 @@ def main(
         return _refuse(str(error))
     except RuntimeError as error:
         # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
-        from train.runtime.host import complaint_in
+        from train.runtime.host import usage_error_message
 
-        complaint = complaint_in(error)
+        complaint = usage_error_message(error)
         if complaint is None:
             raise
         return _refuse(complaint)
@@ -92,10 +92,10 @@ def _refuse(complaint: str) -> int:
 
 
 def _set_up_devices() -> None:
-    from train.runtime.devices import keep_compiled, use_all_cores
+    from train.runtime.devices import enable_compilation_cache, use_all_cores
 
     use_all_cores()
-    keep_compiled()
+    enable_compilation_cache()
 
 
 if __name__ == "__main__":

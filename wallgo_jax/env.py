@@ -17,6 +17,7 @@ from wallgo_jax import notebook
 from wallgo_jax import observation as observation_lib
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.board.fusion import fusion_barrier
+from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
@@ -292,6 +293,8 @@ def make(
       ValueError: for an unknown name or plane set, or a board larger than the grid.
     """
     rules = rules_lib.named(name_or_rules)
-    if grid is not None and not rules.size <= grid <= 9:
-        raise ValueError(f"grid: {grid!r} is not between the board's size {rules.size} and 9")
+    if grid is not None and not rules.size <= grid <= MAX_GRID:
+        raise ValueError(
+            f"grid: {grid!r} is not between the board's size {rules.size} and {MAX_GRID}"
+        )
     return WallGo(rules, grid=grid, planes=planes)

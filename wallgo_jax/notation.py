@@ -73,7 +73,7 @@ def placement_of(action: int, *, grid: int) -> int | None:
     return action - first if action >= first else None
 
 
-def take_apart(action: int) -> Play:
+def decode_play(action: int) -> Play:
     """Return the cell, move and side of a public action that is a play."""
     cell, play = divmod(action, PLAYS_PER_STONE)
     return Play(cell, *divmod(play, NUM_SIDES))
@@ -96,7 +96,7 @@ def format_action(action: int, *, grid: int, player: int | None = None) -> str:
     placed = placement_of(action, grid=grid)
     if placed is not None:
         return led + cell_name(placed, grid=grid)
-    play = take_apart(action)
+    play = decode_play(action)
     target = target_of(play, grid=grid)
     origin = cell_name(play.cell, grid=grid)
     if target is None:

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.analysis.mazes import Board, Tree, draw_maze, make_board, walk
+from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
@@ -144,8 +145,8 @@ def _read_row(row: dict[str, Any]) -> Corridors:
     """One position, without the axis of positions."""
     state = diagram.parse(row["diagram"])
     cell = parse_cell(row["cell"], grid=state.grid)
-    answer = np.bool_(row["is_connected"]), np.int64(row["distance"])
-    return Corridors(state, np.int64(cell), *answer)  # pyright: ignore[reportArgumentType]
+    answer = np.array(row["is_connected"], np.bool_), np.array(row["distance"], np.int64)
+    return Corridors(state, np.array(cell, np.int64), *answer)
 
 
 def _check(rules: Rules, *, count: int, min_distance: int) -> None:
@@ -301,9 +302,7 @@ def _assemble(rules: Rules, pairs: list[_Pair], rng: np.random.Generator) -> Cor
     built = np.array([pair.built for pair in pairs])[pair_of]
     cell = np.array([pair.cell for pair in pairs])[pair_of]
     fresh = initial_state(rules)
-    variant, blank = jax.tree.map(
-        lambda leaf: jnp.broadcast_to(jnp.asarray(leaf), (count, *np.shape(leaf))), fresh
-    )
+    variant, blank = broadcast_boards(fresh, count)
     position = blank._replace(
         stones=jnp.asarray(np.stack([pair.stones for pair in pairs])[pair_of]),
         walls=jnp.asarray(np.stack([pair.walls for pair in pairs])[pair_of, version]),

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from train.runtime.devices import broadcast_boards
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import Position, State, Variant, initial_position
@@ -54,11 +54,6 @@ class MatchState(NamedTuple):
     log: GameLog
 
 
-def spread_variant(variant: Variant, count: int) -> Variant:
-    """[count] times the same variant."""
-    return jax.tree.map(lambda x: jnp.broadcast_to(jnp.asarray(x), (count, *np.shape(x))), variant)
-
-
 def open_games(
     variant: Variant, pairs: jax.Array, is_own: jax.Array, key: jax.Array, *, plies: int
 ) -> Openings:
@@ -73,7 +68,7 @@ def open_games(
       plies: O.
     """
     keys = jax.vmap(lambda pair: jax.random.fold_in(key, pair))(pairs)
-    variants = spread_variant(variant, pairs.shape[0])
+    variants = broadcast_boards(variant, pairs.shape[0])
     empty = State(variants, jax.vmap(initial_position)(variants))
 
     def ply(carry: tuple[State, jax.Array], number: jax.Array) -> tuple[Any, jax.Array]:
@@ -100,7 +95,10 @@ def open_games(
 def set_up(openings: Openings, *, boards: int, plies: int) -> MatchState:
     """Put the first K = `boards` games of each half on the boards; `plies` is L."""
     pairs, opening_plies = openings.actions.shape
-    both = lambda tree: jax.tree.map(lambda x: jnp.concatenate([x, x]), tree)  # noqa: E731
+
+    def both(tree: Any) -> Any:
+        return jax.tree.map(lambda x: jnp.concatenate([x, x]), tree)
+
     played = jnp.full((2 * pairs, plies), NO_ACTION, jnp.int32)
     log = GameLog(
         position=both(openings.position),

@@ -25,11 +25,17 @@ from train.arena.active_games import (
     open_games,
     play_slots,
     set_up,
-    spread_variant,
 )
 from train.arena.result import MatchResult, join
 from train.players.basic import Player
-from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, local_devices
+from train.runtime.devices import (
+    AXIS,
+    BY_BOARD,
+    EVERYWHERE,
+    Devices,
+    broadcast_boards,
+    local_devices,
+)
 from train.runtime.host import fetch
 from wallgo_jax.game import referee
 from wallgo_jax.game.actions import NO_ACTION
@@ -210,7 +216,7 @@ def _programs(
             for player, act in enumerate(acts):
                 chosen, is_valid = boards_to_move(match, player=player)
                 position = jax.tree.map(operator.itemgetter(chosen), match.active.position)
-                states = State(spread_variant(variant, boards), position)
+                states = State(broadcast_boards(variant, boards), position)
                 slots = act(variables[player], states, keys[player])
                 match = play_slots(match, openings, states, chosen, slots, is_valid)
             active = match.active
@@ -256,5 +262,5 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
 @functools.partial(jax.jit, static_argnames=("rules",))
 def _territory(position: Position, rules: Rules) -> jax.Array:
     """int32[G, P] cells of each player."""
-    variants = spread_variant(make_variant(rules), position.ply.shape[0])
+    variants = broadcast_boards(make_variant(rules), position.ply.shape[0])
     return jax.vmap(referee.territory)(State(variants, position))

@@ -27,10 +27,10 @@ class Run:
         """Returns the exit code."""
         config = read_config(self.config, overrides)
         from train.loop import training
-        from train.runtime.devices import join_hosts
+        from train.runtime.devices import initialize_distributed
 
         if self.distributed:
-            join_hosts()
+            initialize_distributed()
         finished = training.train(config, self.runs, resume=self.resume)
         return 0 if finished else EXIT_INTERRUPTED
 

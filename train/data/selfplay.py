@@ -96,7 +96,9 @@ def make_selfplay(
         boards, played = jax.lax.scan(ply, boards, (jax.random.split(key, plies), is_full))
         made, metrics = played.made, _sum_up(played)
         if played.surprise is not None:
-            weight = weigh(made.policy_weight, played.surprise, share=policy_surprise_weight)
+            weight = surprise_weights(
+                made.policy_weight, played.surprise, share=policy_surprise_weight
+            )
             made = made._replace(policy_weight=weight)
         return boards, made, metrics
 
@@ -141,7 +143,7 @@ def _sum_up(played: _Plies) -> SelfPlayMetrics:
     )
 
 
-def weigh(is_full: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
+def surprise_weights(is_full: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
     """Weigh policies partly by surprise (Wu, "Other Methods Implemented in KataGo", section Policy
     Surprise Weighting).
 

@@ -19,7 +19,7 @@ from train.network import Variables
 from train.network.build import network_for
 from train.players.basic import Player
 from train.players.learned import search_player
-from train.runtime.devices import own_copy
+from train.runtime.devices import local_copy
 from train.runtime.display import Display
 
 _FINAL = 2**20
@@ -146,7 +146,7 @@ def _player(config: RunConfig, variables: Variables) -> Player:
     name = f"{config.name}@{simulations}"
     return search_player(
         name,
-        own_copy(variables),
+        local_copy(variables),
         config.network,
         config.search,
         config.rules,

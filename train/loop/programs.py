@@ -48,7 +48,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     devices.check_divides(**shared)
     network = network_for(config.network, config.rules.players)
     learner = _make_learner(config, network, devices)
-    variants = _spread_variant(config)
+    variants = _broadcast_variant(config)
     variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
     plies = _plies_like(config, network, variants)
     replay_programs = make_replay_programs(config, plies, variants, devices)
@@ -87,7 +87,7 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
     )
 
 
-def _spread_variant(config: RunConfig) -> Variant:
+def _broadcast_variant(config: RunConfig) -> Variant:
     """The rules for each board, NumPy arrays [B]."""
     boards = config.selfplay.boards
     return jax.tree.map(

@@ -17,7 +17,7 @@ from train.runtime.devices import (
     EVERYWHERE,
     ROWS_BY_BOARD,
     Devices,
-    own_key,
+    device_key,
 )
 from train.runtime.errors import UsageError
 from wallgo_jax.game.state import Variant
@@ -78,7 +78,7 @@ def _make_device_replay(
     own_batch, has_reply = config.learner.batch // devices.count, config.network.reply
 
     def sample_own(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
-        own = own_key(key)
+        own = device_key(key)
         return replay.sample(replay_state, variant, own, size=own_batch, has_reply=has_reply)
 
     sample = devices.per_device(sample_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD)

@@ -56,7 +56,7 @@ class Session:
     store: Store | Mute
 
 
-class Ended(NamedTuple, Generic[S]):
+class LoopResult(NamedTuple, Generic[S]):
     """The end of a loop: last state, last row, and whether a signal ended it."""
 
     state: S
@@ -92,7 +92,7 @@ def run_loop(
     state: S,
     iterate: Callable[[S, int], tuple[S, Row]],
     evaluate: Callable[[S, int], Row] = lambda state, done: {},
-) -> Ended[S]:
+) -> LoopResult[S]:
     """Run all iterations that are left, or up to an interruption, and save.
 
     Args:
@@ -122,7 +122,7 @@ def run_loop(
             if stops:
                 break
         session.store.wait()
-        return Ended(state, row, any_process(is_interrupted()))
+        return LoopResult(state, row, any_process(is_interrupted()))
 
 
 def say_saved(session: Session, state: State) -> None:

@@ -20,7 +20,7 @@ from train.runtime.devices import (
     EVERYWHERE,
     ROWS_BY_BOARD,
     Devices,
-    own_key,
+    device_key,
 )
 from train.search.config import simulations_at
 from train.search.evaluator import evaluator_for
@@ -131,7 +131,7 @@ def _jitted(config: RunConfig, stage: Stage, devices: Devices) -> Any:
 
     def own_selfplay(variables: Any, variant: Variant, boards: Position, key: jax.Array) -> Any:
         key, coin_key = jax.random.split(key)
-        boards, plies, metrics = selfplay(variables, variant, boards, own_key(key), coin_key)
+        boards, plies, metrics = selfplay(variables, variant, boards, device_key(key), coin_key)
         return boards, plies, jax.lax.psum(metrics, AXIS)
 
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)

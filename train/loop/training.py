@@ -17,7 +17,7 @@ from train.loop.run_directory import GAME_FILE, check_directory, first_state
 from train.loop.run_loop import Row, Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
 from train.loop.selfplay_programs import stage_at
-from train.runtime.devices import is_first_process, meet
+from train.runtime.devices import is_first_process, sync_processes
 from train.runtime.host import fetch
 from wallgo_jax import render
 
@@ -42,7 +42,7 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     check_opponents(config)
     programs = make_programs(config)
     state = first_state(directory, programs.init, programs.place, resume=resume)
-    meet("every process has its first state")
+    sync_processes("every process has its first state")
 
     def iterate(state: RunState, iteration: int) -> tuple[RunState, Row]:
         return run_iteration(config, programs, state, iteration)

@@ -12,14 +12,17 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from train.runtime.errors import UsageError
+
+Tree = TypeVar("Tree")
 
 AXIS = "boards"
 _MOST_CPU_DEVICES = 16  # beyond which boards are too few on each
@@ -46,8 +49,7 @@ class Devices:
 
     def shardings(self, specs: Any) -> Any:
         """`sharding`, for a tree."""
-        is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
-        return jax.tree.map(self.sharding, specs, is_leaf=is_spec)
+        return jax.tree.map(self.sharding, specs, is_leaf=_is_spec)
 
     def per_device(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
         """Map a function over the devices, each on its own boards (`jax.shard_map`)."""
@@ -72,12 +74,11 @@ class Devices:
         def shape(leaf: Any, spec: PartitionSpec) -> jax.ShapeDtypeStruct:
             return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=self.sharding(spec))
 
-        is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
         return jax.tree.map(
             lambda spec, branch: jax.tree.map(lambda leaf: shape(leaf, spec), branch),
             specs,
             tree,
-            is_leaf=is_spec,
+            is_leaf=_is_spec,
         )
 
     def check_divides(self, **numbers: int) -> None:
@@ -92,9 +93,14 @@ class Devices:
                 raise UsageError(f"{key} ({number}) must be a multiple of the {self.count} devices")
 
 
-def own_key(key: jax.Array) -> jax.Array:
+def device_key(key: jax.Array) -> jax.Array:
     """A key of the device's own, from one that all share; to be called within `per_device`."""
     return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+
+
+def broadcast_boards(tree: Tree, boards: int) -> Tree:
+    """Copy a tree of arrays of one board to [B] boards."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(jnp.asarray(x), (boards, *np.shape(x))), tree)
 
 
 def all_devices(count: int | None = None) -> Devices:
@@ -135,7 +141,7 @@ def use_all_cores() -> None:
     jax.config.update("jax_num_cpu_devices", 1 << (count.bit_length() - 1))
 
 
-def keep_compiled() -> None:
+def enable_compilation_cache() -> None:
     """Keep compiled programs for the next start, in the user's cache directory or in
     JAX_COMPILATION_CACHE_DIR."""
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
@@ -143,7 +149,7 @@ def keep_compiled() -> None:
         jax.config.update("jax_compilation_cache_dir", str(Path(caches) / "wallgo-jax"))
 
 
-def join_hosts() -> None:
+def initialize_distributed() -> None:
     """Join the processes of a cluster, by its launch variables (Slurm, Open MPI, Kubernetes, TPU
     pods; see `jax.distributed.initialize`), or by JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and
     JAX_PROCESS_ID.
@@ -174,7 +180,7 @@ class Mute:
         return lambda *args, **kwargs: None
 
 
-def meet(where: str) -> None:
+def sync_processes(where: str) -> None:
     """Wait until every process has called this with the same name."""
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices(where)
@@ -187,6 +193,10 @@ def any_process(flag: bool) -> bool:
     return bool(multihost_utils.process_allgather(np.array(flag)).any())
 
 
-def own_copy(tree: Any) -> Any:
+def local_copy(tree: Any) -> Any:
     """Copy replicated arrays to one device of this process."""
     return jax.tree.map(lambda x: x.addressable_data(0), tree)
+
+
+def _is_spec(leaf: Any) -> bool:
+    return isinstance(leaf, PartitionSpec)

@@ -32,7 +32,7 @@ def fetch(tree: Any) -> Any:
     return jax.device_get(jax.tree.map(_within_reach, tree))
 
 
-def complaint_in(error: Exception) -> str | None:
+def usage_error_message(error: Exception) -> str | None:
     """The message of a UsageError that a host callback raised within a program, if it was one."""
     found = _COMPLAINT.search(str(error))
     return None if found is None else found[1]

@@ -14,7 +14,7 @@ from wallgo_jax.drawing.layout import FOOT, Layout, layout_of
 from wallgo_jax.drawing.svg import document, element, number
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.game.state import NOT_PLACED
-from wallgo_jax.notation import take_apart
+from wallgo_jax.notation import decode_play
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot, take_snapshot
@@ -206,7 +206,7 @@ def _walk(
 
 def _way(snapshot: Snapshot, action: int) -> list[int]:
     """Return the cells that a play's stone passes, from the first to the last."""
-    play = take_apart(action)
+    play = decode_play(action)
     way = [play.cell]
     for side in open_paths(snapshot, play)[0]:
         way.append(way[-1] + side_delta(side, snapshot.grid))

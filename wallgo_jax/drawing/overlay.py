@@ -14,7 +14,7 @@ from wallgo_jax.drawing import board
 from wallgo_jax.drawing.layout import STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
-from wallgo_jax.notation import cell_name, placement_of, take_apart, target_of
+from wallgo_jax.notation import cell_name, decode_play, placement_of, target_of
 from wallgo_jax.view.illegality import illegality
 from wallgo_jax.view.snapshot import Snapshot
 
@@ -148,7 +148,7 @@ def _shares(
         if cell is not None:
             placements[cell] = placements.get(cell, 0.0) + share
             continue
-        play = take_apart(int(action))
+        play = decode_play(int(action))
         target = target_of(play, grid=snapshot.grid)
         assert target is not None
         place = wall_on_side(target, play.side, grid=snapshot.grid)

@@ -29,7 +29,7 @@ from wallgo_jax.board.geometry import (
 )
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.sizes import first_placement
-from wallgo_jax.notation import COLOURS, SIDE_NAMES, NotatedMove, cell_name, take_apart
+from wallgo_jax.notation import COLOURS, SIDE_NAMES, NotatedMove, cell_name, decode_play
 from wallgo_jax.view.game_replay import Game, replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
 from wallgo_jax.view.walks import can_walk, open_paths
@@ -137,7 +137,7 @@ def _play_along(
         action = game.actions[_PLACEMENTS + number - 1]
         snapshot = take_snapshot(game.states[_PLACEMENTS + number - 1])
         for steps in range(1, len(path) + 1):
-            if not can_walk(snapshot, take_apart(action).cell, path[:steps]):
+            if not can_walk(snapshot, decode_play(action).cell, path[:steps]):
                 way = SIDE_NAMES[path[steps - 1]]
                 raise ValueError(f"move {number}: step {steps}, over the {way} side, is blocked")
     return game
@@ -177,7 +177,7 @@ def _encode_placement(game: Game, ply: int) -> str:
 
 def _encode_move(game: Game, ply: int) -> str:
     snapshot = take_snapshot(game.states[ply])
-    play = take_apart(game.actions[ply])
+    play = decode_play(game.actions[ply])
     path = min(open_paths(snapshot, play), key=lambda path: path[:1] not in ((UP,), (DOWN,)))
     first, second = ([_SIDES.index(side) + 1 for side in path] + [0, 0])[:2]
     piece = snapshot.stones[snapshot.player].index(play.cell)

@@ -252,11 +252,11 @@ def _public_words(state: State, terrain: Terrain) -> jax.Array:
     # A stone not yet placed gives a negative start, but its plays are empty during setup.
     low, high = (jnp.where(setup, 0, bits) for bits in play_bits(state, terrain))
     strings += [([low[s], high[s]], own[s] * PLAYS_PER_STONE) for s in range(own.shape[0])]
-    words = _lay(strings, -(-num_actions(grid) // 32))
+    words = _concatenate_at(strings, -(-num_actions(grid) // 32))
     return jnp.where(position.terminated, ~jnp.uint32(0), words)
 
 
-def _lay(strings: list[tuple[list[jax.Array], jax.Array]], words: int) -> jax.Array:
+def _concatenate_at(strings: list[tuple[list[jax.Array], jax.Array]], words: int) -> jax.Array:
     """uint32[words]: a string of bits in which each list of uint32 starts at its int32 place.
 
     A list at a negative place must be empty. Where a list starts depends on the board, so that each

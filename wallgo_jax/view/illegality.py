@@ -6,9 +6,9 @@ from wallgo_jax.notation import (
     SIDE_NAMES,
     Play,
     cell_name,
+    decode_play,
     format_action,
     placement_of,
-    take_apart,
     target_of,
 )
 from wallgo_jax.view.snapshot import Snapshot
@@ -39,7 +39,7 @@ def broken_rule(snapshot: Snapshot, action: int) -> str | None:
         return f"{wanted}; write {'C3' if snapshot.in_setup else 'B6->B5:W0'}"
     if cell is not None:
         return _why_not_enter(snapshot, cell)
-    play = take_apart(action)
+    play = decode_play(action)
     return _why_not_move(snapshot, play) or _why_not_build(snapshot, play)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support import compiling, tiny
 from tests.support.small_run import RULES
 from train.bench.parts.search import random_search
-from train.data.selfplay import first_boards, make_selfplay, weigh
+from train.data.selfplay import first_boards, make_selfplay, surprise_weights
 from train.loop import selfplay_programs
 from train.loop.training import make_programs, run_iteration
 from train.network.build import network_for
@@ -117,7 +117,7 @@ def test_weight_goes_by_surprise_among_plies_in_full():
 
 def test_weights_of_no_surprise_and_of_no_ply_in_full():
     is_full = jnp.array([[1.0, 1.0], [0.0, 0.0]])
-    weights = jax.jit(weigh)
+    weights = jax.jit(surprise_weights)
     assert weights(is_full, jnp.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
     assert weights(jnp.zeros((2, 2)), jnp.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
 

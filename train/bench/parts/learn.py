@@ -23,7 +23,7 @@ from train.loop.programs import Programs, make_programs
 from train.loop.run_state import RunState
 from train.network import Network, Variables
 from train.network.build import network_for
-from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, own_key
+from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, device_key
 from train.runtime.host import fetch
 from wallgo_jax import planes as planes_lib
 
@@ -84,7 +84,7 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     )
 
     def own(variant: Any, boards: Any, key: jax.Array) -> Any:
-        return random_play((), variant, boards, own_key(key))[:2]
+        return random_play((), variant, boards, device_key(key))[:2]
 
     program = jax.jit(
         devices.per_device(own, (BY_BOARD, BY_BOARD, EVERYWHERE), (BY_BOARD, ROWS_BY_BOARD))

@@ -23,7 +23,7 @@ from train.bench.parts.public import (
 from train.config import RunConfig
 from train.network import MASKED
 from train.network.build import network_for
-from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluation, Evaluator, evaluator_for, legal_slots
@@ -148,9 +148,7 @@ def spread_boards(rules: Rules, boards: int, devices: Devices) -> tuple[Variant,
 
     def spread(key: jax.Array) -> tuple[Variant, Position]:
         key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
-        variant = jax.tree.map(
-            lambda x: jnp.broadcast_to(jnp.asarray(x), (own, *np.shape(x))), make_variant(rules)
-        )
+        variant = broadcast_boards(make_variant(rules), own)
 
         def ply(positions: Position, ply_key: jax.Array) -> tuple[Position, None]:
             bits = jax.random.bits(ply_key, (own,), jnp.uint32)
