@@ -23,6 +23,7 @@ DOORS = {
     "mctx": "train/search",
     "optax": "train/learning",
     "orbax": "train/checkpoints",
+    "tensorstore": "train/checkpoints",
 }
 GAME_LIBRARIES = {"jax", "numpy", "chex", *sys.stdlib_module_names}
 MORE_LIBRARIES = {
