@@ -31,7 +31,7 @@ play = jax.jit(referee.play)
 
 
 def repeat(tree: Any, count: int) -> Any:
-    """[count, ...]: the same arrays for each of so many boards."""
+    """[count, ...]: the same arrays for `count` boards."""
     return jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x, (count, *x.shape))), tree)
 
 

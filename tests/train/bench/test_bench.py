@@ -222,8 +222,10 @@ def test_node_is_what_a_tree_keeps():
         states = jax.vmap(lambda variant: State(variant, search.initial_position(variant)))(
             tiny.variants(rules, boards)
         )
-        judged = search.make_uniform_evaluator(players=2)((), states)
-        return init_tree(judged.logits, judged.value[:, 0], states.position, nodes=simulations + 1)
+        evaluation = search.make_uniform_evaluator(players=2)((), states)
+        return init_tree(
+            evaluation.logits, evaluation.value[:, 0], states.position, nodes=simulations + 1
+        )
 
     kept = jax.tree.leaves(jax.eval_shape(planted))
     nodes = [x for x in kept if x.shape[:2] == (boards, simulations + 1)]
@@ -267,8 +269,8 @@ def test_memory_is_that_of_the_engine():
 
 
 def test_public_evaluator_allows_what_is_legal():
-    judge = jax.jit(search.make_public_evaluator(players=2))
-    legal = np.asarray(judge((), first_states(2)).logits) == 0
+    evaluate = jax.jit(search.make_public_evaluator(players=2))
+    legal = np.asarray(evaluate((), first_states(2)).logits) == 0
     # Nothing but the nine placements, the last of the ids.
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 

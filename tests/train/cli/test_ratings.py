@@ -34,8 +34,8 @@ def rows_of(table: str) -> list[str]:
 
 
 def lines(run: Path) -> list[str]:
-    (ledger,) = (path for path in run.iterdir() if path.suffix == ".jsonl")
-    return ledger.read_text().splitlines()
+    (cache,) = (path for path in run.iterdir() if path.suffix == ".jsonl")
+    return cache.read_text().splitlines()
 
 
 @pytest.mark.slow

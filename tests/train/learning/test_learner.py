@@ -249,7 +249,7 @@ def test_a_tensor_that_is_not_finite_is_named(replay_state, plain, untrained):
     step = jax.jit(step_of(learner, 8))
     _, metrics = step(state, filled, variant, jax.random.key(1))
     assert int(metrics.bad_tensor) == NO_TENSOR
-    # Where a head's output overflows, its own gradient is the first that is no number.
+    # Where a head's output overflows, its own gradient is the first that is NaN.
     params = dict(state.variables.params)
     params["value"] = jax.tree.map(lambda x: x + jnp.nan, params["value"])
     broken = state._replace(variables=state.variables._replace(params=params))

@@ -1,4 +1,4 @@
-"""Lessons and losses against plain NumPy, on samples of real games."""
+"""Targets and losses against plain NumPy, on samples of real games."""
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ SETUPS = {
     2: Rules(size=GRID, stones=2, order=(0, 1, 1, 0)),
     3: Rules(size=3, players=3, stones=1, order=(0, 1, 2)),
 }
-lessons = jax.jit(make_targets)
+targets_of = jax.jit(make_targets)
 losses = jax.jit(losses_lib.losses, static_argnums=2)
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 are_in_setup = jax.jit(jax.vmap(lambda state: actions.in_setup(*state)))
@@ -148,7 +148,7 @@ def random_output(players: int, *, kind: str) -> Output:
 @pytest.mark.parametrize("kind", ["scalar", "wdl"])
 def test_losses_are_the_stated_ones(drawn, kind):
     turn = jnp.asarray(np.arange(SAMPLES, dtype=np.int32) % 8)
-    targets = lessons(drawn, turn)
+    targets = targets_of(drawn, turn)
     players = targets.outcome.shape[1]
     output = random_output(players, kind=kind)
     weights = LossWeights(policy=2.0, value=0.5, ownership=0.25, margin=3.0, reply=0.125)
@@ -175,7 +175,7 @@ def test_losses_are_the_stated_ones(drawn, kind):
 
 
 def test_heads_that_are_not_there_cost_nothing(drawn):
-    targets = lessons(drawn, np.zeros(SAMPLES, np.int32))
+    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
     output = random_output(targets.outcome.shape[1], kind="scalar")
     found = losses(output._replace(ownership=None, margin=None, reply=None), targets, LossWeights())
     assert found[4:] == (None,) * 5
@@ -183,7 +183,7 @@ def test_heads_that_are_not_there_cost_nothing(drawn):
 
 
 def test_policies_of_weight_0_teach_nothing(drawn):
-    targets = lessons(drawn, np.zeros(SAMPLES, np.int32))
+    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
     output = random_output(targets.outcome.shape[1], kind="scalar")
 
     def of_policies(policy, reply, weight):
@@ -197,10 +197,10 @@ def test_policies_of_weight_0_teach_nothing(drawn):
 
     gradient = jax.jit(jax.value_and_grad(of_policies, argnums=(0, 1)))
     _, (policy, reply) = gradient(output.policy, output.reply, drawn.policy_weight)
-    taught = np.asarray(drawn.policy_weight) > 0
-    assert (np.asarray(policy)[~taught] == 0).all()
-    assert (np.asarray(reply)[~taught] == 0).all()
-    assert (np.abs(policy).max(axis=(1, 2, 3)) > 0)[taught].mean() > 0.8
+    learned = np.asarray(drawn.policy_weight) > 0
+    assert (np.asarray(policy)[~learned] == 0).all()
+    assert (np.asarray(reply)[~learned] == 0).all()
+    assert (np.abs(policy).max(axis=(1, 2, 3)) > 0)[learned].mean() > 0.8
     loss, (policy, reply) = gradient(output.policy, output.reply, np.zeros(SAMPLES, np.float32))
     assert float(loss) == 0.0
     assert not np.any(policy) and not np.any(reply)
@@ -210,22 +210,22 @@ def test_policies_of_weight_0_teach_nothing(drawn):
 def test_owners_turn_with_the_board(drawn, turn):
     """Against NumPy's own quarter turns and mirroring, within the board's own square."""
     size = int(drawn.variant.size[0])
-    still = lessons(drawn, np.zeros(SAMPLES, np.int32))
-    turned = lessons(drawn, np.full(SAMPLES, turn, np.int32))
+    still = targets_of(drawn, np.zeros(SAMPLES, np.int32))
+    turned = targets_of(drawn, np.full(SAMPLES, turn, np.int32))
     expected = np.rot90(np.asarray(still.owner)[:, :size, :size], turn % 4, axes=(1, 2))
     expected = expected[:, :, ::-1] if turn >= 4 else expected
     np.testing.assert_array_equal(np.asarray(turned.owner)[:, :size, :size], expected)
     np.testing.assert_array_equal(turned.margin, still.margin)
     np.testing.assert_array_equal(turned.outcome, still.outcome)
-    assert (np.asarray(turned.owner)[:, size:] == lesson_nobody(drawn)).all()
+    assert (np.asarray(turned.owner)[:, size:] == nobody_of(drawn)).all()
 
 
-def lesson_nobody(sample: replay.Sample) -> int:
+def nobody_of(sample: replay.Sample) -> int:
     return sample.outcome.rewards.shape[1]
 
 
 def test_the_winner_owns_most(drawn):
-    targets = lessons(drawn, np.zeros(SAMPLES, np.int32))
+    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
     owner, outcome = np.asarray(targets.owner), np.asarray(targets.outcome)
     players = outcome.shape[1]
     cells = np.stack([(owner == p).sum(axis=(1, 2)) for p in range(players)], axis=1)
@@ -238,7 +238,7 @@ def test_the_winner_owns_most(drawn):
 
 
 def test_next_plies_turn_with_their_own_phase(drawn):
-    targets = lessons(drawn, np.full(SAMPLES, 3, np.int32))
+    targets = targets_of(drawn, np.full(SAMPLES, 3, np.int32))
     size = drawn.variant.size
     turned = jax.jit(jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID)))(
         drawn.reply.position, size

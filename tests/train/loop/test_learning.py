@@ -34,8 +34,8 @@ GAMES = 200
 
 @pytest.mark.parametrize("engine", ["native", pytest.param("mctx", marks=pytest.mark.slow)])
 def test_training_beats_random_by_a_margin(engine):
-    """The raw policy is judged, so that not search but what was learned wins. Before training it
-    takes the first legal slot every time."""
+    """The raw policy plays, so that learning wins, not search. Before training it takes the first
+    legal slot every time."""
     search = dataclasses.replace(CONFIG.search, engine=engine)
     config = dataclasses.replace(CONFIG, search=search)
     programs = make_programs(config)

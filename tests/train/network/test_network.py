@@ -167,7 +167,7 @@ def test_padded_cells_do_not_count(blocks, norm):
 
 def test_pooled_maximum_hands_its_gradient_to_the_largest_cells():
     """In equal shares, to those within rounding as well: a cell worked out anew may be rounded
-    another way, and with none equal to the maximum the gradient was no number."""
+    another way, and with none equal to the maximum the gradient was NaN."""
     near = np.nextafter(np.float32(3.0), np.float32(0.0))
     x = np.array([[[2.0, 3.0], [near, 1.0]], [[0.0, 0.0], [0.0, 0.0]]], np.float32)[..., None]
     gradient = jax.jit(jax.grad(lambda x: pool(x, None)[:, 1].sum()))(x)

@@ -280,7 +280,7 @@ def test_labels_are_moved_apart_no_more_than_needed():
     assert curves.spread_labels([], 0.1) == []
 
 
-def test_ledger_that_cannot_be_written(tmp_path):
+def test_cache_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot be (read|written)"):
         ResultsCache(tmp_path / "file" / "games", {}).add(

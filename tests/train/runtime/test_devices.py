@@ -21,7 +21,7 @@ RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learne
 
 
 def environment(*, devices: int, **more: str) -> dict[str, str]:
-    """Of a process with so many simulated devices."""
+    """Environment of a process with that number of simulated devices."""
     own = {"JAX_NUM_CPU_DEVICES": str(devices), "JAX_PLATFORMS": "cpu"}
     return compiling.environment() | own | more
 

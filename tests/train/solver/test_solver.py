@@ -52,7 +52,7 @@ TWO = VARIANTS[4]
 
 
 def late_positions(rules: Rules, seed: int, *, games: int, walls: int) -> list[list[int]]:
-    """Actions from the start to a position with so many walls, of as many random games."""
+    """Actions from the start to a position with that number of walls, one list a random game."""
     rng, found = random.Random(seed), []
     while len(found) < games:
         game, played = Game(rules.to_dict()), []
