@@ -18,6 +18,7 @@ from train.loop.replay_programs import HOST, ReplayPrograms
 from train.runtime.devices import EVERYWHERE, Devices
 from wallgo_jax.game.state import Variant
 
+# A step gets its index as an array, so that one program serves all steps.
 _FIRST = np.int32(0)
 
 
@@ -78,6 +79,7 @@ def _make_host_steps(
     def sample_key_of(keys: jax.Array, index: jax.Array) -> jax.Array:
         return jax.random.split(keys[index])[0]
 
+    # The key of `_make_step`, so that one device draws the same samples from either memory.
     sample_key = jax.jit(sample_key_of).lower(like.keys, _FIRST).compile()
     sample_like = replay_programs.sample_like()
     traced, compiled = _compile(step, (like.learner, sample_like, like.keys, _FIRST), devices)
@@ -90,6 +92,7 @@ def _make_host_steps(
             key = sample_key(keys, index)
             sample = replay_programs.sample(replay_state, variant, key)
             state, metrics = compiled(state, sample, keys, index)
+            # Read after the last step: reading here would make each step wait for the one before.
             found.append(metrics)
         return state, found
 
@@ -124,6 +127,7 @@ def _make_scan(
     def scan(
         state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:
+        # The loop does not change the replay, so it is not in the carry.
         return jax.lax.scan(
             lambda state, index: step(state, replay_state, variant, keys, index),
             state,
@@ -168,6 +172,7 @@ def _compile(
 ) -> tuple[Traced, Compiled]:
     """Compile a function of a learner, which it consumes and returns with metrics."""
     everywhere = devices.sharding(EVERYWHERE)
+    # Weights and optimizer state are updated in place.
     jitted = jax.jit(function, donate_argnums=0, out_shardings=everywhere)
     traced = jitted.trace(*like)
     return traced, traced.lower().compile()

@@ -89,6 +89,7 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
 
 def _broadcast_variant(config: RunConfig) -> Variant:
     """The rules for each board, NumPy arrays [B]."""
+    # In NumPy: nothing is on a device until each process places its own part.
     boards = config.selfplay.boards
     return jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)
@@ -97,6 +98,7 @@ def _broadcast_variant(config: RunConfig) -> Variant:
 
 def _plies_like(config: RunConfig, network: Network, variants: Variant) -> Trajectory:
     """Shapes [T, B] of what self-play makes in an iteration, in any stage."""
+    # Stages differ in simulations, not in shapes; the last one stands for all.
     selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
     boards = jax.eval_shape(first_boards, variants)
     _, plies, _ = jax.eval_shape(selfplay, network.shapes, variants, boards, jax.random.key(0))

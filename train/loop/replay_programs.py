@@ -60,6 +60,7 @@ def make_replay_programs(
       UsageError: several processes cannot share a host's replay.
     """
     plies, boards = like.terminated.shape
+    # A multiple of T, so that the rows of an iteration never wrap round the end of the ring.
     rows = -(-config.replay.positions // (boards * plies)) * plies
     make = _make_host_replay if config.replay.memory == HOST else _make_device_replay
     return make(config, lambda: replay.init(rows, like), variants, devices)
@@ -70,6 +71,7 @@ def _make_device_replay(
 ) -> ReplayPrograms:
     """Each device keeps and samples the rows of its own boards."""
     like = jax.eval_shape(empty)
+    # Rows lie with the boards that played them, so adding and sampling transfer nothing.
     specs = jax.tree.map(lambda x: EVERYWHERE, like)._replace(
         plies=jax.tree.map(lambda x: ROWS_BY_BOARD, like.plies),
         outcome=jax.tree.map(lambda x: ROWS_BY_BOARD, like.outcome),
@@ -89,6 +91,7 @@ def _make_device_replay(
 
     return ReplayPrograms(
         like=devices.like(like, specs),
+        # Made in parts, each on its device: one device may be too small for the whole.
         init=lambda: jax.jit(empty, out_shardings=shardings)(),
         place=lambda replay_state: devices.place(replay_state, specs),
         add=jax.jit(replay.add, donate_argnums=0, out_shardings=shardings),
@@ -133,6 +136,7 @@ def _make_host_replay(
     return ReplayPrograms(
         like=like,
         init=lambda: jax.jit(empty, out_shardings=there)(),
+        # Copied: a CPU array may share memory with its source, and `add` consumes this one.
         place=lambda replay_state: jax.device_put(jax.tree.map(np.array, replay_state), cpu),
         add=lambda replay_state, plies: add(replay_state, jax.device_put(plies, cpu)),
         sample_like=sample_like,

@@ -63,6 +63,7 @@ def make_state_programs(
     def init_all_but_replay() -> RunState:
         key = jax.random.fold_in(jax.random.key(config.seed), _INIT_SALT)
         boards = first_boards(jax.tree.map(jnp.asarray, variants))
+        # The replay has an init of its own, for it may lie in the host's memory.
         no_replay = cast(Any, ())
         return RunState(
             learner.init(network.init(key)), boards, no_replay, jnp.zeros((), jnp.int32)

@@ -80,6 +80,7 @@ def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
 
     cheap = None
     if options.full_search_prob < 1:
+        # Without noise: policies of cheap plies are not learned, so their moves need not explore.
         cheap = search_of(min(options.cheap_simulations, simulations), explores=False)
     return make_selfplay(
         search_of(simulations, explores=True),
@@ -117,6 +118,7 @@ def make_selfplay_at(
     compiled: dict[Stage, Callable[..., Any]] = {}
 
     def selfplay_at(iteration: int) -> Callable[..., Any]:
+        # Later stages compile now, so that no later iteration waits for the compiler.
         for stage in stages[iteration:]:
             if stage not in compiled:
                 compiled[stage] = _jitted(config, stage, devices).lower(*like).compile()
@@ -130,6 +132,7 @@ def _jitted(config: RunConfig, stage: Stage, devices: Devices) -> Any:
     selfplay = selfplay_of(config, stage)
 
     def own_selfplay(variables: Any, variant: Variant, boards: Position, key: jax.Array) -> Any:
+        # Split before the devices get keys of their own: all search a ply equally deep.
         key, coin_key = jax.random.split(key)
         boards, plies, metrics = selfplay(variables, variant, boards, device_key(key), coin_key)
         return boards, plies, jax.lax.psum(metrics, AXIS)

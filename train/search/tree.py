@@ -273,6 +273,7 @@ def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, ste
         ),
         positions=jax.tree.map(put, tree.positions, step.position),
         parents=put(tree.parents, parent),
+        # A finished game that is visited again adds to its count; a new node begins at 0.
         visits=put(tree.visits, _of(tree.visits, node) + 1),
         raw_values=put(tree.raw_values, step.value),
         values=put(tree.values, step.value),
