@@ -25,6 +25,8 @@ GUMBEL = SearchConfig(simulations=32)
 # Half of the draws by temperature, half of the plies too late for it.
 PUCT = SearchConfig(simulations=32, kind="puct", c_init=2.0, c_base=100.0, temperature_plies=6)
 
+pytestmark = pytest.mark.usefixtures("as_users_compile")
+
 
 def _both(rules, config: SearchConfig, *, explores: bool) -> list[Grown]:
     configs = (dataclasses.replace(config, engine=engine) for engine in ENGINES)
