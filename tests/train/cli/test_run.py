@@ -9,7 +9,7 @@ import pytest
 from tests.support import tiny
 from tests.support.commands import CONFIG, command, complaint, contents, read_rows, read_scalars
 from tests.support.reference.referee import Game
-from train.arena.match import wilson_interval
+from train.arena.result import wilson_interval
 from train.config import RunConfig, config_to_dict
 from train.loop import training
 from wallgo_jax.notation import parse_moves

@@ -17,6 +17,8 @@ from wallgo_jax.game.state import State, sizes_of
 
 PLIES = (24, 1, 12)
 
+pytestmark = pytest.mark.usefixtures("as_users_compile")
+
 
 @pytest.mark.slow
 def test_search_works_inside_other_programs():
