@@ -73,7 +73,7 @@ def make_player(
     heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
     transfer: bool = False,
 ) -> Player:
-    """The player that a name means, ready to play the rules.
+    """Make the player of a name, ready to play the rules.
 
     Args:
       name: `kind[:target][@simulations]`.

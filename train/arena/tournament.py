@@ -1,4 +1,4 @@
-"""Formats of tournaments: who plays whom, who goes on, and the final order.
+"""Formats of tournaments: pairings, brackets and the final order.
 
 Players are names. A function plays two of them; it takes the number of pairs of games to play, each
 with both colours, and the number of pairs that the two have played before. Formats and
@@ -172,8 +172,9 @@ def score_between(meetings: Sequence[Meeting], name: str, opponent: str) -> Scor
 def heats(
     names: Sequence[str], play: Play, *, size: int, pairs: int = 1
 ) -> tuple[list[list[Standing]], list[Meeting]]:
-    """Groups of `size` neighbours, each a round robin ranked by the territory won in it; the last
-    group is smaller where the numbers do not come out even, but never of one.
+    """Play heats: groups of `size` neighbours, each a round robin ranked by territory.
+
+    The last group may be smaller, but it has at least two players.
 
     Returns:
       The tables of the groups, and all meetings.
@@ -258,7 +259,7 @@ class _Brackets:
         self.left: list[str] = []
 
     def winners_round(self, ahead: list[str | None]) -> tuple[list[str | None], list[str]]:
-        """Play a round; returns who goes on and who drops into the losers' bracket."""
+        """Play a round; return the winners, and the losers who drop into the losers' bracket."""
         facing = list(zip(ahead[::2], ahead[1::2], strict=True))
         met = self._round(WINNERS, [(a, b) for a, b in facing if a is not None and b is not None])
         goes_on = {name: m.winner for m in met for name in (m.first, m.second)}

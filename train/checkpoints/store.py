@@ -149,7 +149,7 @@ def _alone(process: int) -> ocp.options.MultiprocessingOptions:
 
 
 def newest_iteration(directory: Path, kind: str) -> int | None:
-    """The newest finished checkpoint's iteration, whole or not, if there is one."""
+    """Return the iteration of the newest finished checkpoint, whole or not; None without one."""
     return max(_iterations(directory / kind), default=None)
 
 
@@ -169,8 +169,7 @@ def best_iteration(directory: Path, *, before: int) -> int | None:
 
 
 def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[str, Any]:
-    """The newest `meta` that can be read, or that of an iteration. Unreadable ones are skipped in
-    silence.
+    """Read the newest readable `meta`, or that of an iteration; skip others silently.
 
     Raises:
       UsageError: there is no checkpoint of this program and this version of the game.
@@ -181,7 +180,7 @@ def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[
 
 
 def read_weights(directory: Path, like: Variables, iteration: int | None = None) -> Variables:
-    """The newest weights that are whole, or those of an iteration; `like` gives their shapes.
+    """Read the newest whole weights, or those of an iteration; `like` gives their shapes.
 
     Prints a line for each newer checkpoint that is damaged.
 

@@ -43,7 +43,7 @@ class _Plies(NamedTuple):
 
 
 def first_boards(variant: Variant) -> Position:
-    """Boards [B] before their first ply, sharing no buffer with the variant: they get donated."""
+    """Make boards [B] before their first ply; they share no buffer, so they can be donated."""
     return jax.tree.map(jnp.copy, jax.vmap(initial_position)(variant))
 
 
@@ -108,7 +108,7 @@ def make_selfplay(
 def _play_ply(
     states: State, found: SearchResult, is_full: jax.Array, *, has_surprise: bool
 ) -> tuple[Position, _Plies]:
-    """Play what a search of states [B] chose: the boards after it, finished ones fresh again."""
+    """Play the slots that a search of states [B] chose, and restart finished boards."""
     after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, found.slot)
     over = after.position.terminated
     made = Trajectory(

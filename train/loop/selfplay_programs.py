@@ -60,7 +60,7 @@ def stage_at(config: RunConfig, iteration: int) -> Stage:
 
 
 def selfplay_of(config: RunConfig, stage: Stage) -> Callable[..., Any]:
-    """An iteration of self-play in a stage, to be jitted with its boards donated."""
+    """Make an iteration of self-play in a stage; jit it with its boards donated."""
     if stage.kind is StageKind.BOOTSTRAP:
         return _bootstrap_selfplay(config)
     return _search_selfplay(config, stage.simulations)

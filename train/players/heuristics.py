@@ -198,8 +198,10 @@ def _choose_best(bits: jax.Array, scores: jax.Array) -> jax.Array:
 
 
 def make_two_ply_player(name: str, config: HeuristicConfig) -> Player:
-    """Two plies: of the `top_k` best after one ply, the one that leaves the next player's best
-    reply worst; at random among equals.
+    """Make a player that looks two plies ahead.
+
+    Of the `top_k` best slots after one ply it plays the one that leaves the next player's best
+    reply worst, at random among equals.
 
     Where the mover moves again its own best ply counts, for it; of more players, each is taken to
     play against it.

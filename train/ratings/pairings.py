@@ -1,4 +1,4 @@
-"""Chooses who plays whom next, when not all can play all.
+"""Chooses the next pairing of a pool too large for all to play all.
 
 First a skeleton that connects the pool, then, one after the other, the pairing whose games say
 most about the ratings. By the normal approximation a pairing of `n` games with expected score `p`
@@ -57,7 +57,7 @@ def information_gain(ratings: Ratings, games: int) -> np.ndarray:
 
 
 def most_informative(ratings: Ratings, games: int) -> Pair:
-    """The pairing with the largest gain; of equal ones the first in the pool's order."""
+    """Choose the pairing with the largest gain, the first of equals in the pool's order."""
     gain = np.round(information_gain(ratings, games), 9)
     i, j = np.unravel_index(int(np.argmax(gain)), gain.shape)
     return ratings.names[int(i)], ratings.names[int(j)]

@@ -145,8 +145,7 @@ def entrants_of_names(
 
 
 def identity(name: str, player: Player, options: Any = None) -> str:
-    """The identity of a player's games: its name, with checksums of its weights in place of their
-    path.
+    """Return the key of a player's games: its name, with a checksum in place of weights' path.
 
     Args:
       name: of the player, as in the registry.
@@ -193,8 +192,10 @@ def terms_of(rules: Rules, *, opening_plies: int, seed: int) -> dict[str, Any]:
 def make_play(
     rules: Rules, *, games: int, opening_plies: int, seed: int, play_match: Any = match.play_match
 ) -> Play:
-    """Plays batches of `games` games, whose randomness follows from the seed, the two identities
-    and the batch's number."""
+    """Make a function that plays batches of `games` games.
+
+    Their randomness follows from the seed, the two identities and the batch's number.
+    """
 
     how = match.MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
 
@@ -216,8 +217,9 @@ def measure(
     anchor: str | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Measured:
-    """Play until the budget is used up, first the skeleton, then what tells most; Ctrl-C ends it
-    sooner.
+    """Play the skeleton, then the most informative pairings, until the budget is used up.
+
+    Ctrl-C ends it sooner.
 
     Args:
       entrants: the pool: checkpoints by run and age, then anchors, weakest first.
@@ -266,8 +268,10 @@ def measure(
 def _pairs_to_play(
     pool: "_Pool", first_ones: Sequence[pairings.Pair], games: int, budget: int, anchor: str | None
 ) -> Iterator[tuple[pairings.Pair, Ratings | None]]:
-    """The next pairing, and the ratings that it was chosen by, until the budget is used up; each
-    must be played before the next is asked for."""
+    """Yield the next pairing with the ratings that chose it, until the budget is used up.
+
+    Each must be played before the next is asked for.
+    """
     for pair in first_ones:
         if not pool.has_met(*pair):
             yield pair, None

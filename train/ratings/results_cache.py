@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 
 class ResultsCache:
-    """The batches of a file that were played on given terms, and a way to add to them.
+    """Batches of games in a file, of those played on given terms; more can be added.
 
     Args:
       path: the file; it, and the directory that it is in, may not be there yet.
@@ -59,7 +59,7 @@ class ResultsCache:
         self._batches.setdefault((batch.first, batch.second), {})[batch.number] = batch
 
     def between(self, first: str, second: str) -> list[Batch]:
-        """The batches of two players, `first` as it was when they were noted."""
+        """Return the batches of two players, who must be named in the order of the file."""
         return list(self._batches.get((first, second), {}).values())
 
     def add(self, batch: Batch) -> None:

@@ -94,7 +94,7 @@ class Devices:
 
 
 def device_key(key: jax.Array) -> jax.Array:
-    """A key of the device's own, from one that all share; to be called within `per_device`."""
+    """Derive a device's own key from one that all share; call it within `per_device`."""
     return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
 
 

@@ -33,7 +33,7 @@ def fetch(tree: Any) -> Any:
 
 
 def usage_error_message(error: Exception) -> str | None:
-    """The message of a UsageError that a host callback raised within a program, if it was one."""
+    """Return the message if the error is a UsageError that a host callback raised, else None."""
     found = _COMPLAINT.search(str(error))
     return None if found is None else found[1]
 
