@@ -1,0 +1,137 @@
+"""`python -m train bench`: its options, the files it writes, and the whole at tiny size."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import tiny
+from tests.support.counting_game import counting_game
+from train.bench import scaling, suite
+from train.bench.harness import play
+from train.bench.parts import learn, memory, search, selfplay
+from train.cli.bench import Bench
+from train.config import RunConfig
+from train.runtime.devices import all_devices
+from train.runtime.errors import UsageError
+
+QUICK = {"seconds": 1e-4, "repeats": 2, "batch": "4,8", "scaling": "1,2,4"}
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """All parts measure the counting game, which compiles at once."""
+    makers = {
+        part: lambda request, batch: iter(
+            [lambda: play.make_bench(counting_game(), batch, all_devices(1))]
+        )
+        for part in suite.PARTS
+    }
+    monkeypatch.setattr(suite, "_MAKERS", makers)
+    monkeypatch.setattr(scaling.games, "core_game", lambda rules, on_bits: counting_game())
+    tree = memory.TreeMemory(4, 4, 52, 1, 1.0, 1)
+    monkeypatch.setattr(suite.memory, "tree_memory", lambda config, **fit: tree)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"what": "env,fun"}, "--what 'fun' is unknown; allowed: env, search, selfplay, learn"),
+        ({"what": ","}, "--what names nothing"),
+        (
+            {"against": "gym"},
+            "--against 'gym' is unknown; allowed: pgx, pgx-chess, pgx-hex, pgx-go_9x9, mctx-public",
+        ),
+        ({"batch": "0"}, "--batch '0' must be numbers"),
+        ({"batch": "many"}, "--batch 'many' must be numbers"),
+        ({"repeats": 0}, r"--repeats \(0\) must be at least 1"),
+        ({"simulations": 0}, r"--simulations \(0\) must be at least 1"),
+        ({"seconds": 0.0}, r"--seconds \(0.0\) must be above 0"),
+        ({"fit": "4096"}, "--fit must be boards, then simulations"),
+    ],
+)
+def test_wrong_option_is_named(options, said):
+    with pytest.raises(UsageError, match=f"^bench: {said}"):
+        Bench(**options).run([])
+
+
+def test_command_writes_json_and_plot(counted, tmp_path, capsys):
+    bench = Bench(tiny.PATH, what="env", json=tmp_path / "a" / "b.json", plot=tmp_path / "p.png")
+    assert dataclasses.replace(bench, **QUICK).run(["--seed", "3"]) == 0
+    record = json.loads((tmp_path / "a" / "b.json").read_text())
+    assert [(x["part"], x["name"], x["batch"]) for x in record["rows"]] == [
+        ("env", "counting", 4),
+        ("env", "counting", 8),
+    ]
+    assert record["config"]["seed"] == 3
+    assert [x["batch"] for x in record["scaling"]] == [1, 2, 4]
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert "counting" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("engine", ["native", "mctx"])
+def test_command_says_which_engine_searched(counted, engine, capsys):
+    bench = dataclasses.replace(Bench(tiny.PATH, what="selfplay"), **QUICK)
+    assert bench.run(["--search.engine", engine]) == 0
+    assert f"search engine: {engine}\n" in capsys.readouterr().out
+
+
+def test_report_is_written(counted, monkeypatch, tmp_path):
+    trained = []
+
+    def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
+        trained.append((config.name, config.iterations, resume))
+        (runs / config.name).mkdir(parents=True)
+        rows = [
+            {"games_per_second": x, "selfplay_seconds": 1.5, "learn_seconds": 0.5} for x in (1, 7)
+        ]
+        lines = "".join(json.dumps(each) + "\n" for each in rows)
+        (runs / config.name / "metrics.jsonl").write_text(lines)
+        return True
+
+    monkeypatch.setattr("train.loop.training.train", train)
+    bench = Bench(tiny.PATH, report=tmp_path / "out")
+    assert dataclasses.replace(bench, **QUICK).run([]) == 0
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert text.startswith("# Speed report")
+    assert "| core, plies a second | ≥ 200 M | not measured |  |" in text
+    assert "the last: 1.5 s of self-play, 0.5 s of learning, 7 games a second" in text
+    assert trained == [("tiny-1", 3, False)]
+    assert (tmp_path / "out" / "scaling.png").exists()
+    assert "wide" in json.loads((tmp_path / "out" / "bench.json").read_text())
+
+
+@pytest.mark.slow
+def test_selfplay_over_network_with_mctx(capsys):
+    """One command gives the figure for an engine."""
+    bench = Bench(tiny.PATH, what="selfplay", batch="4", repeats=2, seconds=0.02)
+    assert bench.run(["--search.engine", "mctx"]) == 0
+    said = capsys.readouterr().out
+    assert "search engine: mctx" in said
+    assert "time of self-play over network alone, batch 4: " in said
+
+
+@pytest.mark.slow
+def test_everything_at_tiny_size(tmp_path):
+    """The whole command, the trainer's own programs in it."""
+    bench = Bench(
+        tiny.PATH,
+        batch="4",
+        scaling="1,4",
+        repeats=2,
+        seconds=0.02,
+        simulations=2,
+        fit="4,4",
+        wide=8,
+        against="mctx-public",
+        report=tmp_path,
+    )
+    assert bench.run([]) == 0
+    record = json.loads((tmp_path / "bench.json").read_text())
+    names = {x["name"] for x in record["rows"]}
+    assert {selfplay.SELFPLAY, selfplay.FORWARD, learn.LEARNER, search.PUBLIC} <= names
+    assert len(record["ratios"]) == 6
+    assert set(record["compiled"]) == {"env.step", "env.step_auto_reset"}
+    found = record["memory"]
+    assert found["measured"] == pytest.approx(found["formula"], rel=0.2)

@@ -1,0 +1,123 @@
+"""The harness counts plies, games, operations and time; its game is one counted by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support import tiny
+from tests.support.counting_game import counting_game
+from train.bench.harness import peak, play, program, timing
+from train.bench.harness.timing import CHECKSUM
+from train.runtime.devices import all_devices
+from wallgo_jax import planes as planes_lib
+
+
+def test_equations_of_loops_are_counted():
+    def function(x):
+        return jax.lax.scan(lambda c, _: (jnp.sin(c) * c, None), jnp.cos(x), None, length=4)[0]
+
+    # cos, the scan, and in it sin and the product.
+    assert program.count_equations(jax.make_jaxpr(function)(1.0)) == 4
+
+
+def test_compiled_program_tells_what_it_needs():
+    array = jnp.zeros((256,), jnp.float32)
+    call, stats = program.compile_program(lambda x: x + 1, (array,))
+    assert stats.peak_bytes is not None and stats.peak_bytes >= 2 * 4 * 256
+    np.testing.assert_array_equal(call(array), np.ones(256))
+    donated = program.compile_program(lambda x: x + 1, (array,), donate=(0,)).stats
+    assert donated.peak_bytes == stats.peak_bytes - 4 * 256
+
+
+def test_runs_take_turns_and_give_medians(monkeypatch):
+    """A clock that the benches push: 1 s a unit, or 2 s, and one slow run of each."""
+    clock, order = [0.0], []
+
+    def bench(name: str, unit: float) -> timing.Bench:
+        def run(length: int) -> dict[str, float]:
+            order.append(name)
+            slow = 10 if order.count(name) == 4 else 1
+            clock[0] += unit * length * slow
+            return {"plies": 6.0 * length, CHECKSUM: 2**32 - 1}
+
+        return timing.Bench(name, 1, run, None)
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
+    first, second = timing.take_turns([bench("a", 1.0), bench("b", 2.0)], seconds=1.0, repeats=3)
+    assert (first.length, second.length) == (1, 1)
+    assert order == ["a"] * 2 + ["b"] * 2 + ["a", "b"] * 3
+    assert (first.rates, second.rates) == ({"plies": 6.0}, {"plies": 3.0})
+    assert first.seconds == (1.0, 10.0, 1.0)
+    assert first.checksum == (3 * (2**32 - 1)) % 2**32
+
+
+def test_run_lasts_as_long_as_asked(monkeypatch):
+    clock = [0.0]
+
+    def run(length: int) -> dict[str, float]:
+        clock[0] += 0.01 * length
+        return {"plies": 1.0, CHECKSUM: 0}
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
+    (found,) = timing.take_turns([timing.Bench("a", 1, run, None)], seconds=0.5, repeats=1)
+    assert 50 <= found.length <= 56
+
+
+@pytest.mark.parametrize("length", [5, 64, 65, 2401, 20_000])
+def test_every_set_entry_is_counted(length):
+    array = np.random.default_rng(length).random(length) < 0.9
+    assert int(jax.jit(play.count_set)(array)) == array.sum()
+
+
+@pytest.mark.parametrize("length", [9, 65, 2597])
+def test_legal_entries_are_chosen_evenly(length):
+    mask = np.zeros(length, bool)
+    mask[[0, length // 2, length - 1]] = True
+    bits = jax.random.bits(jax.random.key(1), (3000,), jnp.uint32)
+    chosen = jax.jit(jax.vmap(lambda b: play.choose(b, jnp.asarray(mask))))(bits)
+    found, counts = np.unique(chosen, return_counts=True)
+    np.testing.assert_array_equal(found, np.flatnonzero(mask))
+    # Five deviations of a binomial of 3000 and 1/3.
+    assert abs(counts - 1000).max() < 5 * 26
+
+
+def test_plies_games_and_checksum_are_those_played():
+    bench = play.make_bench(counting_game(), 4, all_devices(1))
+    # 4 boards, 7 plies: each ends 2 games, and stands one ply into its third.
+    assert bench.run(7) == {"plies": 28, "games": 8, CHECKSUM: 7 * 28}
+    # It goes on from there: after 2 more plies the third game is over.
+    assert bench.run(2) == {"plies": 8, "games": 4, CHECKSUM: 7 * 8}
+
+
+def test_plies_that_were_not_played_are_refused():
+    """A game that makes two of its steps at once is found out by its own count."""
+    bench = play.make_bench(counting_game(per_step=2), 4, all_devices(1))
+    with pytest.raises(RuntimeError, match="counting: 16 plies were played, not 8"):
+        bench.run(2)
+
+
+def test_two_devices_play_as_many_plies():
+    devices = all_devices()
+    assert devices.count == 2
+    found = play.make_bench(counting_game(), 4, devices).run(7)
+    assert found == {"plies": 28, "games": 8, CHECKSUM: 196}
+
+
+def test_operations_are_those_of_the_layers():
+    """By hand, 9 cells and a width of 8: convolutions of 9 taps, heads of a cell and of what is
+    pooled. The search reads neither ownership nor what is not there; a step has all thrice, but for
+    the stem's, whose planes need no gradient."""
+    config = tiny.config()
+    planes = len(planes_lib.channels("B", 2))
+    stem, block = 81 * planes * 8, 2 * 81 * 8 * 8
+    policy, value, ownership = 9 * 8 * 53 + 16 * 53, 16 * 8 + 8, 9 * 8 * 3 + 16 * 3
+    assert peak.forward_operations(config) == 2 * (stem + block + policy + value)
+    every = stem + block + policy + value + ownership
+    assert peak.step_operations(config) == 2 * (3 * every - stem)
+
+
+def test_products_are_counted(monkeypatch):
+    monkeypatch.setattr(peak, "CPU_SIDE", 8)
+    found = peak.make_product_bench(tiny.config(), 4, all_devices(1)).run(3)
+    assert found == {peak.OPERATIONS: 3 * 2 * 8**3, CHECKSUM: 64}

@@ -1,0 +1,127 @@
+"""The suite chooses what to measure; ratios, goals, table and record hold its figures."""
+
+import dataclasses
+import io
+import json
+
+import jax
+from rich.console import Console
+
+from tests.support import tiny
+from train.bench import report, scaling, suite
+from train.bench.harness import peak
+from train.bench.harness.program import ProgramStats
+from train.bench.harness.timing import Row
+from train.bench.parts import games, learn, memory, search, selfplay
+from train.bench.suite import Figures, Ratio, Request
+from train.config import RunConfig
+
+
+def row(name: str, batch: int, **rates: float) -> Row:
+    stats = ProgramStats(1.5, True, 1234, 2_000_000)
+    return Row(name, batch, 1, (1.0,), rates, 0xABC, stats)
+
+
+def figures() -> Figures:
+    tree = memory.TreeMemory(4096, 64, 208, 5072, 5080.4, 1_900_000_000)
+    rows = (("env", row(games.CORE, 64, plies=1.25e6)), ("learn", row(learn.LEARNER, 8, steps=2.0)))
+    return Figures(rows, (Ratio("time of learner over x", 8, 1.3),), tree)
+
+
+def printed(thing) -> str:
+    text = io.StringIO()
+    Console(file=text, width=200).print(thing)
+    return text.getvalue()
+
+
+def test_devices_that_cannot_share_a_batch_stay_idle(monkeypatch):
+    monkeypatch.setattr(suite.jax, "device_count", lambda: 4)
+    monkeypatch.setattr(suite, "all_devices", lambda count: count)
+    assert [suite.devices_for(batch) for batch in (1, 2, 6, 8)] == [1, 2, 2, 4]
+
+
+def test_pgx_is_othello_unless_others_are_named(monkeypatch):
+    named = []
+    monkeypatch.setattr(suite.peers, "peer_games", lambda names: named.append(list(names)) or [])
+    for against in (("pgx",), ("pgx-hex", "pgx"), (suite.MCTX_PUBLIC,)):
+        list(suite._env(Request(config=tiny.config(), against=against), 4))
+    assert named == [["othello"], ["hex", "othello"]]
+
+
+def test_search_that_does_not_fit_is_named():
+    request = Request(config=RunConfig(), batches=(64, 8192), against=(suite.MCTX_PUBLIC,))
+    assert [suite._fits_public(request, batch) for batch in request.batches] == [True, False]
+    said = suite._left_out(request, 8192)
+    assert said.startswith("left out: mctx over public actions at batch 8,192, whose tree takes 16")
+    assert suite._fits_public(dataclasses.replace(request, against=()), 8192)
+
+
+def test_ratios_are_of_times_and_of_better_batches():
+    found = list(
+        suite.ratios(
+            [
+                row(selfplay.SELFPLAY, 64, evaluations=80.0),
+                row(selfplay.FORWARD, 64, evaluations=100.0, operations=70.0),
+                row(peak.PRODUCT, 64, operations=80.0),
+                row(learn.LEARNER, 64, steps=5.0),
+                row(learn.BACKWARD, 64, steps=6.0, operations=60.0),
+                row(games.CORE, 64, plies=300.0),
+                row(games.CORE, 128, plies=200.0),
+                row("env, BTRH", 64, plies=90.0),
+                row("pgx othello", 64, plies=50.0),
+                row("pgx othello", 128, plies=60.0),
+                row("pgx othello, planes", 64, plies=45.0),
+                row(search.UNIFORM, 64, simulations=40.0),
+                row(search.NETWORK, 64, simulations=20.0),
+                row(search.PUBLIC, 64, simulations=4.0),
+                row(search.PUBLIC_NETWORK, 64, simulations=2.5),
+            ]
+        )
+    )
+    assert found == [
+        Ratio("time of self-play over network alone", 64, 1.25),
+        Ratio("operations of network alone over matrix product", 64, 0.875),
+        Ratio("time of learner over network forward and backward", 64, 1.2),
+        Ratio("operations of network forward and backward over matrix product", 64, 0.75),
+        Ratio("plies of core over pgx othello", 0, 5.0),
+        Ratio("plies of env, BTRH over pgx othello, planes", 0, 2.0),
+        Ratio(f"simulations of {search.UNIFORM} over {search.PUBLIC}", 0, 10.0),
+        Ratio(f"simulations of {search.NETWORK} over {search.PUBLIC_NETWORK}", 0, 8.0),
+    ]
+
+
+def test_knee_is_the_first_near_the_best():
+    points = [scaling.Point(*x) for x in ((1, 1.0), (16, 79.0), (64, 81.0), (256, 100.0))]
+    assert scaling.knee_of(points) == (64, 81.0)
+
+
+def test_goals_are_compared_with_figures():
+    fast = Figures((("env", row(games.CORE_BITS, 64, plies=2e8)),), (), None)
+    wide = Figures(
+        (("selfplay", row(selfplay.SELFPLAY, 64, evaluations=2.7e6)),),
+        (
+            Ratio("time of self-play over network alone", 64, 1.6),
+            Ratio("time of self-play over network alone", 256, 1.4),
+        ),
+        None,
+    )
+    found = [(goal.measured, goal.is_met) for goal in report.goals(fast, wide)]
+    assert found == [(2e8, True), (2.7e6, False), (1.4, True), (None, None)]
+
+
+def test_table_holds_every_figure():
+    text = printed(report.bench_report(figures()))
+    for part in ("1.25 M plies", "1.5 (cache)", "1,234", "2.0", "00000abc", "batch 8: 1.30"):
+        assert part in text
+    assert "5,072 bytes a node by formula, 5,080 a board and simulation" in text
+    assert "1.90 GB by memory analysis, within 2 GB" in text
+
+
+def test_record_is_json():
+    record = report.bench_record(Request(config=tiny.config()), figures(), [scaling.Point(4, 2.5)])
+    again = json.loads(json.dumps(record))
+    assert again["rows"][0]["rates"] == {"plies": 1.25e6}
+    assert again["rows"][0]["stats"]["equations"] == 1234
+    assert again["memory"]["total"] == 1_900_000_000
+    assert again["environment"]["versions"]["jax"] == jax.__version__
+    assert again["scaling"] == [{"batch": 4, "plies": 2.5}]
