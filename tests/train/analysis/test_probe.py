@@ -136,8 +136,9 @@ def test_queried_features_keep_their_order(questions, monkeypatch):
 
 @pytest.mark.parametrize("planes", [p for p in planes_lib.PLANE_SETS if "T" in p])
 def test_territory_planes_are_refused(planes):
+    network = network_for(tiny.config("--network.planes", planes).network, 2)
     with pytest.raises(UsageError, match=f"planes {planes} show territory.* B or BV ") as caught:
-        probe.trunk_features(None, None, planes=planes, has_playable=False)  # type: ignore
+        probe.trunk_features(network, {}, planes=planes, has_playable=False)
     assert "\n" not in str(caught.value)
 
 
