@@ -132,7 +132,7 @@ def test_every_relative_link_leads_to_a_file(path):
 
 
 def _anchors(path: Path) -> list[str]:
-    """What a link to each heading of a page is written as."""
+    """The anchor of each heading of a page, as links write it."""
     headings = re.findall(r"^#+ +(.*)$", path.read_text("utf-8"), flags=re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading).lower() for heading in headings]
     return [heading.strip().replace(" ", "-") for heading in plain]

@@ -70,7 +70,7 @@ def assert_trees_equal(a, b):
     chex.assert_trees_all_equal(a, b)
 
 
-# What a state is.
+# The state.
 
 
 def test_history_taken_over_is_history_taken_back():
@@ -347,7 +347,7 @@ def test_state_restarts_by_its_own_rules(step_auto_reset):
     assert_trees_equal(state.game, first.game)
 
 
-# What make refuses.
+# Refusals of make.
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ MAX_FILES, MAX_FOLDERS, MAX_EDGES = 11, 20, 90
 
 
 def complaints(texts: dict[str, str]) -> list[str]:
-    """What breaks the floor plan, one line each; lazy imports count."""
+    """One line for each breach of the floor plan; lazy imports count."""
     found = [f"{name} has no floor" for name in texts if folder_of(name) not in FLOORS]
     for source, target in sorted(edges(texts)):
         if source != target and FLOORS.index(target) >= FLOORS.index(source):
@@ -74,7 +74,7 @@ def test_folders_are_small_and_few():
 
 
 def complaints_added(name: str, line: str) -> list[str]:
-    """What one more line in a file adds to the complaints; the file is new where there is none."""
+    """The complaints that one more line in a file adds; a file that is missing is created."""
     texts = read_modules()
     planted = texts | {name: f"{texts.get(name, '')}\n{line}\n"}
     return sorted((Counter(complaints(planted)) - Counter(complaints(texts))).elements())

@@ -1,4 +1,4 @@
-"""Human notation against ids worked out by hand, and the reasons given for what is not allowed."""
+"""Human notation against ids worked out by hand, and the reasons given for illegal moves."""
 
 import numpy as np
 import pytest

@@ -51,7 +51,7 @@ def played(players: int, stones: int) -> tuple[list[Record], harness.Shown]:
 
 @functools.cache
 def observed(players: int, stones: int, planes: str, has_playable: bool) -> np.ndarray:
-    """bool[T, B, GRID, GRID, C]: what the engine shows of the games."""
+    """bool[T, B, GRID, GRID, C]: the engine's planes of the games."""
     observe = functools.partial(observation.observe, planes=planes, has_playable=has_playable)
     _, shown = played(players, stones)
     return np.asarray(jax.jit(jax.vmap(jax.vmap(observe)))(shown.state))
@@ -81,7 +81,7 @@ def compare(players: int, stones: int, planes: str) -> None:
         for t, ply in enumerate(game.plies):
             expected = expected_planes(game, t)[..., wanted]
             if ply.over:
-                # Nobody is to move; the planes of the turn say what the state says.
+                # Nobody is to move; the planes of the turn agree with the state.
                 turn = names.index("turn 0")
                 for player in range(players):
                     is_next = shown.player[t, b] == player

@@ -1,4 +1,4 @@
-"""What is installed, what is imported when, and that hooks check what CI checks."""
+"""Requirements match imports, heavy libraries load late, and hooks check the same as CI."""
 
 import importlib.metadata
 import json
@@ -20,7 +20,7 @@ MODULES = {"orbax-checkpoint": "orbax", "pillow": "PIL"}
 
 
 def requirements(*extras: str) -> dict[str, str]:
-    """What the extras ask for, or the base without one: bounds by module."""
+    """Bounds by module of the extras' requirements, or of the base's without extras."""
     lines = PROJECT["optional-dependencies"] if extras else {"": PROJECT["dependencies"]}
     found = [
         re.split(r"(?=[<>=~!])", line, maxsplit=1) for x in extras or [""] for line in lines[x]

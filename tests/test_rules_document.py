@@ -14,7 +14,7 @@ TEXT = (Path(wallgo_jax.__file__).parent / "RULES.md").read_text(encoding="utf-8
 
 
 def rows(heading):
-    """The cells of the table whose first column is headed so."""
+    """The cells of the table whose first column has this heading."""
     lines = TEXT.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith(f"| {heading} |"))
     table = []

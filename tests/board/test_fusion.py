@@ -47,14 +47,13 @@ def make_program(*, has_barrier: bool):
 
 
 def computations_with(text: str, *operations: str) -> list[bool]:
-    """Of each computation of a compiled program that holds the first operation: whether it holds
-    all of them."""
+    """Whether each computation of a compiled program that holds the first operation holds all."""
     computations = [part for part in text.split("\n\n") if f" {operations[0]}(" in part]
     return [all(f" {name}(" in part for name in operations) for part in computations]
 
 
 def test_cpu_fuses_nothing_across_the_barrier():
-    """Without it the sines are computed again for each tangent, inside one fusion of both."""
+    """The plain program computes the sines again for each tangent, in one fusion of both."""
     plain = make_program(has_barrier=False).lower().compile().as_text()
     barred = make_program(has_barrier=True).lower().compile().as_text()
     assert computations_with(plain, "sine", "tanh") == [True]

@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes, and one clear line for whatever is wrong."""
+"""The command line prints and writes its results, and refuses bad input in one clear line."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Text and pictures say what the referee says; films show each position at its time."""
+"""Text and pictures agree with the referee; animations show each position at its time."""
 
 import io
 import re
@@ -277,7 +277,7 @@ def test_batches_are_shown_in_part():
 
 
 def value_at(animation, time, total):
-    """What an animation shows at a time: the step it is in, or a point on the way."""
+    """An animation's value at a time: that of the step it is in, or one between two steps."""
     share = time / total
     times = [float(part) for part in animation.get("keyTimes").split(";")]
     values = animation.get("values").split(";")

@@ -1,4 +1,4 @@
-"""The contest's replay code: its printed example, codes worked out by hand, and what is refused."""
+"""The contest's replay code: its printed example, codes worked out by hand, and refusals."""
 
 from pathlib import Path
 

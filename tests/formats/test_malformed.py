@@ -1,4 +1,4 @@
-"""What is not allowed never crashes: an action ends the game as agreed, a text gets one line."""
+"""Bad input never crashes: an illegal action ends the game, a wrong text is refused in one line."""
 
 import dataclasses
 import functools
@@ -137,7 +137,7 @@ def edited(text: str, changes) -> str:
 
 
 def value_or_complaint(read, text):
-    """What a reader makes of a text: its value, or None if it refused it in one line."""
+    """The value that a reader gives a text, or None if it refuses the text in one line."""
     try:
         return read(text)
     except ValueError as error:
@@ -154,7 +154,7 @@ def game(preset, record) -> Game:
 
 
 def fuzz(text: str, read, check) -> None:
-    """Read edited texts; `check` what is read of those that are still allowed."""
+    """Read edited texts, and `check` the values of those that are still allowed."""
     refused = []
 
     @hypothesis.settings(max_examples=60)
@@ -222,7 +222,7 @@ def test_codes_of_the_contest(preset, game):
     fuzz(hkoi_code.encode(game), read, check)
 
 
-# Values of any type in place of what a record or its rules hold.
+# Values of any type in place of those of a record or its rules.
 
 JSON = st.recursive(
     st.none()

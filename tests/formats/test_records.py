@@ -1,4 +1,4 @@
-"""Record files: what a line holds, that it comes back, and what is wrong with a bad one."""
+"""Lines of record files hold games that come back; bad lines are refused."""
 
 import gzip
 import json

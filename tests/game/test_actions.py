@@ -19,7 +19,7 @@ SHAPES = ((5, 2, 2), (9, 2, 1))
 
 
 class Seen(NamedTuple):
-    """What the engine says of one position."""
+    """The engine's answers about one position."""
 
     words: np.ndarray  # uint32[ceil(A / 32)]
     slots: np.ndarray  # bool[A]
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Positions of random games, what the slow referee knows and what the engine says."""
+    """Positions of random games, with the slow referee's plies and the engine's answers."""
 
     grid: int
     stones: int

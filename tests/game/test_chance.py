@@ -56,7 +56,7 @@ def draw_bit(bits, mask):
 
 
 def chi_square_limit(degrees: int) -> float:
-    """What chi-square exceeds once in a hundred thousand (Wilson and Hilferty's formula)."""
+    """The upper 1e-5 point of chi-square, by Wilson and Hilferty's formula."""
     part = 2 / (9 * degrees)
     return degrees * (1 - part + 4.265 * math.sqrt(part)) ** 3
 

@@ -1,4 +1,4 @@
-"""Contracts: public functions of a board refuse what is not one board while JAX traces."""
+"""Contracts: public functions of a board refuse arrays that are not one board while JAX traces."""
 
 import chex
 import jax

@@ -22,7 +22,7 @@ PLIES = 80
 
 
 class Family(NamedTuple):
-    """What may stand in one batch: all presets of a shape, and boards of several sizes."""
+    """Rules that may share a batch: all presets of a shape, and boards of several sizes."""
 
     grid: int
     players: int
@@ -39,7 +39,7 @@ FAMILIES = (Family(9, 2, 4, (3,)), Family(8, 3, 2, (6,)), Family(9, 4, 2, (3,)))
 
 
 class Seen(NamedTuple):
-    """What a board shows before a ply, and what the ply pays."""
+    """A board's values before a ply, and the rewards of the ply."""
 
     player: Any  # int
     terminated: Any  # bool

@@ -1,7 +1,7 @@
 """Wrong rules planted in the engine: the comparison with the slow referee catches each.
 
-Every error is a function that takes what the engine has under a name and returns what it is to have
-there instead; the engine is traced anew with it.
+Every error is a function that takes the engine's function or table and returns a wrong one; the
+engine is traced anew with it.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ GRID, PLAYERS, STONES = 6, 3, 2
 
 
 class Site(NamedTuple):
-    """Where an error is planted, and a field of the comparison that must show it."""
+    """The name that an error replaces, and a field of the comparison that must show it."""
 
     module: object
     name: str
@@ -176,7 +176,7 @@ def games():
 
 
 def compare(games) -> dict[str, str]:
-    """What differs between the games and a newly traced engine."""
+    """The differences between the games and a newly traced engine."""
     rules = harness.rules_of([game._asdict() for game in games])
     played = [game.actions for game in games]
     shown = harness.replay(rules, played, grid=GRID, program=harness.make_replay(GRID))

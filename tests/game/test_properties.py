@@ -1,4 +1,4 @@
-"""What holds in every position that can come up, whatever the rules and the players do."""
+"""Laws of the game hold in every position of random games over random rules."""
 
 import functools
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Shape = tuple[int, int, int]
 
 
 class Walk(NamedTuple):
-    """Random plies [T, B]: what each board shows before a ply, beside its eight turned boards."""
+    """Random plies [T, B]: each board before a ply, compared with its eight turned boards."""
 
     position: Position
     slots: Any  # bool[A] legal slots

@@ -1,4 +1,4 @@
-"""The referee's verbs: what is illegal, whose turn it is, when a game ends and what it pays."""
+"""The referee's verbs: illegal actions, turns, ends of games, rewards."""
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ def play_on(state, *played: int) -> harness.Shown:
 
 
 def paid(shown: harness.Shown) -> list[float]:
-    """What the last of the plies paid (the last row shows the position after it)."""
+    """The rewards of the last ply (the last row shows the position after it)."""
     return pytest.approx(shown.rewards[-2].tolist())
 
 
@@ -178,7 +178,7 @@ def test_separation_before_the_last_placement_is_no_end():
     assert shown.territory[:, 0].tolist() == [[0, 0], [9, 0], [0, 0]]
 
 
-# Ties, by what the last wall leaves: a column of cells a letter, walled off where the letter
+# Ties, by the board after the last wall: a column of cells a letter, walled off where the letter
 # changes or a bar stands.
 
 TWO_REGIONS_TO_ONE = (

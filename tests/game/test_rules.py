@@ -1,4 +1,4 @@
-"""The rule sets of the field by name, and what custom rules may say."""
+"""The presets are the rule sets of the field; wrong custom rules are refused in one line."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ PRESETS = {
     "playwallgo-4p": (4, 2, "///", "01230123", 20, True, ()),
 }
 
-# What is wrong: fields over SMALL, and what the one line must say.
+# Wrong fields over SMALL, and words of the one line that refuses them.
 ERRORS = {
     "size too small": ({"size": 2}, "size is 2, not a whole number from 3 to 9"),
     "size too large": ({"size": 10}, "size is 10, not a whole number from 3 to 9"),

@@ -1,4 +1,4 @@
-"""Commands of `python -m train` on the tiny run, and what they leave behind."""
+"""Commands of `python -m train` on the tiny run, and readers of the files they write."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ MATCH = ["--rules", RULES, "--games", "20", "--batch", "20", "--seed", "4"]
 
 
 class Said(NamedTuple):
-    """What a command left behind."""
+    """Exit code, standard output and standard error of a command."""
 
     code: int
     out: str

@@ -10,7 +10,7 @@ from tests.support.reference.referee import Board
 
 
 def mismatches(records: Sequence[Record], shown: Shown, *, grid: int) -> dict[str, str]:
-    """Where the two differ: for each field that does, its first game and ply."""
+    """The fields in which the two differ, each with its first game and ply."""
     found = {}
     for name, (expected, seen) in _fields(records, shown, grid).items():
         differs = np.asarray(expected != seen)
@@ -27,7 +27,7 @@ def mismatches(records: Sequence[Record], shown: Shown, *, grid: int) -> dict[st
 def _fields(
     records: Sequence[Record], shown: Shown, grid: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """For each field what is expected and what the engine has, both [T, B, ...]."""
+    """Expected and found values by field, both [T, B, ...]."""
     position = shown.state.position
     length, batch = shown.player.shape
     players, stones = position.stones.shape[2:]

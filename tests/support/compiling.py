@@ -1,9 +1,9 @@
-"""How tests compile: quickly, or, inside `as_users`, as users do.
+"""Settings of JAX under which tests compile quickly, or, inside `as_users`, as users do.
 
 Most of the time of the tests is compiling, little of which faster programs would win back. So XLA's
 optimizations are off, and its CPU compiler makes its loops in the older way, which takes a third of
-the time. `as_users` leaves JAX as it is. What one setting has compiled never serves the other: the
-setting is part of the key of every jitted function.
+the time. `as_users` leaves JAX as it is. The setting is part of every jitted function's key, so no
+program compiled under one setting is used under the other.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ def as_users() -> Iterator[None]:
 
 @contextlib.contextmanager
 def count_compilations() -> Iterator[Callable[[], int]]:
-    """How many programs were compiled, by JAX's own account."""
+    """Yield a function that returns how many programs JAX has reported as compiled."""
     found = []
 
     def listen(event: str, duration: float, **more: object) -> None:
@@ -78,18 +78,17 @@ def count_compilations() -> Iterator[Callable[[], int]]:
 
 
 def is_quick() -> bool:
-    """Whether what is compiled now is not optimized."""
+    """Whether programs compiled now are left unoptimized."""
     return _is_quick
 
 
 def quick_options() -> dict[str, Any]:
-    """The options of XLA that make it quick."""
+    """The options of XLA that make compiling quick."""
     return _UNOPTIMIZED | _OLDER_LOOPS
 
 
 def environment() -> dict[str, str]:
-    """Of another process: it has as many devices, compiles as quickly, and shares the compiled
-    programs."""
+    """Environment of another process with as many devices and the same settings and cache."""
     flags = [f"--{name}={str(value).lower()}" for name, value in quick_options().items()]
     return os.environ | {
         "PYTHONPATH": str(ROOT),

@@ -1,7 +1,7 @@
-"""The engine in batches: what boards show before each ply, replayed in one jitted scan.
+"""The engine in batches: the boards' values before each ply, replayed in one jitted scan.
 
 One program per grid, players and stones serves every rule set of that shape: boards come in batches
-of BATCH, plies in chunks of CHUNK, and what is missing is filled up and cut off again.
+of BATCH, plies in chunks of CHUNK; incomplete ones are padded, and the padding is cut off again.
 """
 
 import functools
@@ -25,7 +25,7 @@ PASS = -1
 
 
 class Shown(NamedTuple):
-    """What a board shows before a ply, and what the ply pays."""
+    """A board's values before a ply, and the rewards of the ply."""
 
     state: State
     player: Any  # int

@@ -1,4 +1,4 @@
-"""What an observation must show, from the slow referee's record of a game."""
+"""The planes that an observation must show, from the slow referee's record of a game."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ def expected_planes(game: Record, ply: int) -> np.ndarray:
     planes += [cell_mask(cells, grid) for cells in shown.reach]
     boards = [earlier.board for earlier in game.plies[:ply]]
     if boards and boards[-1] is shown.board:
-        boards.pop()  # an illegal action is no ply: the board before it is the board after it
+        boards.pop()  # an illegal action moves nothing: the board before it is the board after it
     for age in range(1, 5):
         if age <= len(boards):
             planes += _board_planes(boards[-age], grid) + _territory_planes(boards[-age], grid)

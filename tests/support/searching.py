@@ -118,7 +118,7 @@ def drawn_duel(*, mover: int) -> State:
 
 
 def node_of(logits: Any, visits: Any, raw_value: Any = 0.0, qvalues: Any = 0.0) -> Node:
-    """A node of each board from what is known of its slots [B, A]; the node's own value is 0."""
+    """A node of each board from its slots' values [B, A]; the node's own value is 0."""
     shape = np.shape(visits)
     return Node(
         logits=jnp.asarray(logits, jnp.float32),
@@ -166,7 +166,7 @@ class Edges(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """What an engine found from some states."""
+    """An engine's choices and trees from some states."""
 
     choice: Choice
     root_visits: np.ndarray  # int[B, A]
@@ -179,7 +179,7 @@ class Grown(NamedTuple):
 
 @functools.cache
 def grown(rules: Rules, plies: tuple[int, int, int], config: SearchConfig, explores: bool) -> Grown:
-    """What a config's engine finds from `random_states` by `random_evaluator`."""
+    """Search from `random_states` by `random_evaluator` with a config's engine."""
 
     def run(states: State, key: jax.Array) -> Choice:
         evaluation, legal = random_evaluator((), states), jax.vmap(actions.legal_slots)(states)

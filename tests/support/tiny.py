@@ -25,7 +25,7 @@ def config(*overrides: str) -> RunConfig:
 
 
 def shared_programs(config: RunConfig) -> Programs:
-    """In place of `training.make_programs`: runs of one config share what is compiled."""
+    """Stands in for `training.make_programs`: runs of one config share compiled programs."""
     return _shared_programs(config, compiling.is_quick())
 
 
@@ -36,7 +36,7 @@ def _shared_programs(config: RunConfig, is_quick: bool) -> Programs:
 
 
 def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:
-    """[B] times the same rules."""
+    """The same rules on every board [B]."""
     return jax.tree.map(
         lambda x: jnp.asarray(np.broadcast_to(x, (boards, *np.shape(x)))),
         make_variant(rules, grid=grid),
@@ -44,8 +44,8 @@ def variants(rules: Rules, boards: int, *, grid: int | None = None) -> Variant:
 
 
 def new_weights(network: Network, seed: int = 0) -> Variables:
-    """Weights of the size of a new network's, drawn on the host: to compile its `init` takes long.
-    Other than there the heads' last layers are not zero."""
+    """Weights of a new network's size, drawn on the host, since compiling its `init` takes long.
+    Unlike there, the heads' last layers are not zero."""
     draw = np.random.default_rng(seed)
 
     def fill(path: tuple, like: jax.ShapeDtypeStruct) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Configs read from files and command lines hold what these say; JSON brings them back."""
+"""Configs are read from files and command lines, and come back from JSON."""
 
 import dataclasses
 import json

@@ -35,7 +35,7 @@ def complaint(path: Path, *overrides: str) -> str:
             "unknown key heuristics.wjx.scal; did you mean heuristics.",
         ),
         (["--rules.sise", "3"], "unknown key rules.sise; did you mean rules.size? Known keys: "),
-        # Words that are no options.
+        # Words that are not options.
         (["extra"], "'extra' is not an option; write --some.key value"),
         (["--seed", "1", "2"], "'2' is not an option"),
         (["--"], "'--' is not an option"),

@@ -1,4 +1,4 @@
-"""Names of players: every form, and one line for each that means nobody."""
+"""Every form of a player's name makes that player; unknown names are refused in one line."""
 
 import dataclasses
 from pathlib import Path
@@ -40,7 +40,7 @@ def save_run(directory: Path, *, seeds: dict[int, int]) -> Path:
 
 
 def batch() -> State:
-    """As many new games as a player of a match sees at once, so that programs are shared."""
+    """New games in the batch size of a match, so that programs are shared."""
     boards = tiny.config().evaluation.batch // 2
     variant = tiny.variants(RULES, boards)
     return State(variant, jax.jit(jax.vmap(initial_position))(variant))

@@ -1,4 +1,4 @@
-"""Random games of the slow referee, with everything that each ply shows."""
+"""Random games of the slow referee, with a record of each ply."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from tests.support.reference.referee import TIES, Board, Game, random_rules
 
 
 class Ply(NamedTuple):
-    """What a board shows before a ply; P lists are by player."""
+    """A game before a ply; P lists are by player."""
 
     board: Board
     player: int
@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
 
 def look(game: Game) -> Ply:
-    """What the game shows now."""
+    """The game as it stands now."""
     owned = game.board.owned_regions()
     return Ply(
         board=game.board,

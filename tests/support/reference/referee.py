@@ -60,13 +60,13 @@ class Board:
         return {cell for own in self.stones for cell in own}
 
     def steps(self, cell: Cell, occupied: set[Cell]) -> Iterator[Cell]:
-        """Where one step from the cell can go."""
+        """The cells that one step from the cell reaches."""
         for side in SIDES:
             if self.is_open(cell, side) and neighbour(cell, side) not in occupied:
                 yield neighbour(cell, side)
 
     def ends(self, stone: Cell, *, stay_needs_room: bool) -> set[Cell]:
-        """Where a stone's move of 0, 1 or 2 steps can end; two steps may lead out and back."""
+        """The cells where a move of 0, 1 or 2 steps can end; two steps may lead out and back."""
         others = self.occupied() - {stone}
         once = set(self.steps(stone, others))
         twice = {cell for middle in once for cell in self.steps(middle, others)}
@@ -142,7 +142,7 @@ class Game:
         return len(self.past) < len(self.rules["order"])
 
     def turns(self) -> dict[int, Turn]:
-        """Every legal action of the player to move, and what it does."""
+        """The turn of every legal action of the player to move."""
         if self._turns is None:
             found = self._placements() if self.in_setup() else self._plays(self.player)
             self._turns = {} if self.over else dict(found)
@@ -170,7 +170,7 @@ class Game:
         return sorted(self.number(cell) for cell in set().union(*ends))
 
     def act(self, action: int) -> list[float]:
-        """Play an action of the player to move, legal or not, and say what it pays."""
+        """Play an action of the player to move, legal or not, and return the rewards."""
         if self.over:
             return [0.0] * self.players
         if action not in self.turns():

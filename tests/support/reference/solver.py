@@ -18,7 +18,7 @@ class Solved(NamedTuple):
 
 
 def key_of(game: Game) -> Key:
-    """What the solver knows of a position."""
+    """The key under which the solver keeps a position."""
     stones = tuple(frozenset(own) for own in game.board.stones)
     return frozenset(game.board.walls), stones, game.player
 
@@ -27,7 +27,7 @@ class Solver:
     """Values for two players, memoised.
 
     Attributes:
-      solved: by position, all that were met and are not the end.
+      solved: by position, all that were met before the end of a game.
     """
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Solver:
         return self.solved[key]
 
     def _after(self, game: Game, action: int) -> int:
-        """What an action is worth to the player who takes it."""
+        """The value of an action to the player who takes it."""
         stone, end, wall = game.turns()[action]
         stones = [set(own) for own in game.board.stones]
         if wall is not None:

@@ -1,4 +1,4 @@
-"""Attention and ownership are what the weights say, whoever moves; pictures hold every board."""
+"""Attention and ownership follow from the weights, whoever moves; pictures hold every board."""
 
 import json
 from pathlib import Path

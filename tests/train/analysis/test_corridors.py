@@ -103,7 +103,7 @@ def window(corridors: Corridors, reach: int) -> np.ndarray:
 
 
 def guess(known: Corridors, asked: Corridors, read) -> float:
-    """How often a linear probe of what `read` gives is right, with one position of each pair."""
+    """The accuracy of a linear probe of `read`'s features, on one position of each pair."""
     one = slice(None, None, 2)
     scores = linear_probe(read(known)[one], known.is_connected[one], read(asked)[one])
     return verdict(scores, asked.is_connected[one]).sign_accuracy

@@ -1,4 +1,4 @@
-"""What is said of a network: counts against its parameters and formulas, the page, refusals."""
+"""Descriptions of networks: counts against parameters and formulas, the page, refusals."""
 
 import dataclasses
 import io

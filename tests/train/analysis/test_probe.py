@@ -1,4 +1,4 @@
-"""Probes: what they find, what they cannot find, and how answers are counted."""
+"""Probes find planted answers, find none in noise, and count their answers."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How often a player keeps the value of the game, checked by players whose errors are known."""
+"""Value accuracy is exact for players whose errors are known."""
 
 import io
 import json
@@ -38,7 +38,7 @@ def levels() -> list[State]:
 
 
 def marked_player(chooses_best: Any) -> Player:
-    """The first best slot where told so, else the first legal slot that is not, if there is one."""
+    """Plays the first best slot where told so, else the first legal slot that is worse, if any."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:

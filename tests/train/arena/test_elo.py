@@ -12,7 +12,7 @@ from train.arena.elo import Result
 
 
 def play(rng, lead: float, pairs: int, *, draw: float = 0.0, correlation: float = 0.0):
-    """[5] counts of pairs. Each game of a pair is expected to bring what the lead says; `draw` is
+    """[5] counts of pairs. The lead gives each game's expected points; `draw` is
     the share of draws between equals; the two games' luck is correlated."""
     luck = rng.normal(size=(pairs, 2))
     luck[:, 1] = correlation * luck[:, 0] + math.sqrt(1 - correlation**2) * luck[:, 1]

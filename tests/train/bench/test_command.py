@@ -104,7 +104,7 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_selfplay_over_network_with_mctx(capsys):
-    """One command gives the figure for an engine."""
+    """One command measures self-play with a given engine."""
     bench = Bench(tiny.PATH, what="selfplay", batch="4", repeats=2, seconds=0.02)
     assert bench.run(["--search.engine", "mctx"]) == 0
     said = capsys.readouterr().out
@@ -114,7 +114,7 @@ def test_selfplay_over_network_with_mctx(capsys):
 
 @pytest.mark.slow
 def test_everything_at_tiny_size(tmp_path):
-    """The whole command, the trainer's own programs in it."""
+    """The whole command runs, with the trainer's own programs."""
     bench = Bench(
         tiny.PATH,
         batch="4",

@@ -91,7 +91,7 @@ def test_plies_games_and_checksum_are_those_played():
 
 
 def test_plies_that_were_not_played_are_refused():
-    """A game that makes two of its steps at once is found out by its own count."""
+    """A game that makes two steps at once is found out by its own count."""
     bench = play.make_bench(counting_game(per_step=2), 4, all_devices(1))
     with pytest.raises(RuntimeError, match="counting: 16 plies were played, not 8"):
         bench.run(2)
@@ -105,9 +105,9 @@ def test_two_devices_play_as_many_plies():
 
 
 def test_operations_are_those_of_the_layers():
-    """By hand, 9 cells and a width of 8: convolutions of 9 taps, heads of a cell and of what is
-    pooled. The search reads neither ownership nor what is not there; a step has all thrice, but for
-    the stem's, whose planes need no gradient."""
+    """Counts by hand for 9 cells and a width of 8: convolutions of 9 taps, heads per cell and on
+    pooled features. The search does not read ownership; a step costs three times all layers, but
+    for the stem, whose planes need no gradient."""
     config = tiny.config()
     planes = len(planes_lib.channels("B", 2))
     stem, block = 81 * planes * 8, 2 * 81 * 8 * 8

@@ -65,7 +65,7 @@ def test_peers_without_pgx_are_refused(monkeypatch):
 def test_public_evaluator_allows_what_is_legal():
     evaluate = jax.jit(search.make_public_evaluator(players=2))
     legal = np.asarray(evaluate((), first_states(2)).logits) == 0
-    # Nothing but the nine placements, the last of the ids.
+    # Only the nine placements, the last of the ids.
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 
 
@@ -110,7 +110,7 @@ def test_public_search_finds_a_legal_slot(kind):
 
 
 def test_self_play_counts_roots_and_leaves():
-    """16 simulations in full and 4 in little: 17 and 5 looks."""
+    """A full search of 16 simulations makes 17 evaluations, a cheap one of 4 makes 5."""
     config = RunConfig()
     metrics = SimpleNamespace(full=np.float32(3), positions=np.float32(10))
     assert selfplay.evaluations(config, metrics) == 3 * 17 + 7 * 5

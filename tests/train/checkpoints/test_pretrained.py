@@ -17,7 +17,7 @@ from wallgo_jax.game.rules import PRESETS
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where models lie, instead of in the package."""
+    """A temporary folder of models in place of the package's."""
     monkeypatch.setattr(pretrained, "_folder", lambda: tmp_path)
     return tmp_path
 

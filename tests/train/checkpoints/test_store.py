@@ -1,4 +1,4 @@
-"""Checkpoints: bit for bit what was saved, few of them, and one line for what cannot be read."""
+"""Checkpoints come back bit for bit, few are kept, and damaged ones are refused in one line."""
 
 import json
 import shutil
@@ -58,7 +58,7 @@ def steps(directory: Path, kind: str) -> list[int]:
 
 
 def complaint(read, *arguments) -> str:
-    """What is said in one line of a checkpoint that cannot be read."""
+    """The one line that refuses a checkpoint that cannot be read."""
     with pytest.raises(UsageError) as caught:
         read(*arguments)
     message = str(caught.value)
@@ -75,7 +75,7 @@ def fresh() -> RunState:
 
 @pytest.fixture(scope="module")
 def saved(fresh, tmp_path_factory) -> tuple[Path, RunState]:
-    """A run directory with checkpoints of iterations 2, 4, 5 and 7, and what is in the last."""
+    """A run directory with checkpoints of iterations 2, 4, 5 and 7, and the last one's content."""
     directory = tmp_path_factory.mktemp("saved")
     store = Store(directory, keep=2)
     for iteration in (2, 4, 5, 7):
@@ -130,7 +130,7 @@ def test_best_and_every_fourth_are_kept(fresh, tmp_path):
     rates = {1: 0.5, 2: 0.9, 3: 0.9, 4: 0.1, 5: None, 6: 0.7, 7: None, 8: 0.8, 9: None, 10: None}
     run = {"step": fresh.iterations}
     for iteration, rate in rates.items():
-        # Opened anew each time: what was best is read from disk.
+        # Opened anew each time: the best so far are read from disk.
         store = Store(tmp_path, keep=2, keep_best=2, keep_every=4)
         store.save(iteration, fresh.learner.variables, run, CONFIG, win_rate=rate)
         store.close()
@@ -291,7 +291,7 @@ def test_damaged_checkpoint_is_passed_over(damaged, fresh, capsys, name, kind):
     assert_same_bits(read_weights(damaged, variables), again.learner.variables)
     assert capsys.readouterr().err == ""
     assert name == "half-written" or (folder.with_name("7.aside")).exists()
-    # Where there is no other, it is refused, in one line; the older one is still whole.
+    # The only checkpoint left is refused in one line; the older one is still whole.
     shutil.rmtree(folder)
     assert_same_bits(read(damaged, like), expected)
 

@@ -22,7 +22,7 @@ def runs(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(runs) -> tuple[Path, Said]:
-    """A run to its end: its directory and what it said."""
+    """A finished run: its directory and its command's output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "make_programs", tiny.shared_programs)
         said = command("run", tiny.PATH, "--runs", runs)
@@ -31,6 +31,6 @@ def finished(runs) -> tuple[Path, Said]:
 
 @pytest.fixture
 def copy(finished, tmp_path) -> Path:
-    """A directory of runs with a copy of the finished one, to be changed."""
+    """A directory of runs with a copy of the finished run, to be changed."""
     shutil.copytree(finished[0], tmp_path / CONFIG.name)
     return tmp_path

@@ -1,4 +1,4 @@
-"""The commands that measure strength, on the smallest board: what they print, write and keep."""
+"""The commands that measure strength print, write and keep results, on the smallest board."""
 
 import functools
 import json
@@ -23,7 +23,7 @@ def run(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def rated(run, tmp_path_factory):
-    """A pool of two checkpoints and two anchors: what was said, and the directory."""
+    """A rated pool of two checkpoints and two anchors: the command's output, and the directory."""
     out = tmp_path_factory.mktemp("elo")
     return command("elo", run, *ELO, "--budget", "40", "--out", out), out
 
@@ -73,7 +73,7 @@ def test_elo_refuses_what_it_cannot_read(rated, run):
 
 
 def test_round_robin(tmp_path):
-    # In this order, and with so many games, pairs share their programs with matches elsewhere.
+    # In this order and with 20 games, pairs share their programs with matches elsewhere.
     words = ["wjx", "random", "greedy", "--rules", RULES, "--games", "20", "--json"]
     said = command("tournament", *words, tmp_path / "t.json", "--records", tmp_path / "t.jsonl")
     assert said.code == 0

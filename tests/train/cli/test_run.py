@@ -1,4 +1,4 @@
-"""`python -m train run`: what a run leaves behind, resuming, what is refused."""
+"""`python -m train run`: the files of a run, resuming, refusals."""
 
 import dataclasses
 import json

@@ -15,8 +15,8 @@ WON, LOST, EVEN = (1.0, -1.0), (-1.0, 1.0), (0.0, 0.0)
 
 
 def run(rewards, terminated):
-    """The rewards of `endings`, and what is known, as NumPy arrays. The territory that goes with a
-    ply's rewards tells its number, its board and the player."""
+    """The rewards of backfilled outcomes, and the mask of known ones, as NumPy arrays. The
+    territory that goes with a ply's rewards holds its number, its board and the player."""
     step_outcome, ended = np.array(rewards, np.float32), np.array(terminated, bool)
     number = np.arange(1, step_outcome.size + 1, dtype=np.uint32).reshape(*step_outcome.shape, 1)
     owned = np.where(ended[..., None, None], number, np.uint32(0))

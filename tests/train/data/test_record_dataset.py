@@ -1,4 +1,4 @@
-"""Positions of record files: what was played, and one line for what cannot be learned."""
+"""Positions of record files are those played; bad records are refused in one line."""
 
 import gzip
 import json

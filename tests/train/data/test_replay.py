@@ -1,7 +1,7 @@
-"""The ring of plies, with plies made by hand and with real ones.
+"""The replay buffer, with plies made by hand and with real ones.
 
 A fake ply carries its own number (its row ever written, its board) in `position.stones`, so that a
-test sees what was drawn.
+test knows the plies of a sample.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ of_movers = jax.jit(jax.vmap(from_mover))
 
 
 class FakeVariant(NamedTuple):
-    """In place of a variant: the number of the board."""
+    """Stands in for a variant: the number of the board."""
 
     board: jax.Array
 
@@ -109,8 +109,8 @@ def movers(sample: replay.Sample) -> np.ndarray:
 
 
 def rows_ready(terminated: np.ndarray, rows: int) -> range:
-    """The rows, of all ever played, that a ring of `rows` may draw from: it still holds them, and
-    on every board a ply from there on ends a game."""
+    """The rows, of all ever played, that a replay buffer of `rows` may sample: it still holds
+    them, and on every board a ply from there on ends a game."""
     played = len(terminated)
     ready = [row for row in range(played) if terminated[row:].any(axis=0).all()]
     return range(max(played - rows, 0), max(ready, default=-1) + 1)
@@ -160,7 +160,7 @@ def test_new_rows_push_out_the_oldest():
     assert int(replay_state.ready) == ROWS
     rows = drawn(replay_state)[0][:, 0]
     assert set(rows.tolist()) == set(range(2 * LENGTH, ROWS + 2 * LENGTH))
-    # In the order of age, `first` is the oldest row to draw from, here row 0 of a full ring.
+    # In the order of age, `first` is the oldest row to sample, here row 0 of a full buffer.
     assert int(replay_state.first) == 0
     oldest = int(replay_state.written) % ROWS
     assert int(np.asarray(replay_state.plies.position.stones)[oldest, 0, 0]) == 2 * LENGTH
@@ -378,5 +378,5 @@ def test_newest_game_is_a_whole_game_of_the_referee():
         expected = newest_whole_game(played, rows)
         assert (len(moves), rewards) == (expected or (0, None))
         found.append((bool(moves), bool(played.terminated[-rows:].any())))
-    # Some rings hold a whole game, some only the ends of games.
+    # Some buffers hold a whole game, some only the ends of games.
     assert {(True, True), (False, True)} <= set(found)

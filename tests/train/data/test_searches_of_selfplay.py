@@ -1,4 +1,4 @@
-"""Which search plays: the one given, the cheap one by coin, growing ones by iteration."""
+"""Self-play uses the search given, the cheap one at random, and more simulations later."""
 
 import functools
 
@@ -33,7 +33,7 @@ def test_the_search_decides_what_is_played():
 
 
 def last_search(variables, states: State, key: jax.Array):
-    """The last legal slot, in place of a search in little."""
+    """Chooses the last legal slot; stands in for a cheap search."""
     found = random_search()(variables, states, key)
     legal = jax.vmap(actions.legal_slots)(states)
     last = legal.shape[1] - 1 - legal[:, ::-1].argmax(axis=1)
@@ -41,7 +41,7 @@ def last_search(variables, states: State, key: jax.Array):
 
 
 def surprised_search(variables, states: State, key: jax.Array):
-    """Any legal slot, to a surprise of as many nats as plies were played."""
+    """Chooses any legal slot; its surprise in nats is the number of plies played."""
     found = random_search()(variables, states, key)
     return found._replace(surprise=states.position.ply.astype(jnp.float32))
 
@@ -145,7 +145,7 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
             state, row = run_iteration(GROWING, programs, state, iteration)
         rows.append(row)
         compiled.append(count())
-        # Shares of visits tell how many there were.
+        # Shares of visits show their total.
         plies = jax.device_get(state.replay_state.plies)
         assert plies.terminated.shape[0] == GROWING.selfplay.plies
         is_full = plies.policy_weight[:, 0] > 0

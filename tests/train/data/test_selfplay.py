@@ -1,4 +1,4 @@
-"""Self-play against the referee, compiled as users do: what is written down is what was played."""
+"""Self-play, compiled as users compile it, records the games that the referee plays."""
 
 import dataclasses
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class Run(NamedTuple):
     state: RunState
     rows: list[dict]
     compiled: list[int]
-    """How many programs each iteration compiled."""
+    """Number of programs that each iteration compiled."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def played(trained: Run):
 
 
 def test_each_ply_follows_from_the_one_before(played):
-    """Also from one iteration to the next: games go on where they stood."""
+    """Games go on where they stood, also from one iteration to the next."""
     variant, plies, _ = played
     step = jax.jit(jax.vmap(referee.step))
     fresh = jax.device_get(jax.jit(jax.vmap(initial_position))(variant))
@@ -142,8 +142,8 @@ def test_each_device_plays_other_games(played):
 
 @pytest.mark.slow
 def test_memory_stays_flat_and_little_is_read():
-    """Over fifty iterations: as many arrays and bytes on the device as after the tenth, and two
-    reads an iteration, of metrics alone."""
+    """After fifty iterations the device holds the same number of arrays and bytes as after ten;
+    each iteration makes two reads, of metrics alone."""
     config = dataclasses.replace(CONFIG, iterations=50)
     programs = make_programs(config)
     state = programs.init()

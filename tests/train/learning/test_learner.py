@@ -32,7 +32,7 @@ legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 
 
 def step_of(learner, batch: int):
-    """(state, ring, variant, key) -> a step on samples drawn from the ring."""
+    """(state, replay_state, variant, key) -> a step on samples of the replay buffer."""
 
     def step(state, replay_state, variant, key):
         draw_key, turn_key = jax.random.split(key)
@@ -45,7 +45,7 @@ def step_of(learner, batch: int):
 
 @pytest.fixture(scope="module")
 def replay_state():
-    """A ring filled by real self-play, and the boards' variant."""
+    """A replay buffer filled by real self-play, and the boards' variant."""
     programs = make_programs(CONFIG)
     state = programs.init()
     variables, boards, filled = state.learner.variables, state.boards, state.replay_state
@@ -78,7 +78,7 @@ def test_turned_samples_stay_samples(samples: Sample):
 
 
 def test_the_loss_is_the_stated_one(replay_state):
-    """Against NumPy, on the untrained network: every slot even, every value 0."""
+    """NumPy gives the same loss on the untrained network: every slot even, every value 0."""
     filled, variant = replay_state
     network = make_network(NetworkConfig(width=8), planes_lib.channels("BTR", 2))
     config = LearnerConfig(
@@ -102,8 +102,8 @@ def test_the_loss_is_the_stated_one(replay_state):
 
 
 def test_steps_learn_the_ring(replay_state):
-    """Two hundred steps on one small ring: all losses of the same samples fall. (That of the policy
-    has little room: few simulations on an untrained network say little more than noise.)"""
+    """Two hundred steps on one small replay buffer lower all losses of the same samples. (That of
+    the policy has little room: few simulations on an untrained network give mostly noise.)"""
     filled, variant = replay_state
     network = network_for(NetworkConfig(width=16), 2)
     config = LearnerConfig(batch=128, steps=1, learning_rate=1e-2, warmup=0, weight_decay=0.0)

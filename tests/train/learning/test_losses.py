@@ -128,7 +128,7 @@ def _slots(planes, own, *, in_setup: bool) -> np.ndarray:
 
 
 def random_output(players: int, *, kind: str) -> Output:
-    """Numbers of every head, as a network might say them."""
+    """Random output of every head of a network."""
     draw = np.random.default_rng(9)
 
     def noise(*shape, squashed=np.array):
@@ -208,7 +208,7 @@ def test_policies_of_weight_0_teach_nothing(drawn):
 
 @pytest.mark.parametrize("turn", range(8))
 def test_owners_turn_with_the_board(drawn, turn):
-    """Against NumPy's own quarter turns and mirroring, within the board's own square."""
+    """NumPy's quarter turns and mirroring, within the board's square, give the same owners."""
     size = int(drawn.variant.size[0])
     still = targets_of(drawn, np.zeros(SAMPLES, np.int32))
     turned = targets_of(drawn, np.full(SAMPLES, turn, np.int32))

@@ -1,4 +1,4 @@
-"""What is said of losses and gradients that went wrong."""
+"""NaN or infinite losses stop a run, and far too large gradients are reported."""
 
 import jax
 import jax.numpy as jnp

@@ -50,7 +50,7 @@ def arguments(runs: Path, *, resume: bool) -> list[str]:
 
 
 def kill_when(ready: Callable[[Path], bool], command: list[str], runs: Path) -> str:
-    """Start a process, end it at once when what it printed or did is `ready`; what it printed."""
+    """Start a process, kill it once `ready(output file)` is true, and return its output."""
     output = runs / "output.txt"
     with output.open("w") as file:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Who plays which iteration, and whether a run may go on: what is decided before anything runs."""
+"""Decisions before a run: the stage of each iteration, and whether a run may go on."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_stages_follow_the_config():
 
 
 def test_the_bootstrap_is_no_search_of_few_simulations():
-    """What plays is the kind, not the number."""
+    """The kind of a stage decides, not its number of simulations."""
     assert BOOTSTRAP != Stage(StageKind.SEARCH, BOOTSTRAP.simulations)
 
 

@@ -25,7 +25,7 @@ DIRECTORY = CONFIG.name
 
 
 class Killed(BaseException):
-    """In place of what ends a process at once."""
+    """Stands in for a kill of the process."""
 
 
 @pytest.fixture(autouse=True)
@@ -84,12 +84,12 @@ def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG)
 
 
 def kept(directory: Path, kind: str) -> list[str]:
-    """The checkpoints by name, all but what was set aside."""
+    """The checkpoints by name, all but those set aside."""
     return sorted(p.name for p in (directory / kind).iterdir() if ".aside" not in p.name)
 
 
 def test_run_learns_and_is_complete(straight):
-    """What the others are compared with is no empty run."""
+    """The run that the others are compared with is not empty."""
     found = rows(straight)
     assert [row["iteration"] for row in found] == list(range(CONFIG.iterations))
     assert found[-1]["replay_rows"] > 0
@@ -258,7 +258,7 @@ def test_resuming_computes_no_first_state(straight, tmp_path, monkeypatch):
 
 
 def test_best_weights_are_kept(tmp_path, monkeypatch):
-    # What is compiled does not depend on matches and checkpoints.
+    # Compiled programs do not depend on matches and checkpoints.
     monkeypatch.setattr(training, "make_programs", lambda config: tiny.shared_programs(CONFIG))
     words = ["--checkpoint.every=1", "--checkpoint.keep=1", "--evaluation.every=1"]
     config = tiny.config(*words, "--checkpoint.keep-every=4", "--evaluation.final_games=2")

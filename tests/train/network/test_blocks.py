@@ -1,4 +1,4 @@
-"""Block strings: what they mean, and what is said of wrong ones."""
+"""Block strings give their blocks; wrong ones are refused in one line."""
 
 import pytest
 

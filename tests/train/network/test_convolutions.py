@@ -63,7 +63,7 @@ def test_values_and_gradients_are_xlas(boards, planes, deep):
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="of a CPU")
 def test_tiles_are_taken_where_they_are_faster():
-    """By many wide boards in float32."""
+    """Tiles are taken for many wide boards in float32 alone."""
     narrow = given(MIN_BOARDS, 5, 5, MIN_WIDTH - 1, MIN_WIDTH)
     wide = given(MIN_BOARDS, 5, 5, MIN_WIDTH, MIN_WIDTH)
     conv = "conv_general_dilated"

@@ -139,8 +139,8 @@ def test_mover_first_leaves_red_and_turns_blue():
 
 @pytest.mark.parametrize(("blocks", "norm"), [("RT", "batch"), ("TR", "layer"), ("R", "none")])
 def test_padded_cells_do_not_count(blocks, norm):
-    """A board in a larger grid: neither the grid nor what stands in its rim changes what is said
-    of the board, nor, in learning, the statistics."""
+    """A board in a larger grid: neither the grid nor its rim's content changes the output for the
+    board, nor, in learning, the statistics."""
     channels = planes_lib.channels("BTR", 2, has_playable=True)
     config = dataclasses.replace(SMALL, blocks=blocks, norm=norm)
     padded = _jitted(config, channels)
@@ -166,8 +166,8 @@ def test_padded_cells_do_not_count(blocks, norm):
 
 
 def test_pooled_maximum_hands_its_gradient_to_the_largest_cells():
-    """In equal shares, to those within rounding as well: a cell worked out anew may be rounded
-    another way, and with none equal to the maximum the gradient was NaN."""
+    """Cells within rounding of the maximum share its gradient equally: a recomputed cell may be
+    rounded another way, and if no cell equalled the maximum the gradient would be NaN."""
     near = np.nextafter(np.float32(3.0), np.float32(0.0))
     x = np.array([[[2.0, 3.0], [near, 1.0]], [[0.0, 0.0], [0.0, 0.0]]], np.float32)[..., None]
     gradient = jax.jit(jax.grad(lambda x: pool(x, None)[:, 1].sum()))(x)
@@ -227,7 +227,7 @@ def test_policy_has_no_mass_on_illegal_slots(network, variables):
     ("kind", "players"), [("scalar", 2), ("scalar", 3), ("wdl", 2), ("wdl", 4)]
 )
 def test_values_of_several_players(players, kind):
-    """One value a player, the mover first, within what a game can pay; renumbering the players
+    """One value a player, the mover first, within the range of rewards; renumbering the players
     changes nothing."""
     channels = planes_lib.channels("BTR", players)
     config = dataclasses.replace(SMALL, blocks="R", value=kind)

@@ -20,7 +20,7 @@ from wallgo_jax import planes as planes_lib
 
 CHANNELS = planes_lib.channels("BTR", 2)
 ROUNDING = 0.0005
-"""Of the paper's figures, in millions."""
+"""Rounding of the paper's figures, in millions."""
 ODD = ("6R", "1R5T")
 """Networks whose totals in the paper leave the line of the others."""
 
@@ -34,7 +34,7 @@ class Built(NamedTuple):
 
     @property
     def swaps(self) -> int:
-        """How many of the six blocks are T instead of R."""
+        """Number of T blocks among the six."""
         return self.blocks.count("T")
 
 
@@ -111,8 +111,8 @@ def test_order_of_the_blocks_does_not_change_the_count(ours):
 
 
 def test_our_swap_is_the_papers(ours):
-    """What a swap may take for all nine rounded totals to hold; ours takes 79 parameters more,
-    which no three decimals show."""
+    """The nine rounded totals bound the parameters of a swap; ours takes 79 more than the bound,
+    too few to show in three decimals."""
     pairs = list(_pairs(ours))
     least = max((PAPER[a] - PAPER[b] - 2 * ROUNDING) / swaps for a, b, swaps in pairs)
     most = min((PAPER[a] - PAPER[b] + 2 * ROUNDING) / swaps for a, b, swaps in pairs)

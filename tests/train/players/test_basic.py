@@ -1,4 +1,4 @@
-"""Players without a network: what they choose, checked by the slow referee."""
+"""Choices of players without a network, checked by the slow referee."""
 
 import copy
 import random
@@ -71,7 +71,7 @@ def stack(states: list[State]) -> State:
 
 
 def choices(player: Player, rules: Rules, played: list[int], *, seed: int = 0) -> Counter[int]:
-    """How often each public action is chosen in a position, in a batch of equal boards."""
+    """Counts of the public actions chosen in a position, over a batch of equal boards."""
     states = stack([replay_actions(rules, played).states[-1]] * DRAWS)
     slots = player.act(player.variables, states, jax.random.key(seed))
     assert slots.shape == (DRAWS,)

@@ -27,7 +27,7 @@ def environment(*, devices: int, **more: str) -> dict[str, str]:
 
 
 def run(*words: str, devices: int) -> str:
-    """What a process says."""
+    """Standard output of a process that succeeds."""
     done = subprocess.run(
         [sys.executable, *words],
         env=environment(devices=devices),
@@ -42,7 +42,7 @@ def run(*words: str, devices: int) -> str:
 
 @pytest.mark.slow
 def test_eight_devices_learn_what_one_learns():
-    """The same batch: losses, gradients and batch statistics are those of all of it."""
+    """Losses, gradients and batch statistics are those of the whole batch."""
     one, eight = (
         json.loads(run("-m", "tests.support.devices_driver", devices=count)) for count in (1, 8)
     )
@@ -51,7 +51,7 @@ def test_eight_devices_learn_what_one_learns():
 
 
 def test_two_devices_learn_what_one_learns():
-    """As users compile it."""
+    """Two devices agree with one when compiled as users compile it."""
     devices_driver.first_batch()
     with compiling.as_users():
         one, two = (devices_driver.losses(all_devices(count)) for count in (1, 2))
@@ -178,8 +178,8 @@ def test_placed_arrays_are_those_given():
 
 @pytest.mark.slow
 def test_the_ring_lies_where_the_config_says(tmp_path):
-    """Where it lies changes nothing of what is learned, on one device that is the CPU itself: five
-    boards cannot be shared by two."""
+    """The replay buffer's memory does not change the metrics, here on one device, the CPU itself:
+    five boards cannot be split between two."""
     timed, rows = ("_per_second", "_seconds"), {}
     for name, words in {
         "plain": [],

@@ -34,7 +34,7 @@ def _both(rules, config: SearchConfig, *, explores: bool) -> list[Grown]:
 
 
 def _depth_below_an_end(found: Grown) -> int:
-    """How far a tree goes on below steps that end the game."""
+    """The depth of a tree below steps that end the game."""
     depth = np.zeros(found.parents.shape, int)
     edges = found.edges
     for board, node, child, discount in sorted(

@@ -1,4 +1,4 @@
-"""What an evaluator is told, and whom the value and the reward of a step belong to."""
+"""The evaluator gets the ply's analysis; values and rewards of a step go to the right player."""
 
 import chex
 import jax
@@ -20,7 +20,7 @@ discounts = jax.jit(discount_of)
 
 
 def test_evaluator_need_not_analyse_the_board_again():
-    """What a ply has seen of the board that it leads to is what the evaluator sees there: in setup
+    """A ply's analysis gives the evaluation that analysing the next board anew gives: in setup
     and later, with territory and without, over or not."""
     config = NetworkConfig(width=8, value_width=8, planes="BTR")
     evaluate = evaluator_for(config, DUEL)

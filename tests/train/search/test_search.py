@@ -1,4 +1,4 @@
-"""What a search finds: values come back to their player, wins are taken, losses shunned."""
+"""Searches return values to their player, take wins and shun losses."""
 
 import functools
 
@@ -186,7 +186,7 @@ def test_a_share_comes_back_to_its_player_among_three(kind):
 
 
 def _paranoid_value(state: State, root: int) -> float:
-    """What the root player gets when all others play against it, by every line of play."""
+    """The root player's exact result when all others play against it, by every line of play."""
     legal, after, rewards = jax.device_get(_shares_of_children(state))
     values = []
     for slot in np.flatnonzero(legal):

@@ -1,4 +1,4 @@
-"""Who is due in sequential halving, and which slot is visited next."""
+"""Sequential halving visits the slots that are due, the best of them first."""
 
 import jax
 import jax.numpy as jnp

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("as_users_compile")
 @pytest.mark.slow
 def test_search_works_inside_other_programs():
     """Half of the boards a device, a branch that is taken and one that is not, three moves in turn:
-    each finds what the search finds alone."""
+    each finds the same as the search alone."""
     states = random_states(FOUR_STONES, *PLIES)
     search = functools.partial(
         make_search(random_evaluator, SearchConfig(simulations=16), explores=False), ()
