@@ -118,7 +118,7 @@ def drawn_duel(*, mover: int) -> State:
 
 
 def node_of(logits: Any, visits: Any, raw_value: Any = 0.0, qvalues: Any = 0.0) -> Node:
-    """A node of each board from its slots' values [B, A]; the node's own value is 0."""
+    """A node of each board from its slots' logits, visits and Q-values [B, A]; `value` is 0."""
     shape = np.shape(visits)
     return Node(
         logits=jnp.asarray(logits, jnp.float32),
