@@ -23,6 +23,7 @@ from wallgo_jax.game.state import (
     TIE_REGION,
     Position,
     State,
+    Variant,
     assert_board,
 )
 from wallgo_jax.game.terrain import BoardAnalysis
@@ -194,24 +195,24 @@ def _variant_facts(state: State) -> list[jax.Array]:
 
 
 def turn_planes(
-    planes: jax.Array, table: tuple[Channel, ...], turn: jax.Array, size: jax.Array
+    planes: jax.Array, table: tuple[Channel, ...], turn: jax.Array, variant: Variant
 ) -> jax.Array:
     """Turn [grid, grid, C] planes; walls change orientation.
 
     Args:
       table: the channels of the planes.
       turn: int[] symmetry (see `game.symmetry`).
-      size: int[] side length of the board.
+      variant: of the board.
     """
-    grid = planes.shape[0]
+    grid = variant.grid.side
     chex.assert_shape(planes, (grid, grid, len(table)))
-    chex.assert_shape([turn, size], ())
+    chex.assert_shape(turn, ())
     flat = planes.reshape(grid * grid, len(table)).T  # [C, N]
-    moved = list(symmetry.turn_masks(flat, turn, size, grid=grid))
+    moved = list(symmetry.turn_masks(flat, turn, variant))
     for index, channel in enumerate(table):
         if channel.kind == "horizontal":
             partner = table.index(channel._replace(kind="vertical"))
             moved[index], moved[partner] = symmetry.turn_walls(
-                flat[index], flat[partner], turn, size, grid=grid
+                flat[index], flat[partner], turn, variant
             )
     return jnp.stack(moved).T.reshape(planes.shape)

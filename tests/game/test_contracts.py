@@ -59,12 +59,10 @@ def test_slots_and_policies_are_those_of_one_board():
     with pytest.raises(AssertionError):
         jax.eval_shape(referee.play, STATE, np.float32(0))
     with pytest.raises(AssertionError):
-        jax.eval_shape(lambda: symmetry.turn_masks(np.zeros((2, 8)), SLOT, np.int8(3), grid=3))
+        jax.eval_shape(lambda: symmetry.turn_masks(np.zeros((2, 8)), SLOT, STATE.variant))
     with pytest.raises(AssertionError):
         policies = np.zeros((BOARDS, 52), np.float32)
-        jax.eval_shape(
-            lambda: symmetry.turn_policy(policies, SLOT, np.bool_(True), np.int8(3), grid=3)
-        )
+        jax.eval_shape(lambda: symmetry.turn_policy(policies, SLOT, np.bool_(True), STATE.variant))
 
 
 def test_contracts_cost_nothing_at_run_time(monkeypatch):

@@ -46,11 +46,9 @@ class Walk(NamedTuple):
 @functools.cache
 def make_walk(grid: int):
     """A jitted `(states [B], bits [T, B]) -> Walk [T, B]` of uniform play on all turned boards."""
-    turn_state = functools.partial(symmetry.turn_state)
 
     def turned_ply(state, action, turn):
-        size = state.variant.size
-        turned_action = symmetry.turn_action(action, turn, size, grid=grid)
+        turned_action = symmetry.turn_action(action, turn, state.variant)
         slot = actions.slot_of_action(state, turned_action)
         after, rewards = referee.step(state, slot)
         legal = actions.legal_slots(state), actions.legal_actions(state)
@@ -64,18 +62,18 @@ def make_walk(grid: int):
         )
         over = state.position.terminated
         rewards, turned_slots, slots, public = shown
-        phase, size = symmetry.phase_of(state), state.variant.size
+        phase, variant = symmetry.phase_of(state), state.variant
         all_slots = jnp.arange(slots.shape[1])
         to_action = functools.partial(actions.action_of_slot, state)
         to_slot = functools.partial(actions.slot_of_action, state)
         all_actions = jax.vmap(to_action)(all_slots)
 
         def compare(turn):
-            wanted = turn_state(jax.tree.map(lambda leaf: leaf[0], after), turn)
+            wanted = symmetry.turn_state(jax.tree.map(lambda leaf: leaf[0], after), turn)
             here = jax.tree.map(lambda leaf: leaf[turn], after)
-            policy = symmetry.turn_policy(slots[0], turn, phase, size, grid=grid)
-            ids = symmetry.turn_action(jnp.arange(public.shape[1]), turn, size, grid=grid)
-            turned_slot = symmetry.turn_slot(slot, turn, phase, size, grid=grid)
+            policy = symmetry.turn_policy(slots[0], turn, phase, variant)
+            ids = symmetry.turn_action(jnp.arange(public.shape[1]), turn, variant)
+            turned_slot = symmetry.turn_slot(slot, turn, phase, variant)
             return (
                 (slots[turn] == policy).all() | over,
                 (public[turn][ids] == public[0]).all() | over,
@@ -96,7 +94,7 @@ def make_walk(grid: int):
         )
 
     def walk(states, bits):
-        boards = jax.vmap(jax.vmap(turn_state, (None, 0)), (0, None))(states, TURNS)
+        boards = jax.vmap(jax.vmap(symmetry.turn_state, (None, 0)), (0, None))(states, TURNS)
         return jax.lax.scan(jax.vmap(ply), boards, bits)[1]
 
     return jax.jit(walk)

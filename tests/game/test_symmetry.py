@@ -18,12 +18,20 @@ from tests.support.reference.referee import MOVES, SIDES, Cell, random_rules
 from wallgo_jax import observation
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, referee, symmetry
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Variant, make_variant
 
 # Boards of 3x3 to 5x5 in a grid of 5, so that some turn within a larger grid.
 GRID, PLAYERS, STONES = 5, 2, 2
+SMALL = Rules(size=3, stones=1, order=(0, 1))
 SHAPE = {"grid": GRID, "sizes": (3, 4, 5), "players": PLAYERS, "stones": STONES}
 NUM_ACTIONS = GRID**2 * 53
 NUM_SLOTS = STONES * 52
+
+
+def variant_of(size) -> Variant:
+    """The variant of boards of an int[] size on the grid."""
+    return make_variant(SMALL, grid=GRID)._replace(size=size)
 
 
 def turned_offset(turn: int, offset: Cell) -> Cell:
@@ -72,7 +80,7 @@ def shown(games) -> harness.Shown:
 def test_turned_games_pass_through_the_turned_states(games, shown):
     turn_states = jax.jit(
         jax.vmap(
-            jax.vmap(jax.vmap(functools.partial(symmetry.turn_state), (None, 0)), (0, None)),
+            jax.vmap(jax.vmap(symmetry.turn_state, (None, 0)), (0, None)),
             (0, None),
         )
     )
@@ -93,9 +101,12 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
 
 def test_all_planes_turn_as_the_turned_games_show(games):
     channels = planes_lib.channels("BTRHV", PLAYERS, has_playable=True)
-    turn_planes = jax.jit(
-        jax.vmap(lambda planes, turn, size: observation.turn_planes(planes, channels, turn, size))
-    )
+
+    @jax.jit
+    @jax.vmap
+    def turn_planes(planes, turn, size):
+        return observation.turn_planes(planes, channels, turn, variant_of(size))
+
     cases = []
     for index, game in enumerate(games):
         turn, ply = index % 8, len(game.actions) * 2 // 3
@@ -111,7 +122,9 @@ def test_all_planes_turn_as_the_turned_games_show(games):
 def test_turn_action_follows_the_formulas():
     @jax.jit
     def turn_all(turns, sizes):
-        turn = functools.partial(symmetry.turn_action, grid=GRID)
+        def turn(action, symmetry_, size):
+            return symmetry.turn_action(action, symmetry_, variant_of(size))
+
         over_actions = jax.vmap(turn, (0, None, None))
         over_sizes = jax.vmap(over_actions, (None, None, 0))
         over_turns = jax.vmap(over_sizes, (None, 0, None))
@@ -139,13 +152,13 @@ def test_inverse_undoes():
 
 def laws(state, slot, turn):
     """Whether each law holds for one position, one slot to play and one symmetry."""
-    size, setup = state.variant.size, symmetry.phase_of(state)
+    variant, setup = state.variant, symmetry.phase_of(state)
     running = ~state.position.terminated
     back = symmetry.inverse(turn)
-    turn_state = functools.partial(symmetry.turn_state)
-    turn_slot = functools.partial(symmetry.turn_slot, in_setup=setup, size=size, grid=GRID)
-    turn_policy = functools.partial(symmetry.turn_policy, in_setup=setup, size=size, grid=GRID)
-    turn_action = functools.partial(symmetry.turn_action, size=size, grid=GRID)
+    turn_state = symmetry.turn_state
+    turn_slot = functools.partial(symmetry.turn_slot, in_setup=setup, variant=variant)
+    turn_policy = functools.partial(symmetry.turn_policy, in_setup=setup, variant=variant)
+    turn_action = functools.partial(symmetry.turn_action, variant=variant)
     # Without history, which compiles slowly; the trail turns with the state.
     observe = functools.partial(observation.observe, planes="BTR", has_playable=True)
     channels = planes_lib.channels("BTR", PLAYERS, has_playable=True)
@@ -161,14 +174,14 @@ def laws(state, slot, turn):
     turned_policy = turn_policy(policy, turn)
     legal = actions.legal_slots(state)
     turned_legal = actions.legal_slots(turned)
-    to_action = jax.vmap(functools.partial(actions.action_of_slot), (None, 0))
-    to_slot = jax.vmap(functools.partial(actions.slot_of_action), (None, 0))
+    to_action = jax.vmap(actions.action_of_slot, (None, 0))
+    to_slot = jax.vmap(actions.slot_of_action, (None, 0))
     turned_twice = to_slot(turned, turn_action(to_action(state, slots), turn))
     public = actions.legal_actions(state)
     turned_public = actions.legal_actions(turned)
 
     planes = observe(state)
-    turned_planes = observation.turn_planes(planes, channels, turn, size)
+    turned_planes = observation.turn_planes(planes, channels, turn, variant)
     return {
         "act then turn is turn then act": same(turned_after, turn_state(after, turn)),
         "rewards do not turn": same(turned_rewards, rewards),
@@ -181,7 +194,7 @@ def laws(state, slot, turn):
         "turning back gives the policy": same(turn_policy(turned_policy, back), policy),
         "planes turn": same(observe(turned), turned_planes),
         "turning back gives the planes": same(
-            observation.turn_planes(turned_planes, channels, back, size), planes
+            observation.turn_planes(turned_planes, channels, back, variant), planes
         ),
     }
 
@@ -222,7 +235,7 @@ def test_laws_hold_on_random_games(rng):
 
 def test_policy_keeps_what_lies_beyond_the_cells_in_setup():
     policy = jnp.arange(float(NUM_SLOTS))
-    turned = symmetry.turn_policy(policy, jnp.int32(1), jnp.bool_(True), jnp.int8(5), grid=GRID)
+    turned = symmetry.turn_policy(policy, jnp.int32(1), jnp.bool_(True), variant_of(jnp.int8(5)))
     assert turned.tolist()[GRID**2 :] == policy.tolist()[GRID**2 :]
     assert sorted(turned.tolist()) == policy.tolist()
 
@@ -240,7 +253,7 @@ def test_picture_of_the_symmetries_redrawn():
     rows = [[], [], []]
     for turn in range(8):
         mask = (drawn == "#").reshape(-1)
-        turned = symmetry.turn_masks(mask, np.int32(turn), np.int8(3), grid=3).reshape(3, 3)
+        turned = symmetry.turn_masks(mask, np.int32(turn), make_variant(SMALL)).reshape(3, 3)
         for row, cells in zip(rows, turned, strict=True):
             row += ["#" if cell else "." for cell in cells]
     _, *lines = SYMMETRY_PICTURE.strip().splitlines()

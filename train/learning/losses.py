@@ -59,10 +59,10 @@ def make_targets(sample: Sample, turn: jax.Array) -> TrainingTargets:
 
 def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
     chex.assert_rank(sample.policy, 1)
-    grid = sample.variant.grid.side
-    size, player = sample.variant.size, sample.position.player
-    board = bitboard.to_mask(sample.variant.playable, grid)
-    owned = symmetry.turn_masks(bitboard.to_mask(sample.outcome.owned, grid), turn, size, grid=grid)
+    variant, player = sample.variant, sample.position.player
+    grid = variant.grid.side
+    board = bitboard.to_mask(variant.playable, grid)
+    owned = symmetry.turn_masks(bitboard.to_mask(sample.outcome.owned, grid), turn, variant)
     owned = outcomes.from_mover(owned, player)
     reply = sample.reply
     if reply is not None:
@@ -85,7 +85,7 @@ def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
 def _turn(state: State, policy: jax.Array, turn: jax.Array) -> tuple[State, jax.Array]:
     in_setup = actions.in_setup(*state)
     policy = policy.astype(jnp.float32)
-    turned = symmetry.turn_policy(policy, turn, in_setup, state.variant.size, grid=state.grid)
+    turned = symmetry.turn_policy(policy, turn, in_setup, state.variant)
     return symmetry.turn_state(state, turn), turned
 
 

@@ -131,7 +131,9 @@ def _make_host_replay(
 
     def sample(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
         found = compiled_sample()(replay_state, *jax.device_put((variant, key), cpu))
-        return jax.device_put(found, devices.sharding(BY_BOARD))
+        # By way of NumPy: to spread a device's array over several compiles a program an array. The
+        # batch is in the host's memory already, so this is no read from an accelerator.
+        return jax.device_put(jax.device_get(found), devices.sharding(BY_BOARD))
 
     return ReplayPrograms(
         like=like,

@@ -10,6 +10,8 @@ is the identity:
 
 A board smaller than its grid turns within its own square. A stone keeps its index, so in play only
 the move and side axes of a slot change; in setup slots are cells.
+
+A variant says how large the board is and which grid numbers its cells.
 """
 
 import chex
@@ -36,7 +38,7 @@ from wallgo_jax.board.geometry import (
 )
 from wallgo_jax.game import actions
 from wallgo_jax.game.sizes import first_placement
-from wallgo_jax.game.state import Position, State, assert_board
+from wallgo_jax.game.state import Position, State, Variant, assert_board
 
 
 def inverse(symmetry: jax.Array) -> jax.Array:
@@ -45,11 +47,12 @@ def inverse(symmetry: jax.Array) -> jax.Array:
     return jnp.asarray(INVERSE_SYMMETRIES, dtype=jnp.int32)[symmetry]
 
 
-def turn_cells(cells: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
+def turn_cells(cells: jax.Array, symmetry: jax.Array, variant: Variant) -> jax.Array:
     """Turn int cells [...]; negative sentinels and cells outside the board stay."""
-    chex.assert_type([cells, symmetry, size], int)
-    table = jnp.asarray(make_cell_turns(grid))
-    turned = table[symmetry, size.astype(jnp.int32), jnp.maximum(cells, 0).astype(jnp.int32)]
+    chex.assert_type([cells, symmetry, variant.size], int)
+    table = jnp.asarray(make_cell_turns(variant.grid.side))
+    size = variant.size.astype(jnp.int32)
+    turned = table[symmetry, size, jnp.maximum(cells, 0).astype(jnp.int32)]
     return jnp.where(cells < 0, cells, turned.astype(cells.dtype))
 
 
@@ -57,32 +60,27 @@ def turn_state(state: State, symmetry: jax.Array) -> State:
     """Turn a board; its variant's start turns too, so that a restart gives the turned start."""
     assert_board(state)
     chex.assert_shape(symmetry, ())
-    grid = state.grid
     variant, position = state
-    start = turn_cells(variant.start, symmetry, variant.size, grid=grid)
-    return State(
-        variant._replace(start=start), turn_position(position, symmetry, variant.size, grid=grid)
-    )
+    start = turn_cells(variant.start, symmetry, variant)
+    return State(variant._replace(start=start), turn_position(position, symmetry, variant))
 
 
-def turn_position(
-    position: Position, symmetry: jax.Array, size: jax.Array, *, grid: int
-) -> Position:
+def turn_position(position: Position, symmetry: jax.Array, variant: Variant) -> Position:
     """Turn a position: stones, walls and trail."""
     chex.assert_rank(position.stones, 2)
-    chex.assert_shape([symmetry, size], ())
+    chex.assert_shape([symmetry, variant.size], ())
     horizontal, vertical = HORIZONTAL, VERTICAL
-    walls = bitboard.to_mask(position.walls, grid)  # [P, 2, N]
-    turned = turn_walls(walls[:, horizontal], walls[:, vertical], symmetry, size, grid=grid)
+    walls = bitboard.to_mask(position.walls, variant.grid.side)  # [P, 2, N]
+    turned = turn_walls(walls[:, horizontal], walls[:, vertical], symmetry, variant)
     stone, origin, side = (position.trail[:, i] for i in range(3))
     sides = jnp.asarray(SIDE_TURNS)[symmetry, jnp.maximum(side, 0)]
     return position._replace(
-        stones=turn_cells(position.stones, symmetry, size, grid=grid),
+        stones=turn_cells(position.stones, symmetry, variant),
         walls=bitboard.from_mask(jnp.stack(turned, axis=1)),
         trail=jnp.stack(
             [
                 stone,
-                turn_cells(origin, symmetry, size, grid=grid),
+                turn_cells(origin, symmetry, variant),
                 jnp.where(side < 0, side, sides),
             ],
             axis=1,
@@ -90,17 +88,18 @@ def turn_position(
     )
 
 
-def turn_masks(masks: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
+def turn_masks(masks: jax.Array, symmetry: jax.Array, variant: Variant) -> jax.Array:
     """Move the values of maps over cells, [..., N], to the turned cells."""
+    grid = variant.grid.side
     chex.assert_axis_dimension(masks, -1, grid * grid)
-    chex.assert_shape([symmetry, size], ())
+    chex.assert_shape([symmetry, variant.size], ())
     # A gather asks each new cell for its old one, so the table is that of the inverse.
     back = make_cell_turns(grid)[np.asarray(INVERSE_SYMMETRIES)]
-    return masks[..., jnp.asarray(back)[symmetry, size.astype(jnp.int32)]]
+    return masks[..., jnp.asarray(back)[symmetry, variant.size.astype(jnp.int32)]]
 
 
 def turn_walls(
-    horizontal: jax.Array, vertical: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int
+    horizontal: jax.Array, vertical: jax.Array, symmetry: jax.Array, variant: Variant
 ) -> tuple[jax.Array, jax.Array]:
     """Turn wall maps: walls below and right of cells, each [..., N].
 
@@ -109,11 +108,11 @@ def turn_walls(
     """
     chex.assert_equal_shape([horizontal, vertical])
     # The wall above a cell is kept by the cell above, the wall left of it by the cell on the left.
-    above = _shift_rows(horizontal, grid)
-    before = _shift_columns(vertical, grid)
+    above = _shift_rows(horizontal, variant.grid.side)
+    before = _shift_columns(vertical, variant.grid.side)
     by_side = {UP: above, RIGHT: vertical, DOWN: horizontal, LEFT: before}
     sides = jnp.stack([by_side[side] for side in range(NUM_SIDES)], axis=-2)  # [..., 4, N]
-    moved = turn_masks(sides, symmetry, size, grid=grid)
+    moved = turn_masks(sides, symmetry, variant)
     back = SIDE_TURNS[np.asarray(INVERSE_SYMMETRIES)]  # old side of each new side
     moved = jnp.take(moved, jnp.asarray(back)[symmetry].astype(jnp.int32), axis=-2)
     # Every wall was read off on both of its sides; the upper or left one is enough to write it.
@@ -148,38 +147,38 @@ PLAY_TURNS = _make_play_turns()
 
 
 def turn_slot(
-    slot: jax.Array, symmetry: jax.Array, in_setup: jax.Array, size: jax.Array, *, grid: int
+    slot: jax.Array, symmetry: jax.Array, in_setup: jax.Array, variant: Variant
 ) -> jax.Array:
     """int32[...]: the slots of turned actions, in the given phase."""
-    chex.assert_type([slot, symmetry, size], int)
+    chex.assert_type([slot, symmetry, variant.size], int)
     chex.assert_type(in_setup, bool)
     play = slot % PLAYS_PER_STONE
     turned = slot - play + jnp.asarray(PLAY_TURNS)[symmetry, play].astype(jnp.int32)
-    cell = jnp.minimum(slot, grid * grid - 1)
-    return jnp.where(in_setup, turn_cells(cell, symmetry, size, grid=grid), turned)
+    cell = jnp.minimum(slot, variant.grid.side**2 - 1)
+    return jnp.where(in_setup, turn_cells(cell, symmetry, variant), turned)
 
 
 def turn_policy(
-    policy: jax.Array, symmetry: jax.Array, in_setup: jax.Array, size: jax.Array, *, grid: int
+    policy: jax.Array, symmetry: jax.Array, in_setup: jax.Array, variant: Variant
 ) -> jax.Array:
     """Move [A] values over slots to the turned slots, in the given phase, bool[]."""
     chex.assert_rank(policy, 1)
-    chex.assert_shape([symmetry, in_setup, size], ())
+    chex.assert_shape([symmetry, in_setup, variant.size], ())
     (slots,) = policy.shape
-    source = turn_slot(jnp.arange(slots), inverse(symmetry), in_setup, size, grid=grid)
+    source = turn_slot(jnp.arange(slots), inverse(symmetry), in_setup, variant)
     # In setup the slots behind the last cell name nothing; they stay where they are.
-    beyond = in_setup & (jnp.arange(slots) >= grid * grid)
+    beyond = in_setup & (jnp.arange(slots) >= variant.grid.side**2)
     return policy[jnp.where(beyond, jnp.arange(slots), jnp.minimum(source, slots - 1))]
 
 
-def turn_action(action: jax.Array, symmetry: jax.Array, size: jax.Array, *, grid: int) -> jax.Array:
+def turn_action(action: jax.Array, symmetry: jax.Array, variant: Variant) -> jax.Array:
     """int32[...]: the turned public actions."""
-    chex.assert_type([action, symmetry, size], int)
-    first = first_placement(grid)
+    chex.assert_type([action, symmetry, variant.size], int)
+    first = first_placement(variant.grid.side)
     action = jnp.asarray(action).astype(jnp.int32)
     is_placement = action >= first
     cell = jnp.where(is_placement, action - first, action // PLAYS_PER_STONE)
-    cell = turn_cells(cell, symmetry, size, grid=grid)
+    cell = turn_cells(cell, symmetry, variant)
     play = jnp.asarray(PLAY_TURNS)[symmetry, action % PLAYS_PER_STONE].astype(jnp.int32)
     return jnp.where(is_placement, first + cell, cell * PLAYS_PER_STONE + play)
 

@@ -239,9 +239,8 @@ def test_the_winner_owns_most(drawn):
 
 def test_next_plies_turn_with_their_own_phase(drawn):
     targets = targets_of(drawn, np.full(SAMPLES, 3, np.int32))
-    size = drawn.variant.size
-    turned = jax.jit(jax.vmap(lambda p, s: symmetry.turn_position(p, jnp.int32(3), s, grid=GRID)))(
-        drawn.reply.position, size
+    turned = jax.jit(jax.vmap(lambda p, v: symmetry.turn_position(p, jnp.int32(3), v)))(
+        drawn.reply.position, drawn.variant
     )
     np.testing.assert_array_equal(targets.reply.position.stones, turned.stones)
     after = targets.states._replace(position=targets.reply.position)
