@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wallgo_jax
-from tests.support.board_text import go, place
+from tests.support.game.board_text import go, place
 from wallgo_jax.game import state as state_lib
 
 SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import harness
-from tests.support.planes import expected_planes
+from tests.support.game import harness
+from tests.support.game.planes import expected_planes
 from tests.support.reference.games import Record, random_game
 from tests.support.reference.referee import random_rules
 from wallgo_jax import observation

@@ -11,7 +11,7 @@ from pgx._src import api_test as pgx_api_test
 from pgx.experimental.wrappers import auto_reset
 
 import wallgo_jax
-from tests.support.pgx_adapter import ENV_ID, PgxWallGo
+from tests.support.game.pgx_adapter import ENV_ID, PgxWallGo
 from wallgo_jax.adapters.pettingzoo import WallGoAEC
 
 slow = pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.formats.test_diagram import assert_same
+from tests.support.game.strategies import games
 from tests.support.reference.games import random_game
-from tests.support.strategies import games
 from wallgo_jax import notation
 from wallgo_jax.formats import diagram, hkoi_code, records
 from wallgo_jax.game.rules import PRESETS, TIE_RULES, Rules

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import harness
-from tests.support.board_text import to_engine
+from tests.support.game import harness
+from tests.support.game.board_text import to_engine
 from tests.support.reference.games import random_games
 from wallgo_jax.game import actions
 from wallgo_jax.game import state as state_lib

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.support import harness
-from tests.support.comparison import mismatches
+from tests.support.game import harness
+from tests.support.game.comparison import mismatches
 from tests.support.reference.games import Record, is_decided_by_tie_order, random_games
 
 # Grid, players, stones: the shapes of the conformance games, whose programs are at hand.

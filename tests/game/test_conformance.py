@@ -6,7 +6,8 @@ import zlib
 import numpy as np
 import pytest
 
-from tests.support import compiling, harness
+from tests.support import compiling
+from tests.support.game import harness
 from tests.support.reference.referee import Game
 from wallgo_jax import PRESETS
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.game.test_against_reference import in_larger_grid
-from tests.support import harness
-from tests.support.strategies import rule_sets
+from tests.support.game import harness
+from tests.support.game.strategies import rule_sets
 from wallgo_jax import observation
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import PRESETS, Rules

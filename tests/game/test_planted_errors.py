@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import pytest
 
-from tests.support import harness
-from tests.support.comparison import mismatches
+from tests.support.game import harness
+from tests.support.game.comparison import mismatches
 from tests.support.reference.games import random_games
 from wallgo_jax.board import bitboard, geometry
 from wallgo_jax.game import actions, referee

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests.support import harness
-from tests.support.comparison import walls_of_words
-from tests.support.strategies import rule_sets
+from tests.support.game import harness
+from tests.support.game.comparison import walls_of_words
+from tests.support.game.strategies import rule_sets
 from wallgo_jax.game import actions, chance, referee, symmetry
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import harness
-from tests.support.board_text import draw, go, place
-from tests.support.comparison import walls_of_words
+from tests.support.game import harness
+from tests.support.game.board_text import draw, go, place
+from tests.support.game.comparison import walls_of_words
 from wallgo_jax.game import referee
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules

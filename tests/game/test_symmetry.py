@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.board.test_geometry import SYMMETRIES
-from tests.support import harness
-from tests.support.planes import expected_planes
+from tests.support.game import harness
+from tests.support.game.planes import expected_planes
 from tests.support.reference.games import Record, random_game, random_games, record
 from tests.support.reference.referee import MOVES, SIDES, Cell, random_rules
 from wallgo_jax import observation

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.config import (
     CheckpointConfig,
     EvaluationConfig,

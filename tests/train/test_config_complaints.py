@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.config import config_from_dict, read_config
 from train.runtime.errors import UsageError
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train import registry
 from train.checkpoints.store import Store
 from train.checkpoints.weights import load_weights

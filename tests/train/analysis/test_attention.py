@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.analysis import attention, pictures
 from train.analysis.attention import draw_attention, draw_ownership
 from train.checkpoints.store import Store

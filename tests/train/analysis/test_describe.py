@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.analysis.describe import Description, describe, describe_record, describe_report
 from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.analysis import probe
 from train.analysis.corridors import make_corridors
 from train.analysis.probe import ProbeResult, linear_probe, probe_runs, probe_trunk, verdict

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from tests.support.reference.referee import Game
 from train import registry
 from train.arena import match as match_lib

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import tiny
-from tests.support.counting_game import counting_game
+from tests.support.learner import tiny
+from tests.support.learner.counting_game import counting_game
 from train.bench import scaling, suite
 from train.bench.harness import play
 from train.bench.parts import learn, memory, search, selfplay

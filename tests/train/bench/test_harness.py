@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
-from tests.support.counting_game import counting_game
+from tests.support.learner import tiny
+from tests.support.learner.counting_game import counting_game
 from train.bench.harness import peak, play, program, timing
 from train.bench.harness.timing import CHECKSUM
 from train.runtime.devices import all_devices

@@ -5,7 +5,7 @@ import functools
 import jax
 import numpy as np
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.bench.parts import memory, search
 from train.search.config import SearchConfig
 from train.search.engine import Root

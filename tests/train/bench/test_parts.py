@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.bench.harness import play
 from train.bench.harness.timing import CHECKSUM
 from train.bench.parts import games, peers, search, selfplay

@@ -7,7 +7,7 @@ import json
 import jax
 from rich.console import Console
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.bench import report, scaling, suite
 from train.bench.harness import peak
 from train.bench.harness.program import ProgramStats

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train import registry
 from train.arena.match import MatchOptions, play_match
 from train.checkpoints import pretrained

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.checkpoints import store as store_lib
 from train.checkpoints.store import (
     FORMAT,

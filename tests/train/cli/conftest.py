@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import tiny
-from tests.support.commands import CONFIG, Said, command
+from tests.support.learner import tiny
+from tests.support.learner.commands import CONFIG, Said, command
 from train.loop import training
 
 

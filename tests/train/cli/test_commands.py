@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from tests.support import tiny
-from tests.support.commands import MATCH, Said, command, complaint
+from tests.support.learner import tiny
+from tests.support.learner.commands import MATCH, Said, command, complaint
 from train.__main__ import main
 from train.analysis.corridors import read_corridors
 from train.arena.result import wilson_interval

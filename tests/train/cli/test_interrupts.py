@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from tests.support import compiling, tiny
-from tests.support.commands import CONFIG, Said, command, complaint, read_rows
+from tests.support import compiling
+from tests.support.learner import tiny
+from tests.support.learner.commands import CONFIG, Said, command, complaint, read_rows
 from train.cli.options import EXIT_INTERRUPTED
 from train.loop import training
 

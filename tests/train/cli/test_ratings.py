@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import MATCH, RULES, command, complaint
+from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.reference.referee import Game
 from tests.train.test_registry import save_run
 from train.solver import exact_player

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import tiny
-from tests.support.commands import CONFIG, command, complaint, contents, read_rows, read_scalars
+from tests.support.learner import tiny
+from tests.support.learner.commands import (
+    CONFIG,
+    command,
+    complaint,
+    contents,
+    read_rows,
+    read_scalars,
+)
 from tests.support.reference.referee import Game
 from train.arena.result import wilson_interval
 from train.config import RunConfig, config_to_dict

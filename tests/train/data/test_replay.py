@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from tests.support.reference.referee import Game
 from train.bench.parts.search import random_search
 from train.data import replay

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import compiling, tiny
-from tests.support.small_run import RULES
+from tests.support import compiling
+from tests.support.learner import tiny
+from tests.support.learner.small_run import RULES
 from train.bench.parts.search import random_search
 from train.data.selfplay import first_boards, make_selfplay, surprise_weights
 from train.loop import selfplay_programs

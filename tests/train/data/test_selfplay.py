@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.small_run import CONFIG
+from tests.support.learner.small_run import CONFIG
 from train.config import RunConfig
 from train.data.selfplay import SelfPlayMetrics, first_boards
 from train.loop.programs import Programs

@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from tests.support.small_run import CONFIG, RULES
+from tests.support.learner.small_run import CONFIG, RULES
 from train.data import replay
 from train.data.replay import Sample
 from train.learning.config import LearnerConfig, LossWeights

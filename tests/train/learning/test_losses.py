@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.bench.parts.search import random_search
 from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.checkpoints.store import Store
 from train.config import config_to_dict, read_config
 from train.loop import evaluation

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from tests.train.data.test_record_dataset import played
 from train.__main__ import main
 from train.checkpoints import store

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.learning.learner import NO_TENSOR, StepMetrics
 from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, warning_of

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import compiling, tiny
+from tests.support import compiling
+from tests.support.learner import tiny
 from tests.train.loop.test_resume import assert_same_run, kept
 from train.checkpoints import store
 from train.loop import run_directory, training

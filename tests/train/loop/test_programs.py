@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.config import config_to_dict
 from train.loop import run_directory
 from train.loop.selfplay_programs import BOOTSTRAP, Stage, StageKind, stage_at

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
-from tests.support.commands import read_scalars
+from tests.support.learner import tiny
+from tests.support.learner.commands import read_scalars
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training

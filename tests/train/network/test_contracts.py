@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.network import reply_logits, slot_logits
 from train.network.build import network_for
 from train.network.convolutions import convolve

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.network import (
     MASKED,
     POLICY_PLANES,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from tests.support.reference.referee import Game
 from train.players.basic import Player, make_greedy_player, make_random_player
 from wallgo_jax.game import actions

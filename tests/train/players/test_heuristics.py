@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.plain_heuristics import both_sides, plain_score
+from tests.support.learner.plain_heuristics import both_sides, plain_score
 from tests.support.reference.referee import Game
 from train.arena.match import MatchOptions, play_match
 from train.network import MASKED

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.arena import elo
 from train.players.basic import Player
 from train.players.config import HeuristicsConfig

@@ -10,7 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import compiling, devices_driver, tiny
+from tests.support import compiling
+from tests.support.learner import devices_driver, tiny
 from train.loop import training
 from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
@@ -44,7 +45,8 @@ def run(*words: str, devices: int) -> str:
 def test_eight_devices_learn_what_one_learns():
     """Losses, gradients and batch statistics are those of the whole batch."""
     one, eight = (
-        json.loads(run("-m", "tests.support.devices_driver", devices=count)) for count in (1, 8)
+        json.loads(run("-m", "tests.support.learner.devices_driver", devices=count))
+        for count in (1, 8)
     )
     assert (one["devices"], eight["devices"]) == (1, 8)
     assert_same_learning(one, eight)

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support import tiny
-from tests.support.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown, random_states
+from tests.support.learner import tiny
+from tests.support.learner.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown, random_states
 from train.bench.parts import search as bench_search
 from train.loop import training
 from train.players.learned import search_player

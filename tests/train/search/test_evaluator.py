@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import tiny
-from tests.support.searching import DUEL, RED, WIN, drawn_duel, play, random_ply, repeat
+from tests.support.learner import tiny
+from tests.support.learner.searching import DUEL, RED, WIN, drawn_duel, play, random_ply, repeat
 from train.network import MASKED, NetworkConfig
 from train.network.build import network_for
 from train.search.evaluator import discount_of, evaluator_for

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from tests.support.searching import (
+from tests.support.learner.searching import (
     DUEL,
     even_evaluator,
     legal_slots,

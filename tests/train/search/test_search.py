@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.searching import (
+from tests.support.learner.searching import (
     BLUE,
     DUEL,
     LOSS,

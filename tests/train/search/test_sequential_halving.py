@@ -6,7 +6,7 @@ import mctx
 import numpy as np
 import pytest
 
-from tests.support.searching import mctx_tree_of, node_of
+from tests.support.learner.searching import mctx_tree_of, node_of
 from train.search.sequential_halving import (
     best_due,
     completed_values,

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.searching import FOUR_STONES, random_evaluator, random_states
+from tests.support.learner.searching import FOUR_STONES, random_evaluator, random_states
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.search.config import SearchConfig
 from train.search.search import make_search

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.comparison import stone_table, wall_table
+from tests.support.game.comparison import stone_table, wall_table
 from tests.support.reference.referee import DOWN, MOVES, RIGHT, Board, edge
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tensorboardX.proto.event_pb2 import Event
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.__main__ import main
 from train.cli.options import EXIT_USAGE
 

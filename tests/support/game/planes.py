@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tests.support.comparison import cell_mask, wall_table
+from tests.support.game.comparison import cell_mask, wall_table
 from tests.support.reference.games import Record
 from tests.support.reference.referee import Board, Cell
 

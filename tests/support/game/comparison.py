@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.support.harness import Shown
+from tests.support.game.harness import Shown
 from tests.support.reference.games import Record
 from tests.support.reference.referee import Board
 

@@ -9,7 +9,7 @@ import json
 import jax
 import numpy as np
 
-from tests.support import tiny
+from tests.support.learner import tiny
 from train.bench.parts.search import random_search
 from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay

@@ -1,0 +1,1 @@
+"""Helpers of the game's tests: positions, replays and comparisons with the slow referee."""

@@ -1,0 +1,1 @@
+"""Helpers of the learner's tests: small runs, commands and searches without a network."""
