@@ -157,7 +157,7 @@ def test_readme_has_one_test_command():
 
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
 def test_every_config_says_how_it_is_run(path):
-    """Its first comment tells the command, the hardware, the time it takes, and what comes out."""
+    """Its first comment names the command, the hardware, the time, and the expected result."""
     opening = path.read_text("utf-8").split("\n\n")[0]
     assert all(line.startswith("#") for line in opening.splitlines())
     for word in ("commands?", "hardware", "time", "expected"):

@@ -88,7 +88,7 @@ def quick_options() -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    """Environment of another process with as many devices and the same settings and cache."""
+    """Environment of another process with the same number of devices, settings and cache."""
     flags = [f"--{name}={str(value).lower()}" for name, value in quick_options().items()]
     return os.environ | {
         "PYTHONPATH": str(ROOT),

@@ -79,7 +79,7 @@ def random_games(
     stones: int,
     ties: Sequence[Sequence[str]] = TIES,
 ) -> list[Record]:
-    """Games over as many random rule sets; some end by an illegal action."""
+    """Games, each over its own random rule set; some end by an illegal action."""
     rng = random.Random(seed)
     games = []
     for _ in range(count):

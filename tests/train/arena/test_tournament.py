@@ -1,4 +1,4 @@
-"""Formats: who meets whom, who goes on, and tables worked out by hand."""
+"""Tournament formats: pairings, advancement, and tables worked out by hand."""
 
 import io
 from collections import Counter

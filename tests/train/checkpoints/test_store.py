@@ -101,7 +101,7 @@ def test_run_comes_back_bit_for_bit(saved, fresh):
 def test_weights_come_back_bit_for_bit(saved, fresh):
     directory, run = saved
     assert_same_bits(read_weights(directory, fresh.learner.variables), run.learner.variables)
-    # Shapes alone say what to read as well.
+    # Shapes without values are enough to restore.
     shapes = jax.eval_shape(lambda: fresh.learner.variables)
     assert_same_bits(read_weights(directory, shapes), run.learner.variables)
 

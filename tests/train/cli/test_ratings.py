@@ -137,7 +137,7 @@ def test_export_writes_a_model(run, tmp_path, monkeypatch):
 def test_accuracy_of_the_random_player(tmp_path):
     assert command("accuracy", "random", "--json", tmp_path / "accuracy.json").code == 0
     record = json.loads((tmp_path / "accuracy.json").read_text())
-    # The slow solver meets as many, see test_solver.py.
+    # The slow solver meets the same number, see test_solver.py.
     assert "69138" in json.dumps(record)
 
 

@@ -294,7 +294,7 @@ def games_of(terminated: np.ndarray, red: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def test_learned_positions_are_of_the_games_played():
     """Lengths and outcomes, which go together here, are drawn as they are played: in every
-    iteration as in the rows drawn from, and over the run, its start included, as in all plies."""
+    iteration as in the rows sampled, and over the run, its start included, as in all plies."""
     boards, length, rows, size = 48, 8, 48, 4000
     made = real_pieces(boards, length, 40, search=moody_search)
     played = jax.tree.map(lambda *x: np.concatenate(x), *made)

@@ -1,4 +1,4 @@
-"""One step of learning: symmetric samples, the right loss, what decays."""
+"""One step of learning: symmetric samples, the stated loss, weight decay."""
 
 import jax
 import jax.numpy as jnp

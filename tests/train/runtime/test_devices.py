@@ -1,4 +1,4 @@
-"""Many devices and several processes do what one does."""
+"""Many devices and several processes give the same results as one."""
 
 import json
 import socket
