@@ -4,8 +4,8 @@
      "wins": 0, "draws": 0, "losses": 0, "territory": [own, other]}
 
 A line is a batch of games of two players. Its key is both players' identities (learned weights by
-checksum, not by path), the settings (rules, opening plies, seed, version of the game) and the number
-of the batch. Lines of other players or other settings are left alone.
+checksum, not by path), the settings (rules, opening plies, seed, version of the game) and the
+number of the batch. Lines of other players or other settings are left alone.
 """
 
 import json
