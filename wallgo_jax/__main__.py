@@ -41,7 +41,7 @@ def program() -> None:
 
 
 def _refuse(message: str) -> int:
-    print(f"wallgo_jax: {message}", file=sys.stderr)
+    print(f"error: {message}", file=sys.stderr)
     return BAD_INPUT
 
 

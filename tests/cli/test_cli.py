@@ -202,7 +202,7 @@ def test_bad_input_is_one_line(capsys, here, arguments, reason):
     status = main(arguments.split())
     printed = capsys.readouterr()
     assert (status, printed.out) == (2, "")
-    assert printed.err.count("\n") == 1 and printed.err.startswith("wallgo_jax: ")
+    assert printed.err.count("\n") == 1 and printed.err.startswith("error: ")
     assert reason in printed.err
 
 

@@ -65,7 +65,7 @@ class Elo(options.MatchSettings):
         entrants = self._entrants(rules)
         cache = self._cache()
         results = ResultsCache(
-            cache, pool.terms_of(rules, opening_plies=self.opening_plies, seed=self.seed)
+            cache, pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         )
         names = [entrant.name for entrant in entrants]
         with _rating_bar(self.budget) as on_progress:

@@ -115,7 +115,7 @@ def _selfplay_figures(config: RunConfig, played: SelfPlayMetrics, iteration: int
         "mean_length": float(played.length) / games if games else None,
         "red_win_rate": float(played.red_wins + played.draws / 2) / games if games else None,
         "simulations": stage_at(config, iteration).simulations,
-        "full_search_prob": full / float(played.positions),
+        "full_search_share": full / float(played.positions),
         "policy_entropy": float(played.entropy) / full if full else None,
     }
 

@@ -179,7 +179,7 @@ def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
     return None if weighed is None else dataclasses.asdict(weighed)
 
 
-def terms_of(rules: Rules, *, opening_plies: int, seed: int) -> dict[str, Any]:
+def settings_of(rules: Rules, *, opening_plies: int, seed: int) -> dict[str, Any]:
     """Terms that batches are played on, besides the players."""
     return {
         "rules": rules.to_dict(),

@@ -1,11 +1,11 @@
 """Played games on disk: a JSON-lines file that later measurements reuse.
 
-    {"first": IDENTITY, "second": IDENTITY, "terms": {...}, "batch": 0, "pairs": [5 counts],
+    {"first": IDENTITY, "second": IDENTITY, "settings": {...}, "batch": 0, "pairs": [5 counts],
      "wins": 0, "draws": 0, "losses": 0, "territory": [own, other]}
 
 A line is a batch of games of two players. Its key is both players' identities (learned weights by
-checksum, not by path), the terms (rules, opening plies, seed, version of the game) and the number
-of the batch. Lines of other players or other terms are left alone.
+checksum, not by path), the settings (rules, opening plies, seed, version of the game) and the
+number of the batch. Lines of other players or other settings are left alone.
 """
 
 import json
@@ -22,7 +22,7 @@ class Batch(NamedTuple):
 
     first: str  # identity
     second: str
-    number: int  # from 0, among the batches of these two on these terms
+    number: int  # from 0, among the batches of these two in these settings
     pairs: tuple[int, ...]  # [5], see `train.arena.elo.Result`
     wins: int
     draws: int
@@ -36,23 +36,23 @@ class Batch(NamedTuple):
 
 
 class ResultsCache:
-    """Batches of games in a file, of those played on given terms; more can be added.
+    """Batches of games in a file, of those played in given settings; more can be added.
 
     Args:
       path: the file; it, and the directory that it is in, may not be there yet.
-      terms: JSON-ready; all that decides a batch besides its players and its number.
+      settings: JSON-ready; all that decides a batch besides its players and its number.
 
     Raises:
       UsageError: a line has another format (file and number are named), or the file cannot be
         read.
     """
 
-    def __init__(self, path: Path, terms: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self._path = path
-        self._terms = json.loads(json.dumps(terms))
+        self._settings = json.loads(json.dumps(settings))
         self._batches: dict[tuple[str, str], dict[int, Batch]] = {}
         for batch, played_on in _read(path):
-            if played_on == self._terms:
+            if played_on == self._settings:
                 self._keep(batch)
 
     def _keep(self, batch: Batch) -> None:
@@ -72,7 +72,7 @@ class ResultsCache:
         line = {
             "first": batch.first,
             "second": batch.second,
-            "terms": self._terms,
+            "settings": self._settings,
             "batch": batch.number,
             "pairs": list(batch.pairs),
             "wins": batch.wins,
@@ -97,7 +97,7 @@ def _mend_end(path: Path) -> None:
 
 
 def _read(path: Path) -> list[tuple[Batch, Any]]:
-    """Read the batches, each with the terms that it was played on."""
+    """Read the batches, each with the settings that it was played in."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -139,4 +139,4 @@ def _batch_of(line: str) -> tuple[Batch, Any]:
     scored = sum(half * count for half, count in enumerate(batch.pairs))
     if 2 * sum(batch.pairs) != batch.games or scored != 2 * batch.wins + batch.draws:
         raise ValueError("pairs do not fit wins, draws and losses")
-    return batch, fields["terms"]
+    return batch, fields["settings"]

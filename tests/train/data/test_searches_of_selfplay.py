@@ -153,7 +153,7 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
         counts = np.where(is_full, row["simulations"], 3)
         visits = plies.policy.astype(np.float64) * counts[:, None, None]
         np.testing.assert_allclose(visits, visits.round(), atol=0.01)
-        assert row["full_search_prob"] == is_full.mean()
+        assert row["full_search_share"] == is_full.mean()
     assert [row["simulations"] for row in rows] == [4, 4, 8, 8]
     assert compiled[0] > 3
     assert compiled[1:] == [0] * 3

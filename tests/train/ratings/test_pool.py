@@ -140,7 +140,7 @@ def test_players_alike_are_refused(tmp_path):
         pool.measure(twice, ResultsCache(tmp_path / "g", {}), Table(), games=2, budget=9)
 
 
-def test_games_of_other_players_and_terms_are_left_alone(tmp_path):
+def test_games_of_other_players_and_settings_are_left_alone(tmp_path):
     path = tmp_path / "games"
     measure(path, Table(), 400)
     other = ResultsCache(path, TERMS | {"seed": 1})

@@ -83,7 +83,7 @@ def test_a_run_changes_its_devices(tmp_path):
     assert [row["iteration"] for row in rows_of(directory)] == list(range(6))
     assert "policy_loss" in rows_of(directory)[-1]
     plies = json.loads((directory / "config.json").read_text())["selfplay"]["plies"]
-    full_plies = [row["full_search_prob"] * plies for row in rows_of(directory)]
+    full_plies = [row["full_search_share"] * plies for row in rows_of(directory)]
     assert full_plies == [round(number) for number in full_plies]
     starts = json.loads((directory / "run.json").read_text())["starts"]
     assert [start["devices"]["count"] for start in starts] == [8, 1, 4]

@@ -105,18 +105,19 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
     players, size = config.rules.players, config.rules.size
     channels = planes_lib.channels(config.network.planes, players)
     network = network_for(config.network, players)
-    in_one = jax.default_backend() != "cpu"
-    steps = _make_backward(network, in_one=in_one)
+    step, steps_a_call = _make_backward(network), 1
+    if jax.default_backend() != "cpu":
+        step, steps_a_call = _repeat(step), STEPS
     everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)
     variables = jax.device_put(_stirred(network.init(jax.random.key(0))), everywhere)
     planes = jax.device_put(random_planes(jax.random.key(1), batch, size, len(channels)), by_board)
-    jitted = jax.jit(steps, donate_argnums=0, out_shardings=everywhere)
+    jitted = jax.jit(step, donate_argnums=0, out_shardings=everywhere)
     compiled = compile_program(jitted, (variables, planes))
     held, operations = [variables], step_operations(config)
 
     def run(length: int) -> dict[str, float]:
         value = jnp.float32(0)
-        for _ in range(length * (1 if in_one else STEPS)):
+        for _ in range(length * STEPS // steps_a_call):
             held[0], value = compiled.call(held[0], planes)
         checksum = int(np.asarray(fetch(value)).view(np.uint32))
         fetch(jax.tree.leaves(held[0].params)[0])
@@ -131,8 +132,12 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
     return Bench(BACKWARD, batch, run, compiled.stats)
 
 
-def _make_backward(network: Network, *, in_one: bool) -> Callable[..., tuple[Any, jax.Array]]:
-    """(variables, planes) -> variables and a loss, after STEPS in one program or after one step."""
+_Backward = Callable[[Any, jax.Array], tuple[Any, jax.Array]]
+"""(variables, planes [N, H, W, C]) -> variables and a loss, float32[]."""
+
+
+def _make_backward(network: Network) -> _Backward:
+    """One forward and backward pass."""
 
     def step(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
         def loss(params: Any) -> tuple[jax.Array, Any]:
@@ -146,9 +151,13 @@ def _make_backward(network: Network, *, in_one: bool) -> Callable[..., tuple[Any
         params = jax.tree.map(lambda x, g: x - 1e-30 * g, variables.params, gradient)
         return variables._replace(params=params, batch_stats=stats), value
 
+    return step
+
+
+def _repeat(step: _Backward) -> _Backward:
+    """STEPS passes as one program."""
+
     def steps(variables: Any, planes: jax.Array) -> tuple[Any, jax.Array]:
-        if not in_one:
-            return step(variables, planes)
         variables, values = jax.lax.scan(
             lambda v, _: step(v, planes), variables, None, length=STEPS
         )
