@@ -131,7 +131,7 @@ def test_what_is_wrong_with_a_line(tmp_path, change, reason):
         ('{"variant": "hkoi"}', "key 'actions' is missing"),
     ],
 )
-def test_what_is_no_record(line, reason):
+def test_invalid_record(line, reason):
     with pytest.raises(ValueError, match=reason):
         records.from_json(line)
 

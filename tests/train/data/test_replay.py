@@ -116,7 +116,7 @@ def rows_ready(terminated: np.ndarray, rows: int) -> range:
     return range(max(played - rows, 0), max(ready, default=-1) + 1)
 
 
-def test_new_ring_is_empty():
+def test_new_replay_is_empty():
     like = jax.eval_shape(lambda: fake_plies(0, np.zeros((LENGTH, BOARDS))))
     replay_state = replay.init(ROWS, like)
     assert (int(replay_state.written), int(replay_state.ready)) == (0, 0)

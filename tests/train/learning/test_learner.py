@@ -101,7 +101,7 @@ def test_the_loss_is_the_stated_one(replay_state):
     np.testing.assert_allclose(found.loss, total, rtol=1e-4)
 
 
-def test_steps_learn_the_ring(replay_state):
+def test_steps_learn_the_replay(replay_state):
     """Two hundred steps on one small replay buffer lower all losses of the same samples. (That of
     the policy has little room: few simulations on an untrained network give mostly noise.)"""
     filled, variant = replay_state

@@ -179,7 +179,7 @@ def test_placed_arrays_are_those_given():
 
 
 @pytest.mark.slow
-def test_the_ring_lies_where_the_config_says(tmp_path):
+def test_the_replay_lies_where_the_config_says(tmp_path):
     """The replay buffer's memory does not change the metrics, here on one device, the CPU itself:
     five boards cannot be split between two."""
     timed, rows = ("_per_second", "_seconds"), {}
