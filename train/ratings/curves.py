@@ -53,7 +53,7 @@ def draw_curves(
     _draw_anchors(axes, anchors)
     if curves:
         axes.legend(
-            loc="upper left", fontsize=9, labelcolor=_INK, facecolor=_PAPER, edgecolor="none"
+            loc="center right", fontsize=9, labelcolor=_INK, facecolor=_PAPER, edgecolor="none"
         )
     figure.supxlabel(caption, fontsize=8, color=_GREY)
     try:
