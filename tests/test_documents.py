@@ -141,7 +141,7 @@ def _anchors(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_nothing_is_left_to_fill_in(path):
     text = path.read_text("utf-8")
-    assert re.findall(r"@[A-Z0-9]+@|TODO|TBD|FIXME|\bXX+\b", text) == []
+    assert re.findall(r"@[A-Z0-9]+@|@FIGURE|TODO|TBD|FIXME|\bXX+\b", text) == []
 
 
 def test_readme_is_a_front_door():
