@@ -13,6 +13,7 @@ from train.bench.harness.timing import Bench, Row
 from train.bench.parts import games, learn, memory, peers, search, selfplay
 from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
+from train.network.config import NetworkConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
 from wallgo_jax.game.sizes import num_actions
@@ -71,6 +72,15 @@ class Request:
                 raise UsageError(f"bench: --{option} ({least}) must be at least 1")
         if not 0 < self.seconds < math.inf:
             raise UsageError(f"bench: --seconds ({self.seconds}) must be above 0")
+
+
+def wide_request(request: Request, width: int) -> Request:
+    """The request for self-play and learner alone, with a wide network of one R block."""
+    network = NetworkConfig(
+        blocks="R", width=width, value_width=width, planes="BTRH", dtype="bfloat16"
+    )
+    config = dataclasses.replace(request.config, network=network)
+    return dataclasses.replace(request, config=config, parts=("selfplay", "learn"), against=())
 
 
 class Ratio(NamedTuple):

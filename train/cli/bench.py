@@ -14,7 +14,6 @@ import tyro
 from train.cli import options
 from train.cli.options import ConfigFile
 from train.config import EvaluationConfig, RunConfig, read_config
-from train.network.config import NetworkConfig
 from train.runtime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,20 +124,12 @@ class Bench:
         overrides: Sequence[str],
         console: Console,
     ) -> None:
-        from train.bench import report
+        from train.bench import report, suite
         from train.loop.run_directory import make_directory
 
         assert self.report is not None
         directory, config = self.report, request.config
-        network = NetworkConfig(
-            blocks="R", width=self.wide, value_width=self.wide, planes="BTRH", dtype="bfloat16"
-        )
-        wide_request = dataclasses.replace(
-            request,
-            config=dataclasses.replace(config, network=network),
-            parts=("selfplay", "learn"),
-            against=(),
-        )
+        wide_request = suite.wide_request(request, self.wide)
         wide = _measured(wide_request, console)
         console.print(report.bench_report(wide))
         training = _train_a_little(config, directory)

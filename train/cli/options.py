@@ -17,7 +17,7 @@ from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
-    from train.players.basic import Player
+    from train.registry import Player
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 MAX_SEED = 2**31
