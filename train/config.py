@@ -158,7 +158,7 @@ class RunConfig:
 _ADAPTER = pydantic.TypeAdapter(RunConfig)
 
 
-def read_config(path: Path | None, overrides: Sequence[str] = ()) -> RunConfig:
+def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunConfig:
     """The config of a TOML file, changed by `--some.key value` words.
 
     Without a file it is `RunConfig()`, the quickstart.
@@ -166,7 +166,7 @@ def read_config(path: Path | None, overrides: Sequence[str] = ()) -> RunConfig:
     Raises:
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
-    fields = _default_fields() if path is None else _read_toml(path)
+    fields = _default_fields() if path is None else _read_toml(Path(path))
     for key, value in _pair_up(overrides):
         _assign(fields, key, value)
     return config_from_dict(fields, where="config" if path is None else f"config {path}")

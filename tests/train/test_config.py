@@ -269,3 +269,7 @@ def test_rules_are_one_thing_however_they_are_given():
     fields = config_to_dict(tiny.config())
     assert fields["rules"] == tiny.RULES.to_dict()
     assert config_from_dict(fields, where="here").rules == tiny.RULES
+
+
+def test_quickstart_file_is_the_built_in_run():
+    assert read_config(str(CONFIGS / "quickstart.toml")) == RunConfig()

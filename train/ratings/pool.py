@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 import json
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,6 +91,9 @@ def entrants_of_run(
 ) -> list[Entrant]:
     """A run's checkpoints as players, oldest first.
 
+    Of checkpoints with the same weights, as those before a run's first step of learning, the oldest
+    is taken.
+
     Args:
       run: its directory.
       rules: what they will play.
@@ -108,13 +110,14 @@ def entrants_of_run(
     iterations = store.iterations_of(run)
     if not iterations:
         raise UsageError(f"{run}: no checkpoint here (looked for {store.WEIGHTS}/ITERATION)")
-    found = []
+    found: list[Entrant] = []
     for iteration in spread_over(iterations, count):
         path = run / store.WEIGHTS / str(iteration)
         called = f"search:{path}@{simulations}" if simulations else f"net:{path}"
         player = make_player(called, rules)
         known_by = identity(called, player, _how_it_plays(called, None))
-        found.append(Entrant(f"{name}/{iteration}", known_by, player, str(run), iteration))
+        if known_by not in {entrant.identity for entrant in found}:
+            found.append(Entrant(f"{name}/{iteration}", known_by, player, str(run), iteration))
     return found
 
 
@@ -287,10 +290,13 @@ class _Pool:
         if len(entrants) < 2:
             raise UsageError("elo: a pool of fewer than 2 players cannot be rated")
         self._entrants = {entrant.name: entrant for entrant in entrants}
-        same = Counter(entrant.identity for entrant in entrants)
+        seen: dict[str, str] = {}
         for entrant in entrants:
-            if same[entrant.identity] > 1 or self._entrants[entrant.name] is not entrant:
+            other = seen.setdefault(entrant.identity, entrant.name)
+            if self._entrants[entrant.name] is not entrant:
                 raise UsageError(f"elo: player {entrant.name!r} is in the pool twice")
+            if other != entrant.name:
+                raise UsageError(f"elo: {other!r} and {entrant.name!r} are the same player")
         self._cache = results
 
     @property

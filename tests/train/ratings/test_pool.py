@@ -136,7 +136,7 @@ def test_budget_that_connects_nobody_is_refused(tmp_path):
 
 def test_players_alike_are_refused(tmp_path):
     twice = [Entrant("a", "same", None), Entrant("b", "same", None)]
-    with pytest.raises(UsageError, match="'a' is in the pool twice"):
+    with pytest.raises(UsageError, match="'a' and 'b' are the same player"):
         pool.measure(twice, ResultsCache(tmp_path / "g", {}), Table(), games=2, budget=9)
 
 
@@ -242,6 +242,21 @@ def test_entrants_of_a_run(tmp_path, monkeypatch):
     assert asked == [f"search:{tmp_path}/checkpoints/{n}@8" for n in (2, 10)]
     pool.entrants_of_run(tmp_path, tiny.RULES, name="r", simulations=0, make_player=make_player)
     assert asked[2:] == [f"net:{tmp_path}/checkpoints/{n}" for n in (2, 4, 10)]
+
+
+def test_checkpoints_with_the_same_weights_are_one_player(tmp_path, monkeypatch):
+    for iteration in range(1, 5):
+        (tmp_path / "checkpoints" / str(iteration)).mkdir(parents=True)
+    monkeypatch.setattr(pool, "_how_it_plays", lambda name, heuristics: None)
+
+    def make_player(name, rules):
+        iteration = int(name.rpartition("/")[2])
+        return Player(name, {"w": np.array(max(iteration, 3))}, lambda *_: None)
+
+    found = pool.entrants_of_run(
+        tmp_path, tiny.RULES, name="r", simulations=0, make_player=make_player
+    )
+    assert [each.iteration for each in found] == [1, 4]
 
 
 def test_runs_that_are_not_there(tmp_path):
