@@ -1,1 +1,1 @@
-"""Process and machine: errors, devices, transfer to the host, interrupts."""
+"""Process and machine: errors, devices, transfer to the host, interrupts, the console."""
