@@ -4,8 +4,8 @@
 |---|---|---|---|
 | text | `text` | | `game_text` |
 | SVG | `svg` | `contact_sheet` | `animation` |
-| pixels | `png` of any SVG | | `gif` |
-| HTML | `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
+| pixels | `png`, `still_gif` of any SVG | | `gif` |
+| HTML | `position_page`; `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
 
 States are those of the env or of the rules. Pixels need the extra `wallgo-jax[png]`.
 """
@@ -19,9 +19,10 @@ from wallgo_jax.drawing import animation as animation_lib
 from wallgo_jax.drawing import board, overlay, raster
 from wallgo_jax.drawing import contact_sheet as contact_sheet_lib
 from wallgo_jax.drawing import page as page_lib
+from wallgo_jax.drawing import position_page as position_page_lib
 from wallgo_jax.drawing import theme as theme_lib
 from wallgo_jax.env import State as EnvState
-from wallgo_jax.formats import ascii_board
+from wallgo_jax.formats import ascii_board, diagram
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -182,6 +183,20 @@ def page(
     return page_lib.draw(game, theme_lib.named(theme), seconds=seconds, players=players)
 
 
+def position_page(
+    state: EnvState | State, *, theme: str = "light", reach: int | None = None
+) -> str:
+    """Draw one board as one HTML page that needs no other file, its diagram below as text.
+
+    Raises:
+      ValueError: as `svg`.
+    """
+    drawn = svg(state, theme=theme, reach=reach)
+    text_form = diagram.draw(game_of(state))
+    snapshot, colours = take_snapshot(state), theme_lib.named(theme)
+    return position_page_lib.draw(snapshot, colours, svg=drawn, diagram=text_form)
+
+
 def check_seconds(seconds: float) -> None:
     """Refuse a time for one ply that no animation can have, with a ValueError."""
     if not 0 < seconds < 3600:
@@ -195,6 +210,15 @@ def png(svg: str, *, scale: float = 2.0) -> bytes:
       ImportError: without the extra `wallgo-jax[png]`, naming it.
     """
     return raster.png(svg, scale=scale)
+
+
+def still_gif(svg: str, *, scale: float = 2.0) -> bytes:
+    """Draw an SVG document as a GIF file of one frame, `scale` pixels a unit.
+
+    Raises:
+      ImportError: as `gif`.
+    """
+    return raster.gif([svg], seconds=1, last_seconds=1, scale=scale)
 
 
 def gif(game: Game, *, theme: str = "light", seconds: float = 0.9, scale: float = 1.0) -> bytes:

@@ -45,15 +45,15 @@ class Bench:
     """Timed runs of each measurement; their median is reported."""
     seconds: float = 0.3
     """Shortest time of a timed run, in seconds."""
-    json: Path | None = None
+    json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
-    plot: Path | None = None
+    plot: options.OptionalFile = None
     """File to draw the speed of the game by number of boards into."""
     scaling: str = "1,4,16,64,256,1024,4096,16384,65536"
     """Numbers of boards of the plot."""
     fit: Annotated[str, tyro.conf.arg(metavar="BOARDS,SIMULATIONS")] = "4096,64"
     """Boards in parallel and simulations a move of the search whose memory is analysed."""
-    report: Path | None = None
+    report: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Directory for a report: everything is measured, and three iterations are trained."""
     wide: int = 256
     """Channels of the one-block network that the report also measures."""

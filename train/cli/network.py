@@ -19,13 +19,16 @@ Theme = Literal["light", "dark"]
 class Describe:
     """Describe a network part by part: shapes, parameters, multiply-adds, and its speed here."""
 
-    target: options.ConfigFile = None
+    target: Annotated[
+        tyro.conf.Positional[Path | None],
+        tyro.conf.arg(metavar="[CONFIG|RUN]", help_behavior_hint=""),
+    ] = None
     """TOML file or run directory; without one, the quickstart."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
-    measure: bool = True
-    """Measure the speed, for some seconds."""
-    json: Path | None = None
+    measure: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Leave the speed out, whose measurement takes some seconds."""
+    json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def run(self) -> int:
@@ -51,9 +54,8 @@ class _Drawing:
     """Game or position, as `python -m wallgo_jax show` takes it."""
     out: Path
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
-    rules: str = ""
-    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
-    name their own."""
+    rules: options.RulesText = ""
+    """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     theme: Theme = "light"
@@ -82,6 +84,7 @@ class Attention(_Drawing):
         attention.draw_attention(
             self.target, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
         )
+        options.say_written(self.out, f"attention of {self.cell}")
         return 0
 
 
@@ -99,6 +102,7 @@ class Ownership(_Drawing):
         attention.draw_ownership(
             self.target, self._request(), ply=self.ply, out=self.out, theme=self.theme
         )
+        options.say_written(self.out, f"ownership after ply {self.ply}")
         return 0
 
 
@@ -107,9 +111,9 @@ class Corridors:
     """Generate positions that ask whether a cell is connected to a far enemy stone, with
     answers."""
 
-    out: tyro.conf.Positional[Path]
+    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
-    rules: str = options.DEFAULT_RULES
+    rules: options.RulesText = options.DEFAULT_RULES
     """Preset's name, JSON object, or file (JSON or TOML)."""
     count: int = 100
     """Positions to generate, an even number."""
@@ -135,6 +139,7 @@ class Corridors:
             raise UsageError(str(error)) from None
         make_directory(self.out.parent)
         corridors.write_corridors(self.out, made)
+        options.say_written(self.out, f"{self.count} positions")
         return 0
 
 
@@ -142,9 +147,9 @@ class Corridors:
 class Probe:
     """Fit a linear probe to the frozen trunks of runs: do they know of far corridors?"""
 
-    targets: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
+    targets: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")]
     """Run directories; each shape of trunk is also probed untrained."""
-    rules: str = options.DEFAULT_RULES
+    rules: options.RulesText = options.DEFAULT_RULES
     """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
     """Positions that a probe is fitted to, for each seed."""
@@ -154,7 +159,7 @@ class Probe:
     """Fewest steps to the nearest enemy stone."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Random seeds of the positions and of the untrained trunks."""
-    json: Path | None = None
+    json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def run(self) -> int:

@@ -22,24 +22,30 @@ EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 MAX_SEED = 2**31
 DEFAULT_RULES = "wallzero-4stone"
 
-ConfigFile = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[CONFIG]")]
+ConfigFile = Annotated[
+    tyro.conf.Positional[Path | None],
+    tyro.conf.arg(metavar="[CONFIG]", help_behavior_hint=""),
+]
+OptionalFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+RulesText = Annotated[str, tyro.conf.arg(metavar="RULES")]
+"""Rules as `read_rules` takes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MatchSettings:
     """Options of every command that lets players meet."""
 
-    rules: str = DEFAULT_RULES
+    rules: RulesText = DEFAULT_RULES
     """Preset's name, JSON object, or file (JSON or TOML)."""
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
     seed: int = 0
     """Random seed."""
-    config: Path | None = None
+    config: OptionalFile = None
     """TOML file of a run, whose [heuristics] are the weights of ethen and wjx."""
     transfer: bool = False
     """Let networks play rules that they were not trained on."""
-    json: Path | None = None
+    json: OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
@@ -107,7 +113,7 @@ def write_records(path: Path, result: MatchResult, *, append: bool = False) -> N
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write a file of indented JSON, and its directory if it is missing.
+    """Write a file of indented JSON, and its directory if it is missing; say so.
 
     Raises:
       UsageError: it cannot be written.
@@ -119,3 +125,9 @@ def write_json(path: Path, data: object) -> None:
         run_directory.write_json(path, data)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    say_written(path, "figures")
+
+
+def say_written(path: Path, what: str) -> None:
+    """Tell what was written, and where."""
+    print(f"written: {path} ({what})")

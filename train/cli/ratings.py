@@ -32,7 +32,12 @@ class Elo(options.MatchSettings):
     """Rate the checkpoints of runs and some anchors in one pool, with 95 % intervals. Games are
     kept, and a larger budget adds only new ones."""
 
-    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")] = ()
+    EXAMPLES = (
+        "elo runs/quickstart --out out/elo",
+        "elo runs/a runs/b --budget 8000 --zero wjx --png out/curve.png",
+    )
+
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="[RUN ...]")] = ()
     """Run directories."""
     games: int = 40
     """Games each time that a pairing is chosen, half of them with each colour."""
@@ -46,13 +51,13 @@ class Elo(options.MatchSettings):
     """Simulations a move of the checkpoints' search; 0 for their raw policy."""
     checkpoints: int = 0
     """Most checkpoints of a run to rate, evenly spread; 0 for all."""
-    cache: Path | None = None
+    cache: options.OptionalFile = None
     """File that keeps the games; by default in the first run's directory."""
     axis: Axis = "iteration"
     """Horizontal axis of the curve: iterations or training positions."""
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Directory to write elo.json and elo.png into."""
-    png: Path | None = None
+    png: options.OptionalFile = None
     """File to draw the curve into."""
 
     def run(self) -> int:

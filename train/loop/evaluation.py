@@ -11,7 +11,7 @@ from train.arena.elo import pair_counts
 from train.arena.match import MatchOptions, play_match, play_rounds
 from train.arena.report import match_record, match_table
 from train.arena.result import MatchResult
-from train.arena.sprt import UNDECIDED, decide
+from train.arena.sprt import UNDECIDED, decide, in_words
 from train.checkpoints import store
 from train.config import BEST, RunConfig
 from train.loop.run_directory import RESULT_FILE, write_json
@@ -89,7 +89,7 @@ def _short_match(
             counts = pair_counts(result.outcome)
             return decide(test, counts).decision != UNDECIDED
 
-        return play_rounds(
+        result = play_rounds(
             player,
             opponent,
             config.rules,
@@ -98,6 +98,9 @@ def _short_match(
             is_decided=is_decided,
             on_progress=on_progress,
         )
+    verdict = decide(test, pair_counts(result.outcome))
+    display.say(f"against {opponent.name}: {in_words(test, verdict)}")
+    return result
 
 
 def final_matches(

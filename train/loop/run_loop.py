@@ -12,7 +12,7 @@ from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
 from train.learning.learner import LearnerState
 from train.loop.metrics import MetricsWriter, describe, describe_matches
-from train.loop.run_directory import begin, naming_last_good
+from train.loop.run_directory import begin, naming_last_good, resume_command
 from train.runtime.devices import Mute, any_process, is_first_process
 from train.runtime.display import Display
 from train.runtime.host import fetch
@@ -128,7 +128,8 @@ def run_loop(
 def say_saved(session: Session, state: State) -> None:
     """Tell how an interrupted run goes on."""
     done = int(fetch(state.iterations))
-    session.display.say(f"saved after iteration {done}; the same command with --resume goes on")
+    command = resume_command(session.directory)
+    session.display.say(f"saved after iteration {done}; to go on: {command}")
 
 
 def is_due(done: int, every: int) -> bool:
