@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import io
+import itertools
 import re
 import shlex
 import typing
@@ -17,6 +18,7 @@ from train.cli.commands import Command
 from train.config import read_config
 from wallgo_jax import __main__ as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
+from wallgo_jax.cli.parsing import commands_of as commands_of_program
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -107,6 +109,36 @@ def _check_script(path: Path, arguments: list[str]) -> None:
 @pytest.mark.parametrize("path", [*PAGES, *CONFIGS], ids=name_of)
 def test_every_command_parses(path, check_command):
     for words in commands_of(path):
+        check_command(words)
+
+
+WRITING = ("--out", "--json", "--png", "--plot", "--records", "--report", "--cache")
+
+
+@pytest.mark.parametrize("path", [*PAGES, *CONFIGS], ids=name_of)
+def test_commands_write_where_git_does_not_look(path):
+    """Files go under out/ or runs/, so a tried example leaves no untracked file behind."""
+    ignored = (ROOT / ".gitignore").read_text("utf-8").split()
+    assert {"/out/", "/runs/"} <= set(ignored)
+    for words in commands_of(path):
+        for option, value in itertools.pairwise(words):
+            if option in WRITING and not (ROOT / value).exists():
+                assert value.startswith(("out/", "runs/")), words
+
+
+def examples() -> list[str]:
+    """The lines that the help pages of both programs end with."""
+    found = []
+    for program in (train_program.PROGRAM, game_program.PROGRAM):
+        kinds = commands_of_program(program.commands).values()
+        lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
+        found += [f"{program.name} {line}" for line in lines]
+    return found
+
+
+@pytest.mark.parametrize("example", examples())
+def test_every_example_of_the_help_pages_parses(example, check_command):
+    for words in commands_in(example):
         check_command(words)
 
 

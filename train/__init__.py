@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 _LIBRARIES = (
-    "docstring_parser flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore tomlkit"
+    "docstring_parser flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore "
+    "tomlkit"
 ).split()
 _USAGE_ERROR = 2
 

@@ -7,6 +7,17 @@ from collections.abc import Sequence
 from wallgo_jax.cli.commands import Convert, Replay, Show
 from wallgo_jax.cli.parsing import Program, parse, program_name, refuse_unknown
 
+PROGRAM = Program(
+    name="python -m wallgo_jax",
+    description="WallGo positions and games.",
+    commands=Show | Replay | Convert,
+    groups={"commands": ("show", "replay", "convert")},
+    examples=(
+        "show wallzero-4stone",
+        "replay games.jsonl --watch",
+        "convert games.jsonl --to moves",
+    ),
+)
 BAD_INPUT = 2
 """Exit status after one line on standard error that says what is wrong."""
 INTERRUPTED = 130
@@ -15,17 +26,7 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status."""
-    program = Program(
-        name=program_name("wallgo_jax", "wallgo"),
-        description="WallGo positions and games.",
-        commands=Show | Replay | Convert,
-        groups={"commands": ("show", "replay", "convert")},
-        examples=(
-            "show wallzero-4stone",
-            "replay games.jsonl --watch",
-            "convert games.jsonl --to moves",
-        ),
-    )
+    program = PROGRAM._replace(name=program_name("wallgo_jax", "wallgo"))
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command, unknown = parse(program, words)

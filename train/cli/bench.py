@@ -31,6 +31,11 @@ class Bench:
     """Measure the speed of the game, the search, self-play and the learner on this machine. Any key
     of the config can be changed: --some.key value."""
 
+    EXAMPLES = (
+        "bench --what env --batch 256,1024 --against pgx",
+        "bench configs/gpu.toml --report out/bench",
+    )
+
     config: ConfigFile = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: str = "env,search,selfplay,learn"

@@ -36,7 +36,7 @@ class Config:
     EXAMPLES = (
         "config configs/cpu.toml --learner.steps 64",
         "config --only search",
-        "config runs/quickstart --toml > again.toml",
+        "config runs/quickstart --toml",
     )
 
     config: Annotated[

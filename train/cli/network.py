@@ -19,6 +19,8 @@ Theme = Literal["light", "dark"]
 class Describe:
     """Describe a network part by part: shapes, parameters, multiply-adds, and its speed here."""
 
+    EXAMPLES = ("describe runs/quickstart", "describe configs/restnet.toml --no-measure")
+
     target: Annotated[
         tyro.conf.Positional[Path | None],
         tyro.conf.arg(metavar="[CONFIG|RUN]", help_behavior_hint=""),
@@ -71,6 +73,8 @@ class _Drawing:
 class Attention(_Drawing):
     """Draw what a cell attends to, in each T block and head of a run's network."""
 
+    EXAMPLES = ("attention RUN game.jsonl --ply 20 --cell C3 --out out/attention.svg",)
+
     cell: str
     """Cell whose attention is drawn, such as C3."""
     ply: int = -1
@@ -92,6 +96,8 @@ class Attention(_Drawing):
 class Ownership(_Drawing):
     """Draw who will own each cell, as a run's network predicts, beside how the game ended."""
 
+    EXAMPLES = ("ownership runs/quickstart game.jsonl --ply 20 --out out/ownership.svg",)
+
     ply: int
     """Plies of the finished game to play before the network looks."""
 
@@ -110,6 +116,8 @@ class Ownership(_Drawing):
 class Corridors:
     """Generate positions that ask whether a cell is connected to a far enemy stone, with
     answers."""
+
+    EXAMPLES = ("corridors out/corridors.jsonl --count 1000 --min-distance 12",)
 
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
@@ -146,6 +154,8 @@ class Corridors:
 @dataclasses.dataclass(frozen=True)
 class Probe:
     """Fit a linear probe to the frozen trunks of runs: do they know of far corridors?"""
+
+    EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
 
     targets: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")]
     """Run directories; each shape of trunk is also probed untrained."""

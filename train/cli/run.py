@@ -61,7 +61,7 @@ class Fit:
     Any key of the config can be changed: --some.key value; `python -m train config` lists them."""
 
     EXAMPLES = (
-        "fit configs/probe.toml --records games.jsonl.gz",
+        "fit configs/probe.toml --records out/games.jsonl.gz",
         "fit --resume runs/probe --iterations 80",
     )
 

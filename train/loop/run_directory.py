@@ -26,7 +26,6 @@ from train.config import (
 )
 from train.runtime.errors import NotFiniteError, UsageError
 from wallgo_jax.env import VERSION
-from wallgo_jax.game.rules import Rules, name_of
 
 RESULT_FILE, GAME_FILE = "evaluation.json", "game.txt"
 RECORDS_FILE = "records.json"
@@ -87,7 +86,7 @@ def _difference(field: str, old: Any, new: Any) -> str:
 
 
 def _tell(value: Any) -> str:
-    return name_of(value) if isinstance(value, Rules) else repr(value)
+    return repr(list(value) if isinstance(value, tuple) else value)
 
 
 def resume_command(directory: Path) -> str:

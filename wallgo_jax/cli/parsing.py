@@ -155,7 +155,7 @@ def _print_help(program: Program, commands: Mapping[str, type]) -> None:
         ("--version", "show the versions of the project, jax and Python"),
     ):
         table.add_row(f"  {option}", Text(meaning, style="dim"))
-    console = Console(highlight=False, width=min(shutil.get_terminal_size().columns, 100))
+    console = Console(highlight=False, width=min(_width(), 100))
     console.print(f"usage: {program.name} COMMAND ...\n\n{program.description}")
     console.print(table)
     _print_examples(program.name, program.examples)
@@ -166,8 +166,13 @@ def _first_sentence(command: type) -> str:
 
 
 def _print_examples(program: str, examples: Sequence[str]) -> None:
+    """Lines to type; long ones go on after a backslash, as a shell takes them."""
     if examples:
-        print("\n".join(["\nexamples:", *(f"  {program} {example}" for example in examples)]))
+        print("\nexamples:")
+    for example in examples:
+        line = f"{program} {example}"
+        parts = textwrap.wrap(line, _width() - 6, break_on_hyphens=False, break_long_words=False)
+        print("  " + " \\\n      ".join(parts))
 
 
 class _Page(io.StringIO):
@@ -187,14 +192,15 @@ class _Page(io.StringIO):
 
 def _wrapped(page: str) -> str:
     """The page with its prose wrapped, which tyro leaves to the terminal."""
-    width = shutil.get_terminal_size().columns
-    lines = page.rstrip("\n").splitlines()
-    boxes = next((i for i, line in enumerate(lines) if line[:1] in "╭+┌\x1b" and line), len(lines))
-    prose = "\n".join(lines[:boxes]).split("\n\n")
+    *prose, boxes = page.rstrip("\n").split("\n\n", 2)  # usage, description, options
     wrapped = [
-        textwrap.fill(" ".join(part.split()), width, break_on_hyphens=False) for part in prose
+        textwrap.fill(" ".join(part.split()), _width(), break_on_hyphens=False) for part in prose
     ]
-    return "\n".join(["\n\n".join(wrapped).rstrip("\n"), "", *lines[boxes:]])
+    return "\n\n".join([*wrapped, boxes])
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns
 
 
 def _in_one_line(box: str) -> str:

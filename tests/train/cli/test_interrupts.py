@@ -38,7 +38,10 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
     assert said.err == ""
     last, message = said.out.splitlines()[-2:]
     assert last.startswith("iteration 3: ")
-    assert message == "saved after iteration 3; the same command with --resume goes on"
+    directory = tmp_path / "tiny"
+    assert message == (
+        f"saved after iteration 3; to go on: python -m train run --resume {directory}"
+    )
 
 
 def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
@@ -49,7 +52,7 @@ def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
         return [step._replace(losses=x) for step, x in zip(steps, losses, strict=True)]
 
     monkeypatch.setattr(training, "split_steps", broken)
-    said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
+    said = command("run", "--resume", copy / "tiny", "--iterations", "7")
     good = f"the last good checkpoint is {copy}/tiny/resume/6; start a run with a lower"
     assert complaint(said).startswith(f"iteration 7, step 1 of 2: the loss is nan; {good}")
     assert sorted(path.name for path in (copy / "tiny" / "resume").iterdir()) == ["4", "6"]
@@ -91,13 +94,15 @@ def test_process_interrupted_and_resumed(tmp_path):
     assert process.returncode == EXIT_INTERRUPTED
     assert err == ""
     assert "stopping: this iteration is finished and saved first" in out
-    saved = re.search(r"^saved after iteration (\d+); the same command with --resume", out, re.M)
+    saved = re.search(
+        r"^saved after iteration (\d+); to go on: python -m train run --res", out, re.M
+    )
     done = int(saved.group(1))
     assert 1 <= done < 30
     directory = tmp_path / CONFIG.name
     assert len(read_rows(directory)) == done
     assert [path.name for path in (directory / "resume").iterdir()] == [str(done)]
-    said = command("run", tiny.PATH, *words, "--resume")
+    said = command("run", "--resume", directory)
     assert said.code == 0
     assert f"iteration {done + 1}: " in said.out
     assert [row["iteration"] for row in read_rows(directory)] == list(range(30))

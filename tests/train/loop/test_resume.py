@@ -115,7 +115,8 @@ def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, numb
     break_off(monkeypatch, done - 1, lambda: signal.raise_signal(number))
     assert not training.train(CONFIG, tmp_path, resume=False)
     assert (
-        f"saved after iteration {done}; the same command with --resume" in capsys.readouterr().out
+        f"saved after iteration {done}; to go on: python -m train run --resume {tmp_path}/"
+        in capsys.readouterr().out
     )
     directory = tmp_path / DIRECTORY
     assert rows(directory) == rows(straight)[:done]
