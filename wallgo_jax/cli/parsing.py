@@ -4,10 +4,7 @@ import contextlib
 import dataclasses
 import difflib
 import io
-import os
-import shutil
 import sys
-import textwrap
 import typing
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -17,6 +14,7 @@ from typing import Any, NamedTuple
 import tyro
 
 from wallgo_jax._version import __version__
+from wallgo_jax.cli import help_page
 
 # Rows from which a box only gives advice, and the words that end it.
 _ADVICE = ("Argument helptext", "For full helptext", "Got errors")
@@ -75,28 +73,53 @@ def parse(program: Program, words: Sequence[str]) -> tuple[Any, list[str]]:
         print(_version())
         raise SystemExit(0)
     if first in _HELP:
-        _print_help(program, commands)
+        groups = {
+            title: {name: _first_sentence(commands[name]) for name in names}
+            for title, names in program.groups.items()
+        }
+        help_page.print_program(program.name, program.description, groups, program.examples)
         raise SystemExit(0)
     if first not in commands:
         raise ValueError(_unknown_command(program, first, list(commands)))
-    report, page = io.StringIO(), _Page()
+    try:
+        return read(program.commands, words, program=program.name, command=first)
+    except SystemExit:
+        help_page.print_examples(program.name, getattr(commands[first], "EXAMPLES", ()))
+        raise
+
+
+def read(
+    options: Any, words: Sequence[str], *, program: str, command: str = ""
+) -> tuple[Any, list[str]]:
+    """The options that the words give, and the words that are none of them.
+
+    `--help` prints the options' help and leaves by SystemExit(0).
+
+    Args:
+      options: a dataclass, or a union of them, with tyro's annotations.
+      words: the command line without the program.
+      program: what the user types before the words.
+      command: the first word, if it chooses a command.
+
+    Raises:
+      ValueError: in one line, what is missing or cannot be read, and what is allowed.
+    """
+    report, page = io.StringIO(), help_page.Page()
     try:
         with contextlib.redirect_stderr(report), contextlib.redirect_stdout(page):
             return tyro.cli(
-                program.commands,
-                prog=program.name,
-                description=program.description,
+                options,
+                prog=program,
                 args=list(words),
                 return_unknown_args=True,
                 config=(tyro.conf.FlagCreatePairsOff,),
             )
     except SystemExit as stop:
         if not stop.code:
-            print(_wrapped(page.getvalue()))
-            _print_examples(program.name, getattr(commands[first], "EXAMPLES", ()))
+            print(help_page.wrapped(page.getvalue()))
             raise
-        reason = _in_one_line(report.getvalue())
-        raise ValueError(f"{reason}; see {program.name} {first} --help") from None
+        asked = f"{program} {command}".rstrip()
+        raise ValueError(f"{_in_one_line(report.getvalue())}; see {asked} --help") from None
 
 
 def refuse_unknown(command: Any, unknown: Sequence[str], *, program: str) -> None:
@@ -136,71 +159,8 @@ def _unknown_command(program: Program, word: str, names: list[str]) -> str:
     return f"{what}{hint}: {', '.join(names)}; see {program.name} --help"
 
 
-def _print_help(program: Program, commands: Mapping[str, type]) -> None:
-    """The program's own help page: its commands, by groups, and what they are for."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2), pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for title, names in program.groups.items():
-        table.add_row(Text(f"\n{title}", style="bold"))
-        for name in names:
-            table.add_row(f"  {name}", Text(_first_sentence(commands[name]), style="dim"))
-    table.add_row(Text("\noptions", style="bold"))
-    for option, meaning in (
-        ("-h, --help", "show this page; after a command, that command's"),
-        ("--version", "show the versions of the project, jax and Python"),
-    ):
-        table.add_row(f"  {option}", Text(meaning, style="dim"))
-    console = Console(highlight=False, width=min(_width(), 100))
-    console.print(f"usage: {program.name} COMMAND ...\n\n{program.description}")
-    console.print(table)
-    _print_examples(program.name, program.examples)
-
-
 def _first_sentence(command: type) -> str:
     return " ".join((command.__doc__ or "").split()).partition(". ")[0].rstrip(".")
-
-
-def _print_examples(program: str, examples: Sequence[str]) -> None:
-    """Lines to type; long ones go on after a backslash, as a shell takes them."""
-    if examples:
-        print("\nexamples:")
-    for example in examples:
-        line = f"{program} {example}"
-        parts = textwrap.wrap(line, _width() - 6, break_on_hyphens=False, break_long_words=False)
-        print("  " + " \\\n      ".join(parts))
-
-
-class _Page(io.StringIO):
-    """A help page that tyro colours and draws as it would on the real standard output."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._out = sys.stdout
-
-    @property
-    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]: StringIO has None there
-        return getattr(self._out, "encoding", None) or "utf-8"
-
-    def isatty(self) -> bool:
-        return self._out.isatty() and not os.environ.get("NO_COLOR")
-
-
-def _wrapped(page: str) -> str:
-    """The page with its prose wrapped, which tyro leaves to the terminal."""
-    *prose, boxes = page.rstrip("\n").split("\n\n", 2)  # usage, description, options
-    wrapped = [
-        textwrap.fill(" ".join(part.split()), _width(), break_on_hyphens=False) for part in prose
-    ]
-    return "\n\n".join([*wrapped, boxes])
-
-
-def _width() -> int:
-    return shutil.get_terminal_size().columns
 
 
 def _in_one_line(box: str) -> str:
