@@ -146,7 +146,10 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["run", tiny.PATH, "--network.blocks", "2(RT"], "'(' at place 2 is never closed"),
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
         (["match", "random"], "OPPONENT Player that it meets. (required)"),
-        (["match", "random", "rnd"], "player 'rnd': unknown; known players: random, greedy,"),
+        (
+            ["match", "random", "rnd"],
+            "player 'rnd': unknown; did you mean random? Known players: random, greedy,",
+        ),
         (["match", "random", "net:nowhere"], "nowhere: no such run directory"),
         (["match", "random", "search:nowhere"], "nowhere: no such run directory"),
         (["match", "random", "search:nowhere@x"], "'x' simulations; allowed: 1 to 100000"),

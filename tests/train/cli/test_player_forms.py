@@ -9,6 +9,8 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from train.analysis import value_accuracy
 from train.loop.evaluation import check_opponents
+from train.ratings import pool
+from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 
 SHIPPED = "pretrained:wallzero-4stone"
@@ -110,14 +112,29 @@ def test_tournament_takes_folders_and_the_rules_of_the_run(places, tmp_path):
     assert {row["player"] for row in record["table"]} == {f"search:{places['model']}@2", "random"}
 
 
-def test_elo_takes_folders_and_the_rules_of_the_run(places, tmp_path):
-    # One pairing of 20 games, whose program the matches above have compiled.
-    words = [places["model"], "--anchors", "random", "--simulations", "2", "--games", "20"]
-    words += ["--budget", "20", "--cache", tmp_path / "games.jsonl", "--json", tmp_path / "e.json"]
-    assert command("elo", *words).code == 0
-    record = json.loads((tmp_path / "e.json").read_text())
-    assert Rules.from_dict(record["rules"]) == tiny.RULES
-    assert {row["player"] for row in record["players"]} == {f"search:{places['model']}@2", "random"}
+def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
+    asked = []
+
+    def measure(entrants, results, play, **options):
+        asked.append({entrant.name: entrant.iteration for entrant in entrants})
+        raise UsageError("enough")
+
+    def make_play(rules, **options):
+        asked.append(rules)
+
+    monkeypatch.setattr(pool, "measure", measure)
+    monkeypatch.setattr(pool, "make_play", make_play)
+    model, run, cache = places["model"], places["run"], ["--cache", tmp_path / "games.jsonl"]
+    words = [run, f"{model}@3", "wjx", "--anchors", "random", "wjx", "--simulations", "2"]
+    assert complaint(command("elo", *words, *cache)) == "enough"
+    words = [model, f"{run}/checkpoints/4", "net:" + str(run), "--simulations", "0", "--anchors"]
+    assert complaint(command("elo", *words, "random", *cache)) == "enough"
+    rules, first, again, second = asked
+    assert rules == again == tiny.RULES
+    single = {"random": None, "wjx": None, f"search:{model}@3": None}
+    assert first == {"tiny/4": 4, "tiny/6": 6} | single
+    trained = (f"net:{model}", f"net:{run}/checkpoints/4", f"net:{run}")
+    assert second == dict.fromkeys(("random", *trained))
 
 
 def test_accuracy_is_on_the_rules_that_the_player_has_learned(places, monkeypatch):
