@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from train.checkpoints import exported, pretrained, store
-from train.config import RunConfig, config_from_dict
+from train.config import CONFIG_FILE, RunConfig, config_from_dict
 from train.network import Variables
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 
 _MOST_TOLD = 8
-_CONFIG_FILE = "config.json"  # which every run has before its first checkpoint
 
 
 class TrainedNetwork(NamedTuple):
@@ -103,7 +102,7 @@ def _checkpoint_at(path: Path) -> tuple[Path, int | None]:
         raise UsageError(f"{path}: no such {wanted}{_hint(path)}")
     if (path / store.WEIGHTS).is_dir():
         return path, None
-    if (path / _CONFIG_FILE).is_file():
+    if (path / CONFIG_FILE).is_file():
         raise UsageError(f"{path}: no checkpoint here yet (looked for {store.WEIGHTS}/ITERATION)")
     if path.name == store.WEIGHTS and store.iterations_of(path.parent):
         known = ", ".join(map(str, store.iterations_of(path.parent)))

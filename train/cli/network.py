@@ -57,7 +57,8 @@ class _Drawing:
     rules: Annotated[
         str, tyro.conf.arg(help_behavior_hint="(default: the player's own for moves)")
     ] = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     theme: Theme = "light"
@@ -114,7 +115,7 @@ class Corridors:
     out: tyro.conf.Positional[Path]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
     rules: str = options.DEFAULT_RULES
-    """Preset's name, or custom rules as a JSON object."""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     count: int = 100
     """Positions to generate, an even number."""
     min_distance: int = 10
@@ -150,8 +151,7 @@ class Probe:
     """Trained players, named as in docs/players.md; each shape of trunk is also probed
     untrained."""
     rules: options.RulesText = ""
-    """Preset's name, or custom rules as a JSON object; unless said, those that the players have
-    learned."""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
     """Positions that a probe is fitted to, for each seed."""
     count_test: int = 4000
