@@ -154,7 +154,6 @@ def identity(name: str, player: Player, options: Any = None) -> str:
       player: who it is.
       options: JSON-ready, what else decides how it plays.
     """
-    kind, _, target = name.partition(":")
     leaves = jax.tree_util.tree_flatten_with_path(fetch(player.variables))[0]
     if not leaves and options is None:
         return name
@@ -163,8 +162,11 @@ def identity(name: str, player: Player, options: Any = None) -> str:
         array = np.ascontiguousarray(leaf)
         digest.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}\n".encode())
         digest.update(array.tobytes())
-    _, at, simulations = target.rpartition("@") if "@" in target else ("", "", "")
-    known_by = f"{kind}:{at}{simulations}" if leaves else name
+    known_by = name
+    if leaves:
+        read = registry.read_name(name)
+        budget = "" if read.simulations is None else f"@{read.simulations}"
+        known_by = f"{read.kind}:{budget}"
     return f"{known_by}#{digest.hexdigest()[:32]}"
 
 

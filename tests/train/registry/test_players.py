@@ -195,4 +195,4 @@ def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
     store.save(1, network.init(jax.random.key(0)), {"nothing": np.zeros(1)}, config)
     store.close()
     message = complaint(f"net:{tmp_path}")
-    assert message.startswith(f"{tmp_path}: saved config: network: blocks: 'RQ': 'Q' at place 2")
+    assert message.startswith(f"{tmp_path}: saved config: network.blocks: 'RQ': 'Q' at place 2")
