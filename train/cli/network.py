@@ -8,6 +8,7 @@ import tyro
 
 from train.cli import options
 from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import name_of
 
 if TYPE_CHECKING:
     from wallgo_jax.cli.sources import SourceRequest
@@ -22,10 +23,10 @@ class Describe:
     EXAMPLES = ("describe runs/quickstart", "describe configs/restnet.toml --no-measure")
 
     target: Annotated[
-        tyro.conf.Positional[Path | None],
-        tyro.conf.arg(metavar="[CONFIG|RUN]", help_behavior_hint=""),
+        tyro.conf.Positional[str | None],
+        tyro.conf.arg(metavar="[CONFIG|PLAYER]", help_behavior_hint=""),
     ] = None
-    """TOML file or run directory; without one, the quickstart."""
+    """TOML file or trained player, named as in docs/players.md; without one, the quickstart."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
     measure: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
@@ -48,15 +49,20 @@ class Describe:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Drawing:
-    """A picture of what a run's network says of a game."""
+    """A picture of what a network says of a game."""
 
-    target: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """Run directory."""
+    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+    """Trained player, named as in docs/players.md."""
     source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
     """Game or position, as `python -m wallgo_jax show` takes it."""
     out: Path
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
-    rules: options.RulesText = ""
+    rules: Annotated[
+        str,
+        tyro.conf.arg(
+            metavar="RULES", help_behavior_hint="(default: the record's, or the player's own)"
+        ),
+    ] = ""
     """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 1
     """Number of the game in a record file, from 1."""
@@ -71,7 +77,7 @@ class _Drawing:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Attention(_Drawing):
-    """Draw what a cell attends to, in each T block and head of a run's network."""
+    """Draw what a cell attends to, in each T block and head of a player's network."""
 
     EXAMPLES = ("attention RUN game.jsonl --ply 20 --cell C3 --out out/attention.svg",)
 
@@ -86,7 +92,7 @@ class Attention(_Drawing):
 
         ply = None if self.ply == -1 else self.ply
         attention.draw_attention(
-            self.target, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
+            self.player, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
         )
         options.say_written(self.out, f"attention of {self.cell}")
         return 0
@@ -94,7 +100,7 @@ class Attention(_Drawing):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ownership(_Drawing):
-    """Draw who will own each cell, as a run's network predicts, beside how the game ended."""
+    """Draw who will own each cell, as a player's network predicts, beside how the game ended."""
 
     EXAMPLES = ("ownership runs/quickstart game.jsonl --ply 20 --out out/ownership.svg",)
 
@@ -106,7 +112,7 @@ class Ownership(_Drawing):
         from train.analysis import attention
 
         attention.draw_ownership(
-            self.target, self._request(), ply=self.ply, out=self.out, theme=self.theme
+            self.player, self._request(), ply=self.ply, out=self.out, theme=self.theme
         )
         options.say_written(self.out, f"ownership after ply {self.ply}")
         return 0
@@ -153,13 +159,13 @@ class Corridors:
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """Fit a linear probe to the frozen trunks of runs: do they know of far corridors?"""
+    """Fit a linear probe to the frozen trunks of players: do they know of far corridors?"""
 
     EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
 
-    targets: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")]
-    """Run directories; each shape of trunk is also probed untrained."""
-    rules: options.RulesText = options.DEFAULT_RULES
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER ...")]
+    """Trained players, as in docs/players.md; each shape of trunk is probed untrained, too."""
+    rules: options.RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
     """Positions that a probe is fitted to, for each seed."""
@@ -180,10 +186,11 @@ class Probe:
 
         for seed in self.seeds:
             options.check_seed("probe", seed)
+        rules = options.read_rules_for(self.rules, self.players, are_networks=True)
         try:
             rows = probe.probe_runs(
-                self.targets,
-                options.read_rules(self.rules),
+                self.players,
+                rules,
                 count_train=self.count_train,
                 count_test=self.count_test,
                 min_distance=self.min_distance,
@@ -200,7 +207,8 @@ class Probe:
         Console().print(probe.probe_table(rows, caption=caption))
         if self.json is not None:
             asked = {
-                "rules": self.rules,
+                "rules": rules.to_dict(),
+                "rules_name": name_of(rules),
                 "seeds": list(self.seeds),
                 "count_train": self.count_train,
                 "count_test": self.count_test,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,7 @@ from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
-    from train.registry import Player
+    from train.registry.players import Player
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 MAX_SEED = 2**31
@@ -27,7 +27,12 @@ ConfigFile = Annotated[
     tyro.conf.arg(metavar="[CONFIG]", help_behavior_hint=""),
 ]
 OptionalFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
-RulesText = Annotated[str, tyro.conf.arg(metavar="RULES")]
+RulesText = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="RULES", help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})"
+    ),
+]
 """Rules as `read_rules` takes them."""
 
 
@@ -35,7 +40,7 @@ RulesText = Annotated[str, tyro.conf.arg(metavar="RULES")]
 class MatchSettings:
     """Options of every command that lets players meet."""
 
-    rules: RulesText = DEFAULT_RULES
+    rules: RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
@@ -47,6 +52,10 @@ class MatchSettings:
     """Let networks play rules that they were not trained on."""
     json: OptionalFile = None
     """File to write the figures to, as JSON."""
+
+    def rules_for(self, names: Iterable[str]) -> Rules:
+        """The rules that are said, or else those that the players of these names have learned."""
+        return read_rules_for(self.rules, names)
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
         """Makes players of these rules from names."""
@@ -74,6 +83,28 @@ def read_rules(text: str) -> Rules:
         return rules_text.read_rules(text)
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def read_rules_for(
+    text: str, names: Iterable[str], *, default: str = DEFAULT_RULES, are_networks: bool = False
+) -> Rules:
+    """The rules of a text, or else those that players have learned, or else a default.
+
+    Args:
+      text: as `read_rules` takes it; empty where no rules are said.
+      names: of the players.
+      default: for players of whom none is trained, as `read_rules` takes it.
+      are_networks: the names are of networks, see `train.registry.common_rules`.
+
+    Raises:
+      UsageError: what is wrong with them, or two players have learned different ones.
+    """
+    from train import registry
+
+    if text:
+        return read_rules(text)
+    learned = registry.common_rules(names, are_networks=are_networks)
+    return read_rules(default) if learned is None else learned
 
 
 def check_games(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:

@@ -11,12 +11,13 @@ from train.cli import options
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """Write a run's weights into a folder, with a card that says how they were made."""
+    """Write a player's weights into a folder that is a player itself, with a card that says how
+    they were made."""
 
     EXAMPLES = ("export runs/quickstart out/quickstart",)
 
-    run_directory: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """Run directory, or one of its checkpoints, RUN/checkpoints/ITERATION."""
+    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|PLAYER")]
+    """Run, one of its checkpoints, or another trained player, named as in docs/players.md."""
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Folder to write; its name is the model's."""
 
@@ -24,6 +25,6 @@ class Export:
         """Returns the exit code."""
         from train.cli import export
 
-        export.export(self.run_directory, self.out)
-        options.say_written(self.out, "weights and their card")
+        trained = export.export(self.player, self.out)
+        options.say_written(self.out, f"weights and card of {trained.source}")
         return 0

@@ -27,7 +27,8 @@ from train.config import (
 from train.runtime.errors import NotFiniteError, UsageError
 from wallgo_jax.env import VERSION
 
-RESULT_FILE, GAME_FILE = "evaluation.json", "game.txt"
+RESULT_FILE = "evaluation.json"
+GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 RECORDS_FILE = "records.json"
 """File of a directory that `fit` made: which games it learns."""
 STARTS_FILE = "run.json"
