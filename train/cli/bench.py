@@ -117,6 +117,7 @@ class Bench:
             )
         title = f"random play, {report.environment()['device']}"
         scaling.draw(plot, points, title=title)
+        options.say_written(plot, "plot")
         for line in report.scaling_lines(points):
             console.print(line)
         return points
@@ -151,7 +152,7 @@ class Bench:
         record = report.bench_record(request, figures, points)
         record["wide"] = report.bench_record(wide_request, wide)
         options.write_json(directory / FIGURES_FILE, record)
-        console.print(f"written: {directory / REPORT_FILE}")
+        options.say_written(directory / REPORT_FILE, "report")
 
 
 def _measured(request: Request, console: Console) -> Figures:

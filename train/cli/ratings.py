@@ -193,6 +193,7 @@ class Elo(options.MatchSettings):
                 x_label=x_label,
                 y_label=f"Elo ({zero})",
             )
+            options.say_written(path, "curves")
 
     def _files(self, path: Path | None, name: str) -> list[Path]:
         return [*([path] if path else []), *([self.out / name] if self.out else [])]

@@ -236,7 +236,7 @@ def test_help_of_a_command(name, capsys, monkeypatch):
 def test_help_names_positionals(capsys, monkeypatch):
     for name, names in (
         ("match", "PLAYER OPPONENT"),
-        ("export", "RUN FOLDER"),
+        ("export", "RUN|PLAYER FOLDER"),
         ("tournament", "PLAYER ..."),
         ("run", "[CONFIG]"),
     ):
