@@ -53,10 +53,10 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_the_game_imports_what_the_base_installs():
-    others = {"PIL", "cairosvg", "gymnasium", "pettingzoo"}
+    others = {"PIL", "cairosvg", "gymnasium", "pettingzoo", "pgx"}
     assert imported("wallgo_jax") - others <= set(requirements())
     assert set(requirements()) <= imported("wallgo_jax") | imported("train")
-    assert others == set(requirements("png", "pettingzoo"))
+    assert others == set(requirements("png", "pettingzoo", "gymnasium", "pgx"))
 
 
 def test_the_learner_imports_what_its_extra_installs():
