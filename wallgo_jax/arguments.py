@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+_INT32 = np.iinfo(np.int32)
 _LEGACY_KEYS = ((2,), (4,))
 """Shapes of a legacy key: uint32[2] or, of the generator `rbg`, uint32[4]."""
 
@@ -29,7 +30,7 @@ def check_action(action: Any, *, num_actions: int, function: str) -> None:
     ):
         raise TypeError(f"action: {_describe(action)}, not an integer; {allowed}")
     if isinstance(action, int):
-        if abs(action) > np.iinfo(np.int32).max + 1:
+        if not _INT32.min <= action <= _INT32.max:
             raise ValueError(f"action: {action} does not fit int32; {allowed}")
         return
     if not jnp.issubdtype(action.dtype, jnp.integer):
