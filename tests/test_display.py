@@ -83,24 +83,23 @@ def test_repr_shows_the_fields(states):
 
 
 def test_a_batch_prints_its_shape_and_its_first_board(batch):
-    head, _, name, *board = str(batch).splitlines()
-    assert head == (
-        "WallGo 3x3, 2 players, 1 stone each: a batch of shape (6,), 1 of 6 over, plies 0 to 5"
-    )
+    heading, head, _, name, *board = str(batch).splitlines()
+    assert heading == "WallGo 3x3, 2 players, 1 stone each"
+    assert head == "Batch of shape (6,): 1 of 6 over, plies 0 to 5"
     assert name == "Board 0:"
     assert board == START.splitlines()[2:]
     deep = jax.tree.map(lambda leaf: leaf.reshape(2, 3, *leaf.shape[1:]), batch)
-    assert "a batch of shape (2, 3), 1 of 6 over" in str(deep.game)
+    assert "\nBatch of shape (2, 3): 1 of 6 over" in str(deep.game)
     assert "\nBoard 0, 0:\n" in str(deep)
     empty = jax.tree.map(lambda leaf: leaf[:0], batch)
-    assert str(empty).endswith("no boards, a batch of shape (0,)")
+    assert str(empty).endswith("\nBatch of shape (0,): no boards")
 
 
 def test_boards_of_several_sizes_print():
     rules = (SMALL, dataclasses.replace(SMALL, size=5))
     boards = [jax.device_get(wallgo_jax.make(each, grid=5, planes="B").init()) for each in rules]
     mixed = jax.tree.map(lambda *leaves: np.stack(leaves), *boards)
-    assert str(mixed).startswith("WallGo 3x3 and 5x5, 2 players, 1 stone each: a batch of shape (2")
+    assert str(mixed).startswith("WallGo 3x3 and 5x5, 2 players, 1 stone each\nBatch of shape (2,)")
 
 
 def test_a_game_that_was_replaced_says_its_result(states):

@@ -65,14 +65,14 @@ def summary(state: EnvState | State) -> str:
         return "\n".join([_heading(game), "", text(state), *_last_result(state)])
     variant, position = jax.device_get(game)
     if position.ply.size == 0:
-        return f"{_heading(game)}: no boards, a batch of shape {batch}"
+        return f"{_heading(game)}\nBatch of shape {batch}: no boards"
     plies = f"plies {position.ply.min()} to {position.ply.max()}"
     over = f"{position.terminated.sum()} of {position.ply.size} over"
     first = (0,) * len(batch)
     board = jax.tree.map(lambda leaf: leaf[first], State(variant, position))
     name = f"Board {', '.join(map(str, first))}:"
-    head = f"{_heading(game)}: a batch of shape {batch}, {over}, {plies}"
-    return "\n".join([head, "", name, text(board)])
+    head = f"Batch of shape {batch}: {over}, {plies}"
+    return "\n".join([_heading(game), head, "", name, text(board)])
 
 
 def _check_boards(game: State) -> tuple[int, ...]:

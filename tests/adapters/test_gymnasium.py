@@ -1,5 +1,7 @@
 """Gymnasium drives the game: its own checks, seats, opponents, rewards, renders."""
 
+import pickle
+
 import gymnasium
 import jax.numpy as jnp
 import numpy as np
@@ -59,7 +61,7 @@ def test_a_recorded_game_against_two_opponents(conformance):
     game = conformance["playwallgo-3p"][0]
     env = WallGoEnv("playwallgo-3p", reader(game["actions"]), seat=1, planes="B")
     _, info = env.reset(seed=0)
-    assert (info["seat"], sorted(info["opponents"])) == (1, [0, 2])
+    assert (info["seat"], info["players"]) == (1, ("<lambda>", "learner", "<lambda>"))
     total, turns = 0.0, [ply for ply, player in enumerate(game["turns"]) if player == 1]
     for ply in turns:
         assert info["action_mask"].sum() == game["legal_counts"][ply]
@@ -113,13 +115,18 @@ def test_seeds_draw_seats_and_opponents():
     outcomes = [play_out(env, seed) for seed in range(12)]
     for seed, (reward, info) in enumerate(outcomes[:3]):
         again, same = play_out(env, seed)
-        assert (again, same["seat"], same["opponents"]) == (reward, info["seat"], info["opponents"])
+        assert (again, same["seat"], same["players"]) == (reward, info["seat"], info["players"])
     infos = [info for _, info in outcomes]
     assert {info["seat"] for info in infos} == {0, 1, 2}
+    drawn = set()
     for info in infos:
-        assert {*info["opponents"], info["seat"]} == {0, 1, 2}
-    drawn = {tuple(info["opponents"].values()) for info in infos}
-    assert len(drawn) >= 3
+        players = list(info["players"])
+        assert players.pop(info["seat"]) == "learner"
+        drawn.add(tuple(players))
+    assert len(drawn) >= 3 and {name for pair in drawn for name in pair} == {
+        "first",
+        "play_randomly",
+    }
     assert {reward for reward, _ in outcomes} <= {1.0, 0.0, -0.5}
 
 
@@ -137,6 +144,17 @@ def test_an_opponent_sees_who_moves_and_gets_keys():
     assert len(
         {tuple(np.asarray(jnp.asarray(key._base_array)).tolist()) for *_, key in seen}
     ) == len(seen)
+
+
+def test_envs_are_pickled_and_vectorised():
+    env = WallGoEnv(SMALL, planes="B")
+    copied = pickle.loads(pickle.dumps(env))
+    assert np.array_equal(copied.reset(seed=1)[0], env.reset(seed=1)[0])
+    boards = gymnasium.make_vec(ENV_ID, num_envs=3, rules=SMALL, planes="B")
+    observations, info = boards.reset(seed=0)
+    assert observations.shape == (3, 3, 3, 8) and info["action_mask"].shape == (3, 477)
+    assert {"learner", "play_randomly"} == {name for pair in info["players"] for name in pair}
+    boards.close()
 
 
 def test_an_opponents_illegal_action_is_an_error():

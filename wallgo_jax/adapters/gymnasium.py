@@ -45,7 +45,8 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
     first, the others in order of turn. The reward is the learner's at the end of the game: 1 for a
     win, 0 for a draw, -1 for a loss (-1 / (P - 1) with P players); 0 before. An illegal action,
     also one out of range, ends the game and costs 1. `info` holds `action_mask`, int8[num_actions],
-    all ones after the end; `seat`, the learner's colour; `opponents`, the others' names by colour.
+    all ones after the end; `seat`, the learner's colour; `players`, who plays each colour, by name,
+    `learner` at its own.
 
     Args:
       rules, grid, planes: as for `wallgo_jax.make`.
@@ -178,7 +179,10 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
         return {
             "action_mask": np.array(state.legal_action_mask, np.int8),
             "seat": self._seat,
-            "opponents": {colour: _name(player) for colour, player in self._opponents.items()},
+            "players": tuple(
+                _name(self._opponents[colour]) if colour in self._opponents else "learner"
+                for colour in range(self._env.num_players)
+            ),
         }
 
 

@@ -12,7 +12,12 @@ Opponent = Callable[[State, jax.Array], Any]
 """(state of one board, key) -> a legal public action of `state.current_player`, one integer."""
 
 
-@jax.jit
 def play_randomly(state: State, key: jax.Array) -> jax.Array:
     """int32: any legal public action, each as likely as the others."""
-    return jax.random.categorical(key, jnp.where(state.legal_action_mask, 0.0, -jnp.inf))
+    # Not decorated itself: a jitted function cannot be pickled, as worker processes require.
+    return _draw(state.legal_action_mask, key)
+
+
+@jax.jit
+def _draw(mask: jax.Array, key: jax.Array) -> jax.Array:
+    return jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf))
