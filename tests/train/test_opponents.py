@@ -52,6 +52,14 @@ def test_an_unknown_player_is_refused(name):
     assert "\n" not in str(error.value)
 
 
+def test_rules_are_those_that_an_opponent_has_learned():
+    learned = make_wallgo_env(["random", "pretrained:wallzero-4stone@2"], planes="B")
+    assert learned.unwrapped.rules == wallgo_jax.PRESETS["wallzero-4stone"]
+    assert make_wallgo_env("random", "hkoi").unwrapped.rules == wallgo_jax.PRESETS["hkoi"]
+    with pytest.raises(UsageError, match="learned"):
+        make_opponent("pretrained:wallzero-4stone@2", SMALL)
+
+
 def test_options_reach_the_env():
     env = make_wallgo_env("random", SMALL, seat=1, planes="B", render_mode="ansi")
     _, info = env.reset()

@@ -72,6 +72,7 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
             self, rules, opponents, seat=seat, grid=grid, planes=planes, render_mode=render_mode
         )
         self._env = env_lib.make(rules, grid=grid, planes=planes)
+        self.rules = self._env.rules
         self._pool = _check_opponents(opponents)
         self._fixed_seat = self._check_seat(seat)
         modes = self.metadata["render_modes"]
