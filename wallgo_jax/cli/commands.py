@@ -184,10 +184,11 @@ def _record_line(played: LoadedGame) -> str:
 def _moves(played: LoadedGame) -> str:
     from wallgo_jax import render
     from wallgo_jax.game.rules import PRESETS, name_of
+    from wallgo_jax.notation import CANONICAL_SIDES
 
     name = name_of(played.game.rules)
     rules = name if name in PRESETS else json.dumps(played.game.rules.to_dict())
-    return "\n".join([f"# {rules}", *render.move_lines(played.game)])
+    return "\n".join([f"# {rules}", *render.move_lines(played.game, sides=CANONICAL_SIDES)])
 
 
 def _code(played: LoadedGame) -> str:
