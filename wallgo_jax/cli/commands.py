@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wallgo_jax.view.game_replay import Game
 
 Source = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
-Theme = Literal["light", "dark"]
+Theme = Literal["auto", "light", "dark"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Show:
     source: Source
     """A preset's name, a file of a position or a game, `-` for standard input, or the moves."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     ply: int = -1
     """Plies of the game to play before it is shown; -1 for all."""
     game: int = 1
@@ -44,8 +45,8 @@ class Show:
     """Print a diagram that `show` can read again, in place of the picture."""
     out: str = ""
     """File to write in place of printing: .svg, .png, .html or .txt (a diagram)."""
-    theme: Theme = "light"
-    """Colours of pictures."""
+    theme: Theme = "auto"
+    """Colours; `auto` is light in pictures, and in pages as the reader's system is set."""
     reach: Literal["", "R", "B", "G", "Y"] = ""
     """Player whose reachable cells pictures mark; empty for nobody."""
 
@@ -66,7 +67,7 @@ class Show:
         reach = LETTERS.index(self.reach) if self.reach else None
 
         def svg() -> str:
-            return render.svg(state, theme=self.theme, reach=reach)
+            return render.svg(state, theme=_of_picture(self.theme), reach=reach)
 
         makers: dict[str, Callable[[], str | bytes]] = {
             ".svg": svg,
@@ -84,7 +85,8 @@ class Replay:
     source: Source
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     grid: int = 0
@@ -97,8 +99,8 @@ class Replay:
     """Time for one ply in the terminal and in animations, in seconds."""
     out: str = ""
     """File to write: .svg or .gif (animated), .html (stepped with the arrow keys) or .txt."""
-    theme: Theme = "light"
-    """Colours of pictures."""
+    theme: Theme = "auto"
+    """Colours; `auto` is light in pictures, and in pages as the reader's system is set."""
 
     def run(self, console: Console) -> None:
         """Print, play or write the game."""
@@ -121,9 +123,10 @@ class Replay:
         from wallgo_jax import render
 
         game, players = played.game, played.record.players if played.record else None
+        theme = _of_picture(self.theme)
         makers: dict[str, Callable[[], str | bytes]] = {
-            ".svg": lambda: render.animation(game, theme=self.theme, seconds=self.seconds),
-            ".gif": lambda: render.gif(game, theme=self.theme, seconds=self.seconds),
+            ".svg": lambda: render.animation(game, theme=theme, seconds=self.seconds),
+            ".gif": lambda: render.gif(game, theme=theme, seconds=self.seconds),
             ".html": lambda: render.page(
                 game, theme=self.theme, seconds=self.seconds, players=players
             ),
@@ -141,7 +144,8 @@ class Convert:
     to: Literal["record", "moves", "hkoi"]
     """Format to write: records or HKOI codes, one game a line, or moves in human notation."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 0
     """Number of the game in a record file, from 1; 0 for all."""
     grid: int = 0
@@ -195,6 +199,10 @@ def _code(played: LoadedGame) -> str:
     from wallgo_jax.formats import hkoi_code
 
     return hkoi_code.encode(played.game)
+
+
+def _of_picture(theme: Theme) -> str:
+    return "light" if theme == "auto" else theme
 
 
 def _has_colour(console: Console) -> bool:
