@@ -274,14 +274,14 @@ def test_a_search_is_drawn(small):
     visits = {c2 + 3 * 4 + 0: 30, c2 + 3 * 4 + 2: 10, c2 + 0 * 4 + 2: 60}
     svg = render.svg(small.states[-1], arrows=visits)
     labels = [e.text for e in elements(svg, "text")]
-    assert labels.count("40") == labels.count("60") == 2  # a halo and the figure
+    assert labels.count("40%") == labels.count("60%") == 2  # a halo and the figure
     assert len(elements(svg, "polygon")) == 1
     with pytest.raises(ValueError, match="arrows: C2->C2:up: the upper side of C2 is a wall"):
         render.svg(small.states[-1], arrows={c2: 1})
     with pytest.raises(ValueError, match="arrows: a weight is negative or not finite"):
         render.svg(small.states[-1], arrows={c2 + 2: -1})
     placing = render.svg(small.states[0], arrows={9 * 52 + 4: 1.0, 9 * 52 + 5: 0.0})
-    assert [e.text for e in elements(placing, "text")].count("100") == 2
+    assert [e.text for e in elements(placing, "text")].count("100%") == 2
 
 
 def test_an_unknown_theme_is_refused(small):

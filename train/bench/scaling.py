@@ -4,7 +4,7 @@ little speed."""
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from train.bench.harness import play, timing
 from train.bench.parts import games
@@ -79,7 +79,7 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
     Raises:
       UsageError: the file cannot be written.
     """
-    from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
+    from matplotlib.ticker import NullLocator
 
     points, knee = sorted(points), knee_of(points)
     has_games = min(point.games for point in points) > 0
@@ -93,16 +93,23 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
     axes.loglog(batches, speeds, color=curves.COLOURS[0], marker="o", markersize=5, linewidth=1.8)
     axes.set_xticks(batches, [f"{batch:,}" for batch in batches])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(EngFormatter())
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    _set_speed_ticks(axes.yaxis)
     if has_games:
         plies = points[0].plies / points[0].games
         right = axes.secondary_yaxis("right", functions=(lambda x: x * plies, lambda x: x / plies))
         right.set_ylabel("plies a second", color=curves.INK)
-        right.yaxis.set_major_formatter(EngFormatter())
-        right.yaxis.set_minor_formatter(NullFormatter())
+        _set_speed_ticks(right.yaxis)
         right.tick_params(colors=curves.INK)
         right.spines["right"].set_visible(False)
     if knee is not None:
         axes.axvline(knee.batch, linestyle=(0, (5, 3)), linewidth=1, color=curves.GREY, zorder=1)
     curves.save_figure(figure, path, caption=knee_text(points))
+
+
+def _set_speed_ticks(axis: Any) -> None:
+    """Ticks at 1, 2 and 5 of each power of ten, such as 20 k."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(EngFormatter())

@@ -142,7 +142,8 @@ class Convert:
     source: Source
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     to: Literal["record", "moves", "hkoi"]
-    """Format to write: records or HKOI codes, one game a line, or moves in human notation."""
+    """Format to write: records or HKOI codes, one game a line, or moves in human notation, sides as
+    W0 to W3."""
     rules: str = ""
     """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
     name their own."""

@@ -189,7 +189,7 @@ def _arrow(walk: tuple[int, int], share: float, bold: float, layout: Layout, the
     style = {"stroke": theme.accent, "stroke_width": width, "opacity": _ink(bold)}
     if origin == target:
         ring = element("circle", cx=x0, cy=y0, r=STONE + 5, fill="none", **style)
-        return ring + _percent(x0, y0, share, theme)
+        return ring + _percent(x0, y0 + 13, share, theme)
     length = math.hypot(x1 - x0, y1 - y0)
     dx, dy = (x1 - x0) / length, (y1 - y0) / length
     head = 6 + 1.6 * width
@@ -211,7 +211,7 @@ def _percent(x: float, y: float, share: float, theme: Theme) -> str:
     """Draw the share in percent with a halo, readable on any colour; nothing below 1 %."""
     if share < 0.01:
         return ""
-    text = f"{100 * share:.0f}"
+    text = f"{100 * share:.0f}%"
     style = {"x": x, "y": y + 4, "font_size": 11, "font_weight": "bold", "text_anchor": "middle"}
     halo = element("text", text=text, stroke=theme.page, stroke_width=3.5, **style)
     return halo + element("text", text=text, fill=theme.ink, **style)

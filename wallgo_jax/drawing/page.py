@@ -154,9 +154,8 @@ _PAGE = Template("""<!DOCTYPE html>
   header div { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; justify-content: center; }
   header p { margin: 0; color: var(--quiet); font-size: .85rem; }
   main { display: grid; grid-template-columns: auto auto; gap: 1.5rem; justify-content: center; }
-  main > div:first-child { width: min-content; }
-  #board svg { display: block; width: min(92vw, 100vh - 13rem, 44rem); min-width: 16rem;
-               height: auto; }
+  #play-area { width: min(92vw, 100vh - 13rem, 44rem); min-width: 16rem; }
+  #board svg { display: block; width: 100%; height: auto; }
   #tally { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; margin: .4rem 0 0; }
   #tally i { font-style: normal; color: var(--quiet); font-size: .85rem; }
   #caption { margin: .2rem 0 0; min-height: 1.4em; }
@@ -183,8 +182,9 @@ _PAGE = Template("""<!DOCTYPE html>
     body { display: flex; flex-direction: column; height: 100vh; height: 100dvh; padding: .5rem; }
     header { margin-bottom: 0; }
     header p { font-size: .78rem; }
-    main { flex: 1; display: flex; flex-direction: column; gap: .4rem; min-height: 0; }
-    main > div:first-child { width: 100%; }
+    main { flex: 1; display: flex; flex-direction: column; gap: .4rem; min-height: 0;
+           justify-content: flex-start; }
+    #play-area { width: 100%; }
     #board svg { width: min(100%, 100vh - 19.5rem); margin: auto; }
     #tally { font-size: .8rem; gap: 0 .8rem; }
     #list { flex: 1; width: 100%; min-height: 5rem; }
@@ -194,7 +194,7 @@ _PAGE = Template("""<!DOCTYPE html>
 <body>
 <header><div>$seats</div><p>$rules</p></header>
 <main>
-  <div>
+  <div id="play-area">
     <div id="board">$svg</div>
     <p id="tally">$tally</p>
     <p id="caption" aria-live="polite">$caption</p>
