@@ -229,10 +229,11 @@ def _where() -> str:
 
 
 def chip() -> str:
-    """The devices' model: a processor's name where JAX only says `cpu`."""
+    """The devices' model and number; the processor's name where JAX only says `cpu`."""
     found = environment()
-    name = found["processor"] if found["platform"] == "cpu" else found["device"]
-    return name if found["devices"] == 1 else f"{found['devices']} × {name}"
+    if found["platform"] == "cpu":
+        return found["processor"]
+    return found["device"] if found["devices"] == 1 else f"{found['devices']} × {found['device']}"
 
 
 def _processor() -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wallgo_jax.board.geometry import HORIZONTAL, wall_on_side
 from wallgo_jax.drawing import scale as scale_lib
-from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Layout, layout_of
+from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Box, Layout, layout_of
 from wallgo_jax.drawing.scale import Scale
 from wallgo_jax.drawing.svg import document, element, number
 from wallgo_jax.drawing.theme import Theme
@@ -263,12 +263,17 @@ def tally(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
         colours = {"fill": theme.players[player], "stroke": theme.edges[player]}
         disc = element("circle", cx=x + radius, cy=middle, r=radius, **colours)
         sign = letter(player, theme, size=0.72 * size, x=x + radius, y=middle)
-        count = {"text": str(cells), "x": x + 2.6 * radius, "font_weight": "bold"}
-        drawn += [disc, sign, element("text", y=y, font_size=size, fill=theme.ink, **count)]
+        style: dict[str, Any] = {"y": y, "font_size": size, "fill": theme.ink}
+        drawn += [
+            disc,
+            sign,
+            element("text", text=str(cells), x=x + 2.6 * radius, font_weight="bold", **style),
+        ]
         if snapshot.walls_left is not None:
             at = x + 2.6 * radius + 1.9 * size
-            bar = {"x": at, "y": middle - radius, "width": 0.3 * size, "height": 2 * radius}
-            left = {"text": str(snapshot.walls_left[player]), "x": at + 0.55 * size}
-            drawn += [element("rect", rx=2, **colours, **bar)]
-            drawn += [element("text", y=y, font_size=size, fill=theme.quiet, **left)]
+            bar = Box(at, middle - radius, 0.3 * size, 2 * radius)
+            text = str(snapshot.walls_left[player])
+            drawn += [element("rect", rx=2, **colours, **bar._asdict())]
+            style |= {"x": at + 0.55 * size, "fill": theme.quiet}
+            drawn += [element("text", text=text, **style)]
     return drawn
