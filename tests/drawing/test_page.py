@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 
 import pytest
@@ -125,3 +127,40 @@ def test_a_page_steps_by_keys_buttons_and_its_address(game):
     for name in ("ArrowRight", "ArrowLeft", "Home", "End", "hashchange", "replaceState"):
         assert name in page
     assert "FRAMES = 6" in page
+
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+KEYS = """<script>
+const said = [];
+const step = () => [location.hash, document.querySelector("#caption").textContent,
+                    document.querySelector("[aria-current]").dataset.ply,
+                    document.querySelector("#ply").value].join("|");
+const press = (key, more) => {
+  document.dispatchEvent(new KeyboardEvent("keydown", { key, ...more }));
+  said.push(step());
+};
+said.push(step());
+press("ArrowRight"); press("End"); press("ArrowLeft"); press("ArrowLeft", { altKey: true });
+document.querySelector('[data-ply="3"]').click(); said.push(step());
+press("Home");
+document.documentElement.dataset.said = said.join("~");
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium to open the page with")
+def test_a_browser_steps_the_page(game, tmp_path):
+    """Keys, clicks and the address move caption, list and slider together."""
+    assert BROWSER is not None
+    file = tmp_path / "game.html"
+    file.write_text(render.page(game).replace("</body>", KEYS))
+    words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    opened = subprocess.run(
+        [BROWSER, *words, "--dump-dom", f"file://{file}#2"], capture_output=True, timeout=60
+    )
+    said = re.search('data-said="([^"]*)"', opened.stdout.decode())
+    assert said is not None, opened.stderr.decode()
+    steps = [line.split("|") for line in said[1].replace("&gt;", ">").split("~")]
+    assert [place for place, *_ in steps] == ["#2", "#3", "#5", "#4", "#4", "#3", "#0"]
+    for place, caption, current, slider in steps:
+        assert f"#{current}" == f"#{slider}" == place and caption.startswith(f"Ply {current}")
+    assert steps[2][1] == "Ply 5: R A1->A1:down · over, Blue won"

@@ -83,6 +83,21 @@ def test_colours_in_text(small):
     assert len(plain.splitlines()[2]) == len(POSITION.splitlines()[2])
 
 
+def test_colours_are_not_alone_in_text(four):
+    """Without its colour codes a board still tells builders by strokes and owners by letters."""
+    game, record = four
+    text = re.sub(r"\x1b\[[\d;]+m", "", render.text(game.states[-1], color=True))
+    rows = text.splitlines()[1:16]
+    snapshot = take_snapshot(game.states[-1])
+    for player, (level, upright) in enumerate(("━┃", "═║", "╍╏", "─│")):
+        drawn = sum(row.count(level * 3) + row.count(upright) for row in rows)
+        assert drawn == sum(wall.builder == player for wall in snapshot.walls)
+    for player, letter in enumerate("rbgy"):
+        marked = sum(row.count(f".{letter}") for row in rows)
+        own = [cell for cell in snapshot.stone_at if snapshot.owner[cell] == player]
+        assert marked == record["territory"][player] - len(own)
+
+
 def test_a_game_as_text(small):
     moves, board = render.game_text(SMALL, small.actions).split("\n\n")
     assert moves.split() == (
