@@ -6,7 +6,6 @@ What a command needs is imported when it runs, so that `--help` answers at once.
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -130,7 +129,7 @@ class Replay:
             ".html": lambda: render.page(
                 game, theme=self.theme, seconds=self.seconds, players=players
             ),
-            ".txt": lambda: render.played_text(game) + "\n",
+            ".txt": lambda: render.game_file(game, players=players),
         }
         _write(self.out, makers)
 
@@ -188,12 +187,12 @@ def _record_line(played: LoadedGame) -> str:
 
 def _moves(played: LoadedGame) -> str:
     from wallgo_jax import render
-    from wallgo_jax.game.rules import PRESETS, name_of
+    from wallgo_jax.formats import move_text
     from wallgo_jax.notation import CANONICAL_SIDES
 
-    name = name_of(played.game.rules)
-    rules = name if name in PRESETS else json.dumps(played.game.rules.to_dict())
-    return "\n".join([f"# {rules}", *render.move_lines(played.game, sides=CANONICAL_SIDES)])
+    players = played.record.players if played.record else None
+    header = move_text.header(played.game.rules, players)
+    return "\n".join([header, *render.move_lines(played.game, sides=CANONICAL_SIDES)])
 
 
 def _code(played: LoadedGame) -> str:
