@@ -139,6 +139,14 @@ def test_game_is_a_record_beside_its_text(finished):
         read_recorded_games([directory / "game.txt"], tiny.RULES)
 
 
+def test_run_directory_is_no_game_but_names_it(finished, capsys):
+    assert game_command(["show", str(finished[0])]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {finished[0]}: is a directory, not a file of a game; this one keeps its game in "
+        f"{finished[0]}/game.jsonl\n"
+    )
+
+
 @pytest.mark.parametrize("name", ["game.jsonl", "game.txt"])
 def test_game_is_read_by_every_command_of_the_game(finished, tmp_path, capsys, name):
     source = str(finished[0] / name)
