@@ -10,13 +10,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from train.loop.metrics import METRICS_FILE
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import read_scalars
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
-from train.loop.metrics import METRICS_FILE
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 
