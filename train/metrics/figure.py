@@ -29,7 +29,7 @@ _LEGEND_ROW = 4  # entries
 class _Look(NamedTuple):
     """How a run is drawn."""
 
-    index: int  # its place among the runs, which chooses colour and mark
+    place: int  # among the runs, which chooses colour and mark
     window: int  # iterations of a running mean
 
 
@@ -123,7 +123,7 @@ def _draw(axes: Any, panel: _Panel, rows: Sequence[Row], axis: Axis, look: _Look
         return
     x = x_values(rows, axis)[places]
     y = np.array([panel.value(rows[place]) for place in places], float)
-    style = _style(look.index)
+    style = _style(look.place)
     colour, window = style["color"], look.window
     if panel.is_rate:
         bands = [_interval(rows[place]) for place in places]

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import devices_driver, tiny
+from tests.support.learner.commands import untimed
 from train.loop import training
 from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
