@@ -32,7 +32,7 @@ def match_line(result: MatchResult, *, seconds: float) -> str:
     return (
         f"{result.first} against {result.second}: {result.win_rate:.1%} ({100 * low:.1f} to "
         f"{high:.1%}), {result.wins} won, {result.draws} drawn, {result.losses} lost, "
-        f"{seconds:.0f} s"
+        f"{seconds:.1f} s"
     )
 
 
