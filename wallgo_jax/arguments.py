@@ -24,7 +24,9 @@ def check_action(action: Any, *, num_actions: int, function: str) -> None:
       ValueError: it is an array of several integers, or does not fit int32.
     """
     allowed = f"a public action is one integer from 0 to {num_actions - 1}"
-    if isinstance(action, bool) or not isinstance(action, int | np.generic | np.ndarray | jax.Array):
+    if isinstance(action, bool) or not isinstance(
+        action, int | np.generic | np.ndarray | jax.Array
+    ):
         raise TypeError(f"action: {_describe(action)}, not an integer; {allowed}")
     if isinstance(action, int):
         if abs(action) > np.iinfo(np.int32).max + 1:
@@ -51,7 +53,9 @@ def check_key(key: Any) -> None:
     is_array = isinstance(key, jax.Array | np.ndarray)
     if is_array and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         batch = key.shape
-    elif is_array and key.dtype == jnp.uint32 and key.shape[-1:] in ((n,) for n in _LEGACY_KEY_SIZES):
+    elif (
+        is_array and key.dtype == jnp.uint32 and key.shape[-1:] in ((n,) for n in _LEGACY_KEY_SIZES)
+    ):
         batch = key.shape[:-1]
     else:
         raise TypeError(f"key: {_describe(key)}, not a key; jax.random.key(0) makes one")

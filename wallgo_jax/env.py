@@ -112,7 +112,9 @@ class WallGo:
         return self.rules, self.grid if self.has_playable else None, self.planes
 
     def __eq__(self, other: object) -> bool:
-        return self._identity() == other._identity() if isinstance(other, WallGo) else NotImplemented
+        return (
+            self._identity() == other._identity() if isinstance(other, WallGo) else NotImplemented
+        )
 
     def __hash__(self) -> int:
         return hash(self._identity())

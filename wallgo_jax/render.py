@@ -2,7 +2,7 @@
 
 | | one position | many positions | a whole game |
 |---|---|---|---|
-| text | `text` | `summary` | `game_text` |
+| text | `text` | `summary` | `game_text`, `game_file` |
 | SVG | `svg` | `contact_sheet` | `animation` |
 | pixels | `png` of any SVG | | `gif` |
 | HTML | `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
@@ -21,7 +21,7 @@ from wallgo_jax.drawing import contact_sheet as contact_sheet_lib
 from wallgo_jax.drawing import page as page_lib
 from wallgo_jax.drawing import theme as theme_lib
 from wallgo_jax.env import State as EnvState
-from wallgo_jax.formats import ascii_board
+from wallgo_jax.formats import ascii_board, move_text
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
@@ -124,6 +124,11 @@ def game_text(
 def played_text(game: Game, *, color: bool = False) -> str:
     """Write `game_text` of a game already played."""
     return "\n".join([*move_lines(game), "", text(game.states[-1], color=color)])
+
+
+def game_file(game: Game, *, players: Sequence[str] | None = None) -> str:
+    """Write a game as a text file that names its rules, and so can be read again by itself."""
+    return f"{move_text.header(game.rules, players)}\n{played_text(game)}\n"
 
 
 def move_lines(game: Game) -> list[str]:

@@ -6,7 +6,6 @@ What a command needs is imported when it runs, so that `--help` answers at once.
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -129,7 +128,7 @@ class Replay:
             ".html": lambda: render.page(
                 game, theme=self.theme, seconds=self.seconds, players=players
             ),
-            ".txt": lambda: render.played_text(game) + "\n",
+            ".txt": lambda: render.game_file(game, players=players),
         }
         _write(self.out, makers)
 
@@ -186,11 +185,12 @@ def _record_line(played: LoadedGame) -> str:
 
 def _moves(played: LoadedGame) -> str:
     from wallgo_jax import render
-    from wallgo_jax.game.rules import PRESETS, name_of
+    from wallgo_jax.formats import move_text
 
-    name = name_of(played.game.rules)
-    rules = name if name in PRESETS else json.dumps(played.game.rules.to_dict())
-    return "\n".join([f"# {rules}", *render.move_lines(played.game)])
+    players = played.record.players if played.record else None
+    return "\n".join(
+        [move_text.header(played.game.rules, players), *render.move_lines(played.game)]
+    )
 
 
 def _code(played: LoadedGame) -> str:

@@ -1,7 +1,8 @@
 """Reads the source that a command names: a preset, a file or a game written out.
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
-file, an HKOI code, a position diagram or moves in human notation; how it begins tells.
+file, an HKOI code, a position diagram or moves in human notation; how it begins tells. Moves may
+name their rules in a first comment and end with a picture (`wallgo_jax.formats.move_text`).
 """
 
 import contextlib
@@ -12,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from wallgo_jax.formats import diagram, hkoi_code, records
+from wallgo_jax.formats import diagram, hkoi_code, move_text, records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.formats.rules_text import read_rules
-from wallgo_jax.game.rules import PRESETS, named
+from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
@@ -40,12 +41,14 @@ class SourceRequest(NamedTuple):
       rules: rules of moves and codes, as `read_rules` takes them; empty if not said.
       grid: the side length of the grid that numbers the cells; 0 for the board's own.
       game: which game of a record file, counted from 1; 0 for all of them.
+      default_rules: of moves that do not name theirs, where no rules are said.
     """
 
     source: str
     rules: str = ""
     grid: int = 0
     game: int = 0
+    default_rules: Rules | None = None
 
 
 def read_position(asked: SourceRequest, *, ply: int) -> State:
@@ -85,11 +88,12 @@ def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[Loaded
         with _naming(name):
             game = hkoi_code.decode(text, rules or PRESETS["hkoi"])
         yield LoadedGame(game)
-    elif rules is None:
-        raise ValueError(f"{name}: moves need --rules; presets: {', '.join(PRESETS)}")
     else:
         with _naming(name):
-            moves = parse_moves(text, grid=asked.grid or rules.size)
+            rules = rules or move_text.read_rules(text) or asked.default_rules
+            if rules is None:
+                raise ValueError(f"moves need --rules; presets: {', '.join(PRESETS)}")
+            moves = parse_moves(move_text.without_picture(text), grid=asked.grid or rules.size)
             game = replay_moves(rules, moves, grid=asked.grid or None)
         yield LoadedGame(game)
 
