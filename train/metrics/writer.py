@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from train.metrics.rows import METRICS_FILE, Row, keep_rows
+from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, keep_rows
 from train.metrics.tensorboard import TensorBoardFile
 
 
@@ -28,7 +28,7 @@ class MetricsWriter:
         """Open the files of a run that has done this many iterations, and drop later rows."""
         path = directory / METRICS_FILE
         self.kept = keep_rows(path, done)
-        self._before = self.kept[-1].get("elapsed_seconds", 0.0) if self.kept else 0.0
+        self._before = elapsed_seconds(self.kept)[-1] if self.kept else 0.0
         self._started = time.monotonic()
         self._mirrors = (TensorBoardFile(directory, self.kept), *mirrors)
         self._file = path.open("a", encoding="utf-8")

@@ -82,6 +82,8 @@ def test_horizontal_axes():
     np.testing.assert_allclose(x_values(ROWS, "hours"), [1, 2, 2.5])
     old = [{"iteration": n, "selfplay_seconds": 1800.0, "learn_seconds": 1800.0} for n in (1, 2)]
     np.testing.assert_allclose(x_values(old, "hours"), [1, 2])
+    # An older run that goes on keeps to its clock.
+    np.testing.assert_allclose(x_values([*old, {"elapsed_seconds": 9000.0}], "hours"), [1, 2, 2.5])
 
 
 def test_running_means_are_those_of_the_window():
