@@ -15,8 +15,8 @@ wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/env w
 wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render wallgo_jax/__init__ wallgo_jax/adapters
 wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/network train/search train/data train/learning train/players
-train/solver train/arena train/config train/checkpoints train/registry train/opponents train/loop
-train/ratings train/analysis train/bench/harness train/bench/parts train/bench train/cli
+train/solver train/arena train/config train/metrics train/checkpoints train/registry train/opponents
+train/loop train/ratings train/analysis train/bench/harness train/bench/parts train/bench train/cli
 train/__main__
 """.split()
 DOORS = {
