@@ -11,7 +11,7 @@ from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
 from train.cli.run import Fit, Run
 from train.cli.tournament import Tournament
-from train.cli.weights import Export
+from train.cli.weights import Curves, Export
 from wallgo_jax.cli.parsing import Program
 
 Command = (
@@ -22,6 +22,7 @@ Command = (
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
     | Annotated[Elo, tyro.conf.subcommand("elo")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
+    | Annotated[Curves, tyro.conf.subcommand("curves")]
     | Annotated[Export, tyro.conf.subcommand("export")]
     | Annotated[Describe, tyro.conf.subcommand("describe")]
     | Annotated[Attention, tyro.conf.subcommand("attention")]
@@ -36,7 +37,7 @@ PROGRAM = Program(
     commands=Command,
     groups={
         "train": ("run", "fit", "config"),
-        "measure players": ("match", "elo", "tournament", "accuracy"),
+        "measure": ("curves", "match", "elo", "tournament", "accuracy"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "pass on and time": ("export", "bench"),
     },

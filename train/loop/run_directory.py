@@ -36,6 +36,9 @@ _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "num
 
 _FIXED = ("seed", "rules", "network", "search", "selfplay", "replay", "learner")
 """What a resumed run must not change: all of it decides the numbers of the iterations done."""
+_FREE = tuple(
+    field.name for field in dataclasses.fields(RunConfig) if field.name not in ("name", *_FIXED)
+)
 
 T = TypeVar("T")
 
@@ -82,7 +85,7 @@ def _difference(field: str, old: Any, new: Any) -> str:
                 return _difference(f"{field}.{inner.name}", a, b)
     return (
         f"{field} was {_tell(old)} when the run began and is {_tell(new)} now; what may change: "
-        "iterations, evaluation, checkpoint, heuristics"
+        f"{', '.join(_FREE)}"
     )
 
 
