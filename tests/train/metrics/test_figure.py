@@ -45,7 +45,9 @@ def test_command_draws_runs(runs, name, opening, axis):
 
 
 def test_the_default_picture_lies_with_the_run(runs):
-    assert command("curves", runs / "one").out == f"written: {runs / 'one' / 'curves.png'} (curves)\n"
+    assert (
+        command("curves", runs / "one").out == f"written: {runs / 'one' / 'curves.png'} (curves)\n"
+    )
     said = command("curves", runs / "one", runs / "old")
     assert said.out == f"written: {runs / 'curves.png'} (curves)\n"
 
