@@ -84,7 +84,7 @@ class Match(options.MatchSettings):
             caption += f" · SPRT {self.sprt}"
         display.console.print(report.match_table([result], caption=caption))
         if test is not None:
-            display.say(sprt.in_words(test, _verdict(test, result)))
+            display.console.print(sprt.in_words(test, _verdict(test, result)), highlight=False)
         if self.records is not None:
             options.write_records(self.records, result)
             options.say_written(self.records, f"{len(result.games)} games")
