@@ -28,11 +28,19 @@ def main(
         return run()
     except UsageError as error:
         return _refuse(str(error))
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
         from train.runtime.host import usage_error_message
+        from train.runtime.memory import out_of_memory_message
 
-        complaint = usage_error_message(error)
+        complaint = usage_error_message(error) or out_of_memory_message(error)
+        if complaint is None:
+            raise
+        return _refuse(complaint)
+    except OSError as error:
+        from train.runtime.files import complaint_of
+
+        complaint = complaint_of(error)
         if complaint is None:
             raise
         return _refuse(complaint)

@@ -37,6 +37,14 @@ from train.runtime.devices import (
     local_devices,
 )
 from train.runtime.host import fetch
+from train.runtime.memory import (
+    Need,
+    check_fits,
+    check_sizes,
+    device_memory,
+    least_bytes,
+    tree_bytes,
+)
 from wallgo_jax.game import referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
@@ -110,15 +118,8 @@ def play_match(
     """
     check_rules(rules)
     games, devices = options.games, options.devices or local_devices()
-    own_pairs = -(-games // (2 * devices.count))
-    programs = _programs(
-        (first.act, second.act),
-        rules,
-        devices,
-        boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
-        capacity=max(_LEAST_CAPACITY, 1 << (own_pairs - 1).bit_length()),
-        opening_plies=options.opening_plies,
-    )
+    check_fits(match_needs(first, second, rules, options), device_memory())
+    programs = _programs_of(first, second, rules, options)
     open_key, play_key = jax.random.split(key)
     variables = jax.device_put((first.variables, second.variables), devices.sharding(EVERYWHERE))
     pairs = np.int32(games // 2)
@@ -168,14 +169,45 @@ def play_rounds(
     return result
 
 
+def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptions) -> list[Need]:
+    """Estimate the memory of a match on one device; the players' weights may be shapes."""
+    check_sizes(batch=options.batch, games=options.games)
+    devices = options.devices or local_devices()
+    programs = _programs_of(first, second, rules, options)
+    pairs, key = np.int32(options.games // 2), jax.random.key(0)
+    openings, match = jax.eval_shape(programs.begin, pairs, key)
+    variables = (first.variables, second.variables)
+    traced = programs.go_on.trace(variables, openings, match, pairs, key)
+    by_game = tree_bytes((openings, match.log)) // devices.count
+    return [
+        Need("games", options.games, by_game),
+        # A tick holds the log that it reads and the log that it makes.
+        Need("batch", options.batch, max(0, least_bytes(traced) - 2 * by_game)),
+        Need("weights", 1, tree_bytes(variables)),
+    ]
+
+
 class _Programs(NamedTuple):
     """Programs of a match between two kinds of players, whatever their weights and the games."""
 
     begin: Callable[[np.int32, jax.Array], tuple[Openings, MatchState]]
     """(pairs, key) -> the openings, and the first games on the boards."""
-    go_on: Callable[..., tuple[MatchState, jax.Array]]
+    go_on: Any  # jitted
     """(variables of both, openings, match, pairs, key) -> the match some ticks later, and
     int32[D], the finished games of each device. The match is consumed."""
+
+
+def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOptions) -> _Programs:
+    devices = options.devices or local_devices()
+    own_pairs = -(-options.games // (2 * devices.count))
+    return _programs(
+        (first.act, second.act),
+        rules,
+        devices,
+        boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
+        capacity=max(_LEAST_CAPACITY, 1 << (own_pairs - 1).bit_length()),
+        opening_plies=options.opening_plies,
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -23,6 +23,14 @@ from train.loop.run_loop import Row, Session, open_session, run_loop, say_saved
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.runtime.memory import (
+    Need,
+    check_fits,
+    check_sizes,
+    device_memory,
+    least_bytes,
+    tree_bytes,
+)
 
 RECORDS_FILE, VALIDATION_FILE = "records.json", "validation.json"
 _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
@@ -45,7 +53,8 @@ class _Data(NamedTuple):
 
 class _Programs(NamedTuple):
     init: Callable[[], FitState]
-    learn: Callable[..., Any]
+    learn: Any
+    """Jitted: (learner state, examples, places of those to learn, key) -> state and metrics."""
     validation_losses: Callable[..., Losses]
 
 
@@ -78,6 +87,7 @@ def fit(
     if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
         _check_records(directory, summary)
     programs = _make_programs(config)
+    _check_memory(config, programs, data)
     state = first_state(directory, programs.init, _place, resume=resume)
 
     def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
@@ -97,6 +107,18 @@ def fit(
         row = ended.row or _validate(programs, ended.state, data)
         _finish(session, row, data)
     return True
+
+
+def _check_memory(config: RunConfig, programs: _Programs, data: _Data) -> None:
+    """Refuse a batch that needs more memory than the device has."""
+    batch, state = config.learner.batch, jax.eval_shape(programs.init)
+    check_sizes(learner_batch=batch)
+    traced = programs.learn.trace(state, data.examples, data.learned, jax.random.key(0))
+    needs = [
+        Need("learner.batch", batch, least_bytes(traced)),
+        Need("network.width", config.network.width, tree_bytes(state)),
+    ]
+    check_fits(needs, device_memory())
 
 
 def _iterate(

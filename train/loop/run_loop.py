@@ -36,6 +36,8 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 
+_ANSWER = "this iteration is finished and saved first"
+
 
 @dataclasses.dataclass(frozen=True)
 class Session:
@@ -107,11 +109,13 @@ def run_loop(
     """
     row, last = None, session.config.iterations
     with (
-        interrupts() as is_interrupted,
+        # Where one process ended at once, the others would wait for it.
+        interrupts(_ANSWER, has_work=jax.process_count() > 1) as is_interrupted,
         naming_last_good(session.directory, session.store.wait),
     ):
         for iteration in range(int(fetch(state.iterations)), last):
             state, row = iterate(state, iteration)
+            is_interrupted.keeps_work()
             done = iteration + 1
             row |= evaluate(state, done)
             # All processes ask at this point, so all stop after the same iteration.
