@@ -52,7 +52,8 @@ class _Drawing:
     out: Path
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     theme: Theme = "light"
@@ -109,7 +110,7 @@ class Corridors:
     out: tyro.conf.Positional[Path]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
     rules: str = options.DEFAULT_RULES
-    """Preset's name, or custom rules as a JSON object."""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     count: int = 100
     """Positions to generate, an even number."""
     min_distance: int = 10
@@ -144,7 +145,7 @@ class Probe:
     targets: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
     """Run directories; each shape of trunk is also probed untrained."""
     rules: str = options.DEFAULT_RULES
-    """Preset's name, or custom rules as a JSON object."""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
     """Positions that a probe is fitted to, for each seed."""
     count_test: int = 4000

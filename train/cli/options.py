@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ import tyro
 
 from train.config import read_config
 from train.runtime.errors import UsageError
-from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class MatchSettings:
     """Options of every command that lets players meet."""
 
     rules: str = DEFAULT_RULES
-    """Preset's name, or custom rules as a JSON object."""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
     seed: int = 0
@@ -60,14 +59,13 @@ def check_seed(command: str, seed: int) -> None:
 
 
 def read_rules(text: str) -> Rules:
-    """A preset by name, or custom rules from a JSON object.
+    """Rules from a preset's name, a JSON object, or a JSON or TOML file.
 
     Raises:
       UsageError: what is wrong with them.
     """
     try:
-        fields = json.loads(text) if text.startswith("{") else None
-        return rules_lib.named(text) if fields is None else Rules.from_dict(fields)
+        return rules_text.read_rules(text)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

@@ -33,7 +33,8 @@ class Show:
     source: Source
     """A preset's name, a file of a position or a game, `-` for standard input, or the moves."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     ply: int = -1
     """Plies of the game to play before it is shown; -1 for all."""
     game: int = 1
@@ -84,7 +85,8 @@ class Replay:
     source: Source
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     grid: int = 0
@@ -141,7 +143,8 @@ class Convert:
     to: Literal["record", "moves", "hkoi"]
     """Format to write: records or HKOI codes, one game a line, or moves in human notation."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 0
     """Number of the game in a record file, from 1; 0 for all."""
     grid: int = 0

@@ -6,7 +6,6 @@ file, an HKOI code, a position diagram or moves in human notation; how it begins
 
 import contextlib
 import gzip
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,8 @@ from typing import NamedTuple
 
 from wallgo_jax.formats import diagram, hkoi_code, records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game.rules import PRESETS, Rules, named
+from wallgo_jax.formats.rules_text import read_rules
+from wallgo_jax.game.rules import PRESETS, named
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
@@ -37,7 +37,7 @@ class SourceRequest(NamedTuple):
 
     Attributes:
       source: as the module says.
-      rules: a preset's name or a file of custom rules, for moves and codes; empty if not said.
+      rules: rules of moves and codes, as `read_rules` takes them; empty if not said.
       grid: the side length of the grid that numbers the cells; 0 for the board's own.
       game: which game of a record file, counted from 1; 0 for all of them.
     """
@@ -103,21 +103,6 @@ def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
             record = records.from_json(line)
             game = records.replay(record)
         yield LoadedGame(game, record)
-
-
-def read_rules(name: str) -> Rules:
-    """Read the rules of a preset's name, or of a file that holds their JSON object.
-
-    Raises:
-      ValueError: if it is neither, with the presets there are.
-    """
-    if name in PRESETS or not Path(name).is_file():
-        return named(name)
-    with _naming(name):
-        try:
-            return Rules.from_dict(json.loads(Path(name).read_text(encoding="utf-8")))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"not JSON: {error}") from None
 
 
 def _text_of(source: str) -> tuple[str | None, str]:
