@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from train.arena.result import MatchResult
+from train.runtime.clock import duration
 from wallgo_jax.game.rules import name_of
 
 
@@ -24,6 +25,14 @@ def match_table(results: Sequence[MatchResult], *, caption: str) -> Table:
     for name, figure in _FIGURES:
         table.add_row(name, *(figure(result) for result in results))
     return table
+
+
+def match_line(result: MatchResult, *, seconds: float) -> str:
+    """A match in one line, figures from the first player's side."""
+    return (
+        f"{result.first} against {result.second}: {result.win_rate:.1%} ({_interval(result)}), "
+        f"{result.wins} won, {result.draws} drawn, {result.losses} lost in {duration(seconds)}"
+    )
 
 
 def _interval(result: MatchResult) -> str:

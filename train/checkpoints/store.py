@@ -64,9 +64,12 @@ class Store:
         *,
         win_rate: float | None = None,
     ) -> None:
-        """Start saving; arrays are copied first, so they may be donated at once.
+        """Save; when this returns the checkpoints are on disk.
 
         An iteration that is on disk already is left as it is.
+
+        Raises:
+          CannotWriteError: the disk is full, or cannot be written; what was saved before is whole.
         """
         # Copied, for on a CPU the host's view may be the device's own memory.
         weights, run = jax.tree.map(np.array, fetch((weights, run)))
@@ -88,17 +91,34 @@ class Store:
             }
             arrays = {item: ocp.args.StandardSave(tree)}
             signed = ocp.args.JsonSave(meta | {"sum": _sum_of(meta)})
-            manager.save(iteration, args=ocp.args.Composite(meta=signed, **arrays), force=True)
+            with self._writing(manager.directory / str(iteration)):
+                manager.save(iteration, args=ocp.args.Composite(meta=signed, **arrays), force=True)
+        # Waiting takes seconds and lets a full disk stop the run here. The run's comes last, so
+        # that what resuming needs is on disk only with its weights.
+        self.wait()
 
     def wait(self) -> None:
         """Wait until every save is on disk."""
-        self._weights.wait_until_finished()
-        self._resume.wait_until_finished()
+        for manager in (self._weights, self._resume):
+            with self._writing(manager.directory):
+                manager.wait_until_finished()
 
     def close(self) -> None:
-        """Finish all saves; without it the last checkpoint is lost."""
-        self._weights.close()
-        self._resume.close()
+        """Close the store."""
+        for manager in (self._weights, self._resume):
+            with self._writing(manager.directory):
+                manager.close()
+
+    @contextlib.contextmanager
+    def _writing(self, folder: Any) -> Iterator[None]:
+        """Turn an error of orbax or tensorstore into one line."""
+        try:
+            yield
+        except Exception as error:  # they have their own for everything
+            reason = _disk_error(error)
+            if reason is None:
+                raise
+            raise CannotWriteError(f"{folder}: cannot be written: {reason}") from None
 
 
 @dataclasses.dataclass(frozen=True)

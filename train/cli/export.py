@@ -6,8 +6,8 @@ from typing import Any
 
 from train.checkpoints.pretrained import write_model
 from train.checkpoints.weights import load_weights
-from train.loop.metrics import METRICS_FILE
 from train.loop.run_directory import RESULT_FILE, STARTS_FILE
+from train.metrics.rows import METRICS_FILE, read_rows
 from train.runtime.errors import UsageError
 
 
@@ -37,5 +37,5 @@ def _read(path: Path) -> Any:
 
 
 def _last_row(path: Path) -> Any:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return json.loads(lines[-1]) if lines else None
+    rows = read_rows(path) if path.exists() else []
+    return rows[-1] if rows else None

@@ -18,9 +18,19 @@ from train.data.record_dataset import Examples, make_examples, read_recorded_gam
 from train.learning.learner import Learner, LearnerState, make_learner
 from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, warning_of
-from train.loop.run_directory import check_directory, first_state, has_checkpoint, write_json
-from train.loop.run_loop import Row, Session, open_session, run_loop, say_saved
+from train.loop.run_directory import (
+    RECORDS_FILE,
+    check_directory,
+    first_state,
+    has_checkpoint,
+    write_json,
+)
+from train.loop.run_loop import Session, open_session, run_loop, say_saved
+from train.metrics.columns import FIT_COLUMNS
+from train.metrics.rows import Row
+from train.metrics.wandb_run import check_wandb
 from train.network.build import network_for
+from train.runtime.ahead import Ahead
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import (
@@ -32,7 +42,7 @@ from train.runtime.memory import (
     tree_bytes,
 )
 
-RECORDS_FILE, VALIDATION_FILE = "records.json", "validation.json"
+VALIDATION_FILE = "validation.json"
 _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
 
 
@@ -53,9 +63,19 @@ class _Data(NamedTuple):
 
 class _Programs(NamedTuple):
     init: Callable[[], FitState]
-    learn: Any
-    """Jitted: (learner state, examples, places of those to learn, key) -> state and metrics."""
-    validation_losses: Callable[..., Losses]
+    learn: Ahead
+    """(learner, examples, int32[N] positions to learn, key) -> the learner a step later, metrics;
+    the learner is consumed."""
+    validation_losses: Ahead
+    """(variables, examples, int32[n] positions) -> Losses."""
+
+    def compile(self, state: FitState, data: _Data) -> float:
+        """Compile both; returns the seconds that it took, 0 where they are compiled."""
+        key = jax.random.key(0)
+        index = jnp.asarray(data.checked[0])
+        learning = self.learn.compile(state.learner, data.examples, data.learned, key)
+        player = state.learner.player
+        return learning + self.validation_losses.compile(player, data.examples, index)
 
 
 def fit(
@@ -86,14 +106,17 @@ def fit(
     data, summary = _read(config, records, validation)
     if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
         _check_records(directory, summary)
+    check_wandb(config.tracking.wandb)
     programs = _make_programs(config)
     _check_memory(config, programs, data)
     state = first_state(directory, programs.init, _place, resume=resume)
 
     def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
-        return _iterate(config, programs, state, data, iteration)
+        compile_seconds = programs.compile(state, data)
+        state, row = _iterate(config, programs, state, data, iteration)
+        return state, row | {"compile_seconds": compile_seconds}
 
-    with open_session(config, directory, state) as session:
+    with open_session(config, directory, state, FIT_COLUMNS) as session:
         session.display.say(
             f"{summary['games']} games, {summary['learned']} positions to learn, "
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
@@ -113,7 +136,7 @@ def _check_memory(config: RunConfig, programs: _Programs, data: _Data) -> None:
     """Refuse a batch that needs more memory than the device has."""
     batch, state = config.learner.batch, jax.eval_shape(programs.init)
     check_sizes(learner_batch=batch)
-    traced = programs.learn.trace(state, data.examples, data.learned, jax.random.key(0))
+    traced = programs.learn.trace(state.learner, data.examples, data.learned, jax.random.key(0))
     needs = [
         Need("learner.batch", batch, least_bytes(traced)),
         Need("network.width", config.network.width, tree_bytes(state)),
@@ -132,11 +155,13 @@ def _iterate(
         steps.append(metrics)
     steps = fetch(steps)
     check_finite(steps, learner, iteration)
-    seconds = time.perf_counter() - started
+    seconds, positions = time.perf_counter() - started, config.learner.steps * config.learner.batch
     state = FitState(learner, state.iterations + 1)
     row = {
-        "iteration": iteration,
-        "positions_per_second": config.learner.steps * config.learner.batch / seconds,
+        "iteration": iteration + 1,
+        "positions": positions,
+        "positions_per_second": positions / seconds,
+        "learn_seconds": seconds,
         **means_of(steps),
         **warning_of(steps),
         **_validate(programs, state, data),
@@ -195,7 +220,9 @@ def _make_programs(config: RunConfig) -> _Programs:
     def validation_losses(variables: Any, examples: Examples, index: jax.Array) -> Losses:
         return learner.validation_losses(variables, choose(examples, index))
 
-    return _Programs(init, jax.jit(learn, donate_argnums=0), jax.jit(validation_losses))
+    return _Programs(
+        init, Ahead(jax.jit(learn, donate_argnums=0)), Ahead(jax.jit(validation_losses))
+    )
 
 
 def _read(

@@ -6,12 +6,12 @@ process where nothing would be lost.
 """
 
 import contextlib
+import errno
 import os
 import signal
 import socket
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 EXIT_INTERRUPTED = 130
@@ -28,10 +28,11 @@ class StopRequest:
 
     Args:
       answer: what the user is told once `keeps_work` was called.
+      show: takes that text and returns whether it shows it; else it is printed.
     """
 
-    def __init__(self, answer: str) -> None:
-        self._answer = answer
+    def __init__(self, answer: str, show: Callable[[str], bool]) -> None:
+        self._answer, self._show = answer, show
         self._has_work = False
         self._seen = 0
 
@@ -67,13 +68,17 @@ class StopRequest:
             if is_over.is_set() or not count:
                 continue
             if self._has_work and count == 1:
-                _tell(f"stopping: {self._answer} (Ctrl-C again to drop it)\n")
+                text = f"stopping: {self._answer} (Ctrl-C again to drop it)"
+                if not self._show(text):
+                    _tell(f"{text}\n")
             elif not is_over.wait(PATIENCE):
                 _end_process()
 
 
 @contextlib.contextmanager
-def interrupts(answer: str, *, has_work: bool = False) -> Iterator[StopRequest]:
+def interrupts(
+    answer: str, *, show: Callable[[str], bool] = lambda text: False, has_work: bool = False
+) -> Iterator[StopRequest]:
     """Yield a request that Ctrl-C, SIGTERM or SIGHUP sets.
 
     A signal before there is work to keep, and any second one, raises KeyboardInterrupt in the main
@@ -83,9 +88,10 @@ def interrupts(answer: str, *, has_work: bool = False) -> Iterator[StopRequest]:
 
     Args:
       answer: tells the user what still happens after a first signal.
+      show: takes that text, in another thread, and returns whether it shows it; else it is printed.
       has_work: there is work to keep from the beginning.
     """
-    request = StopRequest(answer)
+    request = StopRequest(answer, show)
     if has_work:
         request.keeps_work()
     if threading.current_thread() is not threading.main_thread():
@@ -130,9 +136,8 @@ def _end_process() -> None:
 
 def _leave_terminal() -> None:
     """Send further output nowhere where it went to a terminal: that is gone after a SIGHUP."""
-    for stream in (sys.__stdout__, sys.__stderr__):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            number = stream.fileno()
+    for number in (_STDOUT, _STDERR):
+        with contextlib.suppress(OSError):
             if os.isatty(number) or _is_hung_up(number):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, number)
@@ -144,5 +149,5 @@ def _is_hung_up(number: int) -> bool:
     try:
         os.ttyname(number)
     except OSError as error:
-        return error.errno == 5  # EIO
+        return error.errno == errno.EIO
     return False
