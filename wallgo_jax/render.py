@@ -96,7 +96,7 @@ def _heading(game: State) -> str:
     sizes = np.unique(np.asarray(game.variant.size))
     boards = " and ".join(f"{size}x{size}" for size in sizes)
     each = f"{stones} stone{'s' if stones > 1 else ''} each"
-    return f"WallGo {boards or "boards"}, {players} players, {each}"
+    return f"WallGo {boards or 'boards'}, {players} players, {each}"
 
 
 def _last_result(state: EnvState | State) -> list[str]:

@@ -23,6 +23,7 @@ from train.loop.run_directory import (
     check_directory,
     first_state,
     has_checkpoint,
+    lock_run,
     write_json,
 )
 from train.loop.run_loop import Session, open_session, run_loop, say_saved
@@ -97,9 +98,17 @@ def fit(
       Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
-      UsageError: files or directory cannot be used.
+      UsageError: files or directory cannot be used; another process is at it.
     """
     directory = runs / config.name
+    with lock_run(directory):
+        return _fit(config, records, directory, validation=validation, resume=resume)
+
+
+def _fit(
+    config: RunConfig, records: Sequence[Path], directory: Path, *, validation: float, resume: bool
+) -> bool:
+    """As `fit`, once the directory is this process's."""
     check_directory(directory, config, resume=resume)
     if not 0 < validation < 1:
         raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")

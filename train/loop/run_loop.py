@@ -153,7 +153,7 @@ def run_loop(
         interrupts(
             _ANSWER, show=session.display.note, has_work=jax.process_count() > 1
         ) as is_interrupted,
-        naming_last_good(session.directory, session.store.wait),
+        naming_last_good(session.directory),
     ):
         began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), last):
@@ -170,7 +170,6 @@ def run_loop(
                 _save(session, state, done, row)
             if stops:
                 break
-        session.store.wait()
         return LoopResult(state, row, any_process(is_interrupted()))
 
 

@@ -13,7 +13,7 @@ from train.data.selfplay import SelfPlayMetrics
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.programs import Programs, make_programs
-from train.loop.run_directory import GAME_FILE, check_directory, first_state
+from train.loop.run_directory import GAME_FILE, check_directory, first_state, lock_run
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
 from train.loop.selfplay_programs import stage_at
@@ -38,10 +38,16 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
-      UsageError: the run exists already, or cannot be resumed with this config; an opponent does
-        not exist.
+      UsageError: the run exists already, or cannot be resumed with this config; another process is
+        at it; an opponent does not exist; it needs more memory than there is.
     """
     directory = runs / config.name
+    with lock_run(directory):
+        return _train(config, directory, resume=resume)
+
+
+def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
+    """As `train`, once the directory is this process's."""
     check_directory(directory, config, resume=resume)
     check_opponents(config)
     check_wandb(config.tracking.wandb)
@@ -167,7 +173,6 @@ def _evaluate(session: Session, state: RunState, done: int) -> Row:
     has_match = is_due(done, config.evaluation.every) and done < config.iterations
     if not (has_match and config.evaluation.opponents and is_first_process()):
         return {}
-    session.store.wait()
     weights = state.learner.player
     return short_matches(config, weights, done, session.directory, session.display)
 

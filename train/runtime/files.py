@@ -51,6 +51,22 @@ def complaint_of(error: OSError) -> str | None:
     return f"{where}cannot be read or written: {reason_of(error)}"
 
 
+def disk_error(error: BaseException | None) -> str | None:
+    """The system's words where an error, or one that it came from, is about the disk, else None.
+
+    Libraries wrap such errors into their own, some with the words alone.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _EXPECTED:
+            return reason_of(error)
+        text = str(error)
+        for number in sorted(_EXPECTED):
+            if os.strerror(number) in text:
+                return os.strerror(number)
+        error = error.__cause__ or error.__context__
+    return None
+
+
 def check_writable(path: Path) -> None:
     """Refuse a path that no file can be written to, before work is done whose results go there.
 
