@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from train.cli.commands import CONFIGURED, Command
-from train.cli.options import EXIT_INTERRUPTED, EXIT_USAGE
+from train.cli.options import EXIT_USAGE
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import parse, refuse_unknown
 
 _PROGRAM = "python -m train"

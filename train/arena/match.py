@@ -26,7 +26,7 @@ from train.arena.active_games import (
     play_slots,
     set_up,
 )
-from train.arena.result import MatchResult, join
+from train.arena.result import MatchResult, join, keep_finished
 from train.players.basic import Player
 from train.runtime.devices import (
     AXIS,
@@ -56,6 +56,10 @@ _LEAST_CAPACITY = 256  # matches of fewer pairs share one program
 Act = Callable[[Any, State, jax.Array], jax.Array]
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclasses.dataclass(frozen=True)
 class MatchOptions:
     """Number of games of a match, and how they are played.
@@ -67,6 +71,8 @@ class MatchOptions:
       opening_plies: random plies at the start, the same for the two games of a pair.
       round_games: games of a round of `play_rounds`, an even number; 0 for all games in one round.
       devices: share the boards; None for all devices of this process.
+      should_stop: asked every few plies; where it says True the match ends with the games that are
+        over.
 
     Raises:
       ValueError: odd or negative numbers.
@@ -77,6 +83,7 @@ class MatchOptions:
     opening_plies: int = 0
     round_games: int = 0
     devices: Devices | None = None
+    should_stop: Callable[[], bool] = _never
 
     def __post_init__(self) -> None:
         games, batch = self.games, self.batch
@@ -133,7 +140,7 @@ def play_match(
             is_first = False
         finished = int(fetch(done).sum())
         on_progress(finished)
-        if finished == games:
+        if finished == games or options.should_stop():
             return _read(match.log, first, second, rules, games)
 
 
@@ -168,7 +175,7 @@ def play_rounds(
             on_progress=lambda more, done=done: on_progress(done + more),
         )
         result = found if result is None else join(result, found)
-        if is_decided(result):
+        if options.should_stop() or is_decided(result):
             break
     assert result is not None
     return result
@@ -272,7 +279,8 @@ def _programs(
 def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int) -> MatchResult:
     """Read the games on the host, in the order of pairs: the first player as Red, then as Blue."""
     territory = _territory(log.position, rules)
-    rewards, cells, played = fetch((log.rewards, territory, log.actions))
+    is_over = log.position.terminated
+    rewards, cells, played, is_over = fetch((log.rewards, territory, log.actions, is_over))
     devices = log.rewards.sharding.num_devices
 
     share = -(-games // (2 * devices))
@@ -282,10 +290,10 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
         by_half = x.reshape(devices, 2, -1, *x.shape[1:]).swapaxes(0, 1)[:, :, :share]
         return by_half.reshape(2, -1, *x.shape[1:])[:, : games // 2].reshape(-1, *x.shape[1:])
 
-    rewards, cells, played = in_order(rewards), in_order(cells), in_order(played)
+    rewards, cells, played, is_over = map(in_order, (rewards, cells, played, is_over))
     is_red = np.arange(games) < games // 2
     red_result = np.sign(rewards[:, 0]).astype(int)
-    return MatchResult(
+    result = MatchResult(
         first=first.name,
         second=second.name,
         rules=rules,
@@ -294,6 +302,7 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
         territory=np.where(is_red[:, None], cells, cells[:, ::-1]),
         games=tuple(tuple(int(a) for a in game[game != NO_ACTION]) for game in played),
     )
+    return result if is_over.all() else keep_finished(result, is_over)
 
 
 @functools.partial(jax.jit, static_argnames=("rules",))

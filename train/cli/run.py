@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from train.cli.options import EXIT_INTERRUPTED, ConfigFile
+from train.cli.options import ConfigFile
 from train.config import read_config
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,11 +11,13 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 EXIT_INTERRUPTED = 130
 PATIENCE = 5.0  # seconds that the main thread gets to end by itself before the process ends
+_HASTE = 0.5  # seconds by which the handler may have been faster than the thread
 _STDOUT, _STDERR = 1, 2
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -34,11 +36,13 @@ class StopRequest:
     def __init__(self, answer: str, show: Callable[[str], bool]) -> None:
         self._answer, self._show = answer, show
         self._has_work = False
-        self._seen = 0
+        self._came = 0  # as the thread counts them; several may reach the handler as one
+        self._handled = 0
+        self._handled_at = -1.0
 
     def __call__(self) -> bool:
         """Whether a signal came."""
-        return self._seen > 0
+        return self._handled > 0
 
     def keeps_work(self) -> None:
         """From now on a first signal waits until the work is saved. Before that, and at a second
@@ -47,32 +51,37 @@ class StopRequest:
 
     def _note(self, signum: int, frame: Any) -> None:
         """The handler, in the main thread."""
-        self._seen += 1
+        self._handled += 1
+        self._handled_at = time.monotonic()
         if signum == getattr(signal, "SIGHUP", None):
             _leave_terminal()
         if self._ends_at_once():
             raise KeyboardInterrupt
 
     def _ends_at_once(self) -> bool:
-        return not self._has_work or self._seen > 1
+        return not self._has_work or max(self._handled, self._came) > 1
 
     def _watch(self, woken: socket.socket, is_over: threading.Event) -> None:
         """The thread: each byte is a signal that came."""
-        count = 0
         while not is_over.is_set():
             try:
-                bytes_ = woken.recv(64)
+                numbers = woken.recv(64)
             except OSError:
                 return
-            count += sum(byte in _SIGNALS for byte in bytes_)
-            if is_over.is_set() or not count:
+            came_at = time.monotonic() - _HASTE
+            came = sum(number in _SIGNALS for number in numbers)
+            self._came += came
+            if is_over.is_set() or not came:
                 continue
-            if self._has_work and count == 1:
-                text = f"stopping: {self._answer} (Ctrl-C again to drop it)"
-                if not self._show(text):
-                    _tell(f"{text}\n")
-            elif not is_over.wait(PATIENCE):
+            if self._has_work and self._came == 1:
+                self._tell_answer()
+            elif not is_over.wait(PATIENCE) and self._handled_at < came_at:
                 _end_process()
+
+    def _tell_answer(self) -> None:
+        text = f"stopping: {self._answer} (Ctrl-C again to drop it)"
+        if not self._show(text):
+            _tell(f"{text}\n")
 
 
 @contextlib.contextmanager
