@@ -12,6 +12,7 @@ import tyro
 from train.config import read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import CannotWriteError, check_writable, reason_of
+from train.runtime.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 

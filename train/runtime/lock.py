@@ -31,10 +31,11 @@ def locked(directory: Path) -> Iterator[None]:
     path = target.with_name(f".{target.name}.lock")
     try:
         is_new = not path.parent.exists()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if is_new:
+            path.parent.mkdir(parents=True, exist_ok=True)
         file = _take(path, directory)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be made: {reason_of(error)}") from None
+        raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
     try:
         yield
     finally:

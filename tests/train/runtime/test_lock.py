@@ -49,7 +49,10 @@ def test_a_killed_process_holds_nothing(tmp_path):
     try:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(UsageError, match=f"in use by process {other.pid} on"), locked(directory):
+        with (
+            pytest.raises(UsageError, match=f"in use by process {other.pid} on"),
+            locked(directory),
+        ):
             pass
     finally:
         other.kill()
