@@ -7,7 +7,6 @@ from rich.table import Table
 from rich.text import Text
 
 from train.arena.result import MatchResult
-from train.runtime.clock import duration
 from wallgo_jax.game.rules import name_of
 
 
@@ -28,10 +27,12 @@ def match_table(results: Sequence[MatchResult], *, caption: str) -> Table:
 
 
 def match_line(result: MatchResult, *, seconds: float) -> str:
-    """A match in one line, figures from the first player's side."""
+    """A match in one line: win rate with its 95 % interval, from the first player's side."""
+    low, high = result.interval
     return (
-        f"{result.first} against {result.second}: {result.win_rate:.1%} ({_interval(result)}), "
-        f"{result.wins} won, {result.draws} drawn, {result.losses} lost in {duration(seconds)}"
+        f"{result.first} against {result.second}: {result.win_rate:.1%} ({100 * low:.1f} to "
+        f"{high:.1%}), {result.wins} won, {result.draws} drawn, {result.losses} lost, "
+        f"{seconds:.1f} s"
     )
 
 

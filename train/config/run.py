@@ -99,7 +99,8 @@ class TrackingConfig:
     """Services that mirror a run's metrics.
 
     Attributes:
-      wandb: project in Weights & Biases, which the extra `wandb` installs; empty for none.
+      wandb: project in Weights & Biases, which the extra `wandb` installs; empty for none
+        [project].
     """
 
     wandb: str = ""

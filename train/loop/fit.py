@@ -18,6 +18,7 @@ from train.data.record_dataset import Examples, make_examples, read_recorded_gam
 from train.learning.learner import Learner, LearnerState, make_learner
 from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, warning_of
+from train.loop.closing import closing_lines
 from train.loop.run_directory import (
     RECORDS_FILE,
     check_directory,
@@ -198,6 +199,8 @@ def _finish(session: Session, row: Row, data: _Data) -> None:
     done = session.config.iterations
     write_json(session.directory / VALIDATION_FILE, {"iterations": done, **record})
     session.display.console.print(_table(session.config, record, data))
+    for line in closing_lines(session.directory, session.config, table=VALIDATION_FILE):
+        session.display.say(line)
 
 
 def _place(state: FitState) -> FitState:

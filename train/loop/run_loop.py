@@ -83,19 +83,16 @@ def open_session(
     """
     done = int(fetch(state.iterations))
     weights = fetch(state.learner.player)
-    if is_first_process():
-        store = begin(directory, config, weights, done=done)
-        writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
-        rows = writer.kept
-    else:
+    with contextlib.ExitStack() as stack:
         store, writer, rows = Mute(), Mute(), []
-    display = _make_display(config, done, columns, rows)
-    try:
-        with display:
-            yield Session(config, directory, display, writer, store)
-    finally:
-        store.close()
-        writer.close()
+        if is_first_process():
+            store = begin(directory, config, weights, done=done)
+            stack.callback(store.close)
+            writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
+            stack.callback(writer.close)
+            rows = writer.kept
+        display = stack.enter_context(_make_display(config, done, columns, rows))
+        yield Session(config, directory, display, writer, store)
 
 
 def _mirrors(config: RunConfig, directory: Path) -> tuple[WandbRun, ...]:

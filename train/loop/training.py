@@ -11,6 +11,7 @@ from train.data import replay
 from train.data.replay import ReplayState
 from train.data.selfplay import SelfPlayMetrics
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
+from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.programs import Programs, make_programs
 from train.loop.run_directory import GAME_FILE, check_directory, first_state, lock_run
@@ -178,13 +179,15 @@ def _evaluate(session: Session, state: RunState, done: int) -> Row:
 
 
 def _finish(session: Session, programs: Programs, state: RunState) -> None:
-    """A game and the final matches, by the first process."""
+    """A game, the final matches and what to do next, by the first process."""
     if not is_first_process():
         return
     if jax.process_count() == 1:
         _write_game(session, programs, state)
     if session.config.evaluation.opponents:
         final_matches(session.config, state.learner.player, session.directory, session.display)
+    for line in closing_lines(session.directory, session.config):
+        session.display.say(line)
 
 
 def _write_game(session: Session, programs: Programs, state: RunState) -> None:

@@ -16,13 +16,21 @@ FORMATS = (".png", ".svg", ".pdf")
 
 _LABELS = {"iteration": "iteration", "hours": "hours", "positions": "positions of self-play"}
 _INK, _GREY, _PAPER = "#1f2328", "#6e7781", "#ffffff"
-# Okabe and Ito's palette, which colour-blind readers can distinguish; dashes and marks too differ.
+# Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (8, 2)), (0, (3, 3)))
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))  # of every six runs
 _MARKS = "osD^vP"
+_MARKS_A_LINE = 6
 _PANEL = (4.0, 3.0)  # inches
-_MOST_POINTS = 150  # of a line; of more, means are drawn over their pale originals
+_MOST_POINTS = 100  # of a line; of more, running means are drawn over the pale originals
 _LEGEND_ROW = 4  # entries
+
+
+class _Look(NamedTuple):
+    """How a run is drawn."""
+
+    place: int  # among the runs, which chooses colour and mark
+    window: int  # iterations of a running mean
 
 
 class _Panel(NamedTuple):
@@ -64,12 +72,14 @@ def draw_metrics(
     size = (width * len(panels), height + 0.25 * rows)
     figure = Figure(figsize=size, dpi=160, facecolor=_PAPER, layout="constrained")
     FigureCanvasAgg(figure)
-    all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    window = _window(max(map(len, runs.values())))
+    all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
     for axes, panel in zip(all_axes, panels, strict=True):
         for index, rows_of_run in enumerate(runs.values()):
-            _draw(axes, panel, rows_of_run, axis, index)
+            _draw(axes, panel, rows_of_run, axis, _Look(index, window))
         _set_style(axes, panel, axis)
     _add_legend(figure, runs)
+    figure.supxlabel(_caption(panels, window), fontsize=7, color=_GREY)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Without a salt and a date the same rows give the same file.
@@ -107,26 +117,35 @@ def _panels(runs: Mapping[str, Sequence[Row]]) -> list[_Panel]:
     return [panel for panel in wanted if any(panel.value(row) is not None for row in every)]
 
 
-def _draw(axes: Any, panel: _Panel, rows: Sequence[Row], axis: Axis, index: int) -> None:
+def _draw(axes: Any, panel: _Panel, rows: Sequence[Row], axis: Axis, look: _Look) -> None:
     places = [place for place, row in enumerate(rows) if panel.value(row) is not None]
     if not places:
         return
     x = x_values(rows, axis)[places]
     y = np.array([panel.value(rows[place]) for place in places], float)
-    colour, dashes = _COLOURS[index % len(_COLOURS)], _DASHES[index // 2 % len(_DASHES)]
-    style = {"color": colour, "linestyle": dashes, "linewidth": 1.6}
+    style = _style(look.place)
+    colour, window = style["color"], look.window
     if panel.is_rate:
         bands = [_interval(rows[place]) for place in places]
         low, high = np.array(bands, float).T
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-        mark = _MARKS[index % len(_MARKS)]
-        axes.plot(x, y, marker=mark, markersize=4, **style)
+        axes.plot(x, y, **style)
         return
-    size = -(-len(y) // _MOST_POINTS)
-    if size > 1:
+    if window > 1:
         axes.plot(x, y, color=colour, alpha=0.2, linewidth=0.8)
-        x, y = _means(x, size), _means(y, size)
-    axes.plot(x, y, marker="" if len(y) > 1 else "o", markersize=4, **style)
+        y = _running_mean(y, window)
+    axes.plot(x, y, markevery=max(1, len(y) // _MARKS_A_LINE), **style)
+
+
+def _style(index: int) -> dict[str, Any]:
+    """How the lines of a run are drawn, and its entry in the legend."""
+    return {
+        "color": _COLOURS[index % len(_COLOURS)],
+        "linestyle": _DASHES[index // len(_COLOURS) % len(_DASHES)],
+        "linewidth": 1.6,
+        "marker": _MARKS[index % len(_MARKS)],
+        "markersize": 4,
+    }
 
 
 def _interval(row: Row) -> tuple[float, float]:
@@ -135,9 +154,25 @@ def _interval(row: Row) -> tuple[float, float]:
     return row.get("intervals_95", {}).get(row.get("opponent"), (rate, rate))
 
 
-def _means(values: np.ndarray, size: int) -> np.ndarray:
-    """Means of neighbours, `size` each, the last perhaps of fewer."""
-    return np.array([values[place : place + size].mean() for place in range(0, len(values), size)])
+def _window(iterations: int) -> int:
+    """Iterations of a running mean, an odd number; 1 where each is drawn as it is."""
+    return 1 if iterations <= _MOST_POINTS else 2 * (iterations // _MOST_POINTS) + 1
+
+
+def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
+    """Means over a window around each place, cut off at the ends."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    places, half = np.arange(len(values)), window // 2
+    low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
+    return (sums[high] - sums[low]) / (high - low)
+
+
+def _caption(panels: Sequence[_Panel], window: int) -> str:
+    """What bands and pale lines are; empty where there are none."""
+    parts = ["bands: 95 % intervals"] if any(panel.is_rate for panel in panels) else []
+    if window > 1:
+        parts.append(f"other lines: running means over {window} iterations, single ones pale")
+    return " · ".join(parts)
 
 
 def _set_style(axes: Any, panel: _Panel, axis: Axis) -> None:
@@ -167,25 +202,13 @@ def _set_style(axes: Any, panel: _Panel, axis: Axis) -> None:
 
 
 def _add_legend(figure: Any, runs: Mapping[str, Sequence[Row]]) -> None:
-    """Name the runs below all panels."""
+    """Name the runs above all panels."""
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=_COLOURS[index % len(_COLOURS)],
-            linestyle=_DASHES[index // 2 % len(_DASHES)],
-            linewidth=1.6,
-            marker=_MARKS[index % len(_MARKS)],
-            markersize=4,
-            label=name,
-        )
-        for index, name in enumerate(runs)
-    ]
+    handles = [Line2D([], [], label=name, **_style(index)) for index, name in enumerate(runs)]
     figure.legend(
         handles=handles,
-        loc="outside lower center",
+        loc="outside upper center",
         ncols=min(len(handles), _LEGEND_ROW),
         fontsize=9,
         labelcolor=_INK,

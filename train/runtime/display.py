@@ -183,7 +183,7 @@ class Task:
         count = f"{clock.done} of {clock.total} {self._unit}"
         state = "compiling" if clock.is_compiling else f"{duration(clock.remaining())} left"
         share = clock.done / clock.total if clock.total else 0.0
-        found = [bar_line(self._title, share, (count, state), width)]
+        found = [bar_line(self._title, share, (count, state), width, needs_bar=False)]
         return [*found, figures_line([self._figures], width)] if self._figures else found
 
 

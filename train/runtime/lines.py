@@ -23,18 +23,20 @@ class Column(NamedTuple):
     """A format of the text that says what it is, such as `{} games/s`."""
 
 
-def bar_line(title: str, share: float, tail: Sequence[str], width: int) -> Text:
+def bar_line(
+    title: str, share: float, tail: Sequence[str], width: int, *, needs_bar: bool = True
+) -> Text:
     """A title, a bar, and texts behind it.
 
     Args:
       share: that is done, from 0 to 1.
       tail: texts, the most important last; where they do not fit the first are left out.
       width: characters of the line, never more.
+      needs_bar: whether the bar is more important than all texts but the last; else it is the
+        first to be left out.
     """
-    kept = list(tail)
-    while kept and len(title) + 2 + _LEAST_BAR + sum(2 + len(part) for part in kept) > width:
-        if len(kept) == 1:
-            break
+    kept, least = list(tail), 1 + _LEAST_BAR if needs_bar else 0
+    while len(kept) > 1 and len(title) + least + sum(2 + len(part) for part in kept) > width:
         kept.pop(0)
     room = width - len(title) - 1 - sum(2 + len(part) for part in kept)
     line = Text(title, no_wrap=True, overflow="crop")
