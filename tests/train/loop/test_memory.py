@@ -8,7 +8,6 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.config import read_config
-from train.loop import memory as memory_lib
 from train.loop import programs as programs_lib
 from train.loop.programs import make_programs
 from train.network.build import network_for
@@ -23,7 +22,7 @@ def needs_of(config, devices: Devices) -> list[Need]:
     learner = programs_lib._make_learner(config, network, devices)
     variants = programs_lib._broadcast_variant(config)
     selfplay = programs_lib._trace_selfplay(config, network, variants)
-    return memory_lib.run_needs(config, selfplay, variants, learner, network, devices)
+    return programs_lib.run_needs(config, selfplay, variants, learner, network, devices)
 
 
 def nbytes(tree) -> int:
@@ -88,7 +87,7 @@ def test_sizes_that_cannot_be_traced(tmp_path, words, told):
 
 
 def test_what_is_proposed_fits(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory_lib, "device_memory", lambda: Memory("each GPU", 10**9, 1))
+    monkeypatch.setattr(programs_lib, "device_memory", lambda: Memory("each GPU", 10**9, 1))
     words = ("run", tiny.PATH, "--runs", tmp_path, "--replay.positions")
     found = complaint(command(*words, "100000000"))
     proposed = int(found.split(" about ")[1].split()[0].replace(",", ""))
