@@ -69,9 +69,9 @@ class Match(options.MatchSettings):
         ):
 
             def on_progress(games: int) -> None:
-                task(games)
                 if games > 0:
                     is_interrupted.keeps_work()
+                task(games)
 
             result = match.play_rounds(
                 first,
