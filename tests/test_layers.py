@@ -15,8 +15,8 @@ wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/env w
 wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render wallgo_jax/__init__ wallgo_jax/adapters
 wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/network train/search train/data train/learning train/players
-train/solver train/arena train/config train/metrics train/checkpoints train/registry train/loop
-train/ratings train/analysis train/bench/harness train/bench/parts train/bench train/cli
+train/solver train/arena train/config train/metrics train/checkpoints train/registry train/opponents
+train/loop train/ratings train/analysis train/bench/harness train/bench/parts train/bench train/cli
 train/__main__
 """.split()
 DOORS = {
@@ -31,9 +31,9 @@ MORE_LIBRARIES = {
     "wallgo_jax/cli": {"rich", "tyro"},
     "wallgo_jax/__main__": {"rich", "tyro"},
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
-    "wallgo_jax/adapters": {"gymnasium", "pettingzoo"},
+    "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }
-MAX_FILES, MAX_FOLDERS, MAX_EDGES = 11, 20, 90
+MAX_FILES, MAX_FOLDERS, MAX_EDGES = 11, 22, 95
 
 
 def complaints(texts: dict[str, str]) -> list[str]:

@@ -93,8 +93,8 @@ class WallGo:
     holds, so that states of several envs may be stacked into one batch.
 
     Envs of equal rules, grid and planes are equal, so that one may be a static argument of
-    `jax.jit`. Functions of one board raise a TypeError or a ValueError, while JAX traces, that names
-    an argument which is not one board's.
+    `jax.jit`. Functions of one board refuse an argument that is not one board's while JAX traces,
+    with a TypeError or a ValueError that names it.
     """
 
     def __init__(
@@ -112,7 +112,9 @@ class WallGo:
         return self.rules, self.grid if self.has_playable else None, self.planes
 
     def __eq__(self, other: object) -> bool:
-        return self._identity() == other._identity() if isinstance(other, WallGo) else NotImplemented
+        return (
+            self._identity() == other._identity() if isinstance(other, WallGo) else NotImplemented
+        )
 
     def __hash__(self) -> int:
         return hash(self._identity())

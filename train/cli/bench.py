@@ -102,6 +102,7 @@ class Bench:
         self, request: Request, batches: tuple[int, ...], plot: Path, console: Console
     ) -> list[Point]:
         from train.bench import report, scaling
+        from wallgo_jax.game.rules import name_of
 
         with console.status("scaling") as status:
             points = scaling.sweep(
@@ -111,8 +112,9 @@ class Bench:
                 repeats=self.repeats,
                 on_progress=status.update,
             )
-        title = f"random play, {report.environment()['device']}"
+        title = f"Random play of {name_of(request.config.rules)} on {report.chip()}"
         scaling.draw(plot, points, title=title)
+        console.print(f"written: {plot}")
         for line in report.scaling_lines(points):
             console.print(line)
         return points

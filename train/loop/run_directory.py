@@ -23,7 +23,8 @@ from train.runtime.files import CannotWriteError, reason_of, replace_text
 from train.runtime.lock import locked
 from wallgo_jax.env import VERSION
 
-CONFIG_FILE, RESULT_FILE, GAME_FILE = "config.json", "evaluation.json", "game.txt"
+CONFIG_FILE, RESULT_FILE = "config.json", "evaluation.json"
+GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 RECORDS_FILE = "records.json"
 """File of a directory that `fit` made: which games it learns."""
 STARTS_FILE = "run.json"

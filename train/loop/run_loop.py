@@ -14,7 +14,7 @@ from train.config import RunConfig, config_to_dict
 from train.learning.learner import LearnerState
 from train.loop.run_directory import begin, naming_last_good, resume_command
 from train.metrics.columns import describe_matches
-from train.metrics.rows import Row
+from train.metrics.rows import Row, elapsed_seconds
 from train.metrics.wandb_run import WandbRun
 from train.metrics.writer import MetricsWriter
 from train.runtime.clock import RunClock
@@ -112,7 +112,7 @@ def _make_display(
         every, later = config.evaluation.every, range(done + 1, config.iterations)
         return sum(is_due(each, every) for each in later) * len(config.evaluation.anchors)
 
-    before = rows[-1].get("elapsed_seconds", 0.0) if rows else 0.0
+    before = elapsed_seconds(rows)[-1] if rows else 0.0
     display = Display(
         total=config.iterations,
         done=done,

@@ -14,7 +14,13 @@ from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.programs import Programs, make_programs
-from train.loop.run_directory import GAME_FILE, check_directory, first_state, lock_run
+from train.loop.run_directory import (
+    GAME_FILE,
+    GAME_TEXT_FILE,
+    check_directory,
+    first_state,
+    lock_run,
+)
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
 from train.loop.selfplay_programs import stage_at
@@ -25,6 +31,8 @@ from train.runtime.devices import is_first_process, sync_processes
 from train.runtime.host import fetch
 from train.runtime.lines import Column
 from wallgo_jax import render
+from wallgo_jax.formats import records
+from wallgo_jax.view.game_replay import replay_actions
 
 
 def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
@@ -191,8 +199,12 @@ def _finish(session: Session, programs: Programs, state: RunState) -> None:
 
 
 def _write_game(session: Session, programs: Programs, state: RunState) -> None:
-    rules = session.config.rules
-    game = replay.newest_game(state.replay_state, programs.variant)
-    if game:
-        text = render.game_text(rules, game)
-        (session.directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")
+    """A game of self-play, as a record for commands and as text for people."""
+    rules, name = session.config.rules, session.config.name
+    actions = replay.newest_game(state.replay_state, programs.variant)
+    if not actions:
+        return
+    game, players = replay_actions(rules, actions), (name,) * rules.players
+    records.write(session.directory / GAME_FILE, [records.of_game(game, players=players)])
+    text = render.game_file(game, players=players)
+    (session.directory / GAME_TEXT_FILE).write_text(text, encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from train.metrics.rows import Row
+from train.metrics.rows import Row, elapsed_seconds
 from train.runtime.errors import UsageError
 
 Axis = Literal["iteration", "hours", "positions"]
@@ -96,11 +96,7 @@ def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:
         return np.array([row["iteration"] for row in rows], float)
     if axis == "positions":
         return np.cumsum([row.get("positions", 0.0) for row in rows])
-    parts = ("selfplay_seconds", "learn_seconds", "compile_seconds")
-    spent = np.cumsum([sum(row.get(part) or 0.0 for part in parts) for row in rows])
-    # Rows of older programs lack the run's own clock.
-    seconds = [row.get("elapsed_seconds", spent[place]) for place, row in enumerate(rows)]
-    return np.array(seconds) / 3600
+    return np.array(elapsed_seconds(rows)) / 3600
 
 
 def _panels(runs: Mapping[str, Sequence[Row]]) -> list[_Panel]:

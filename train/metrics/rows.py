@@ -57,6 +57,16 @@ def keep_rows(path: Path, done: int) -> list[Row]:
     return kept
 
 
+def elapsed_seconds(rows: Sequence[Row]) -> list[float]:
+    """Seconds that the run had taken by each row; where older rows do not say, their parts' sum."""
+    found, total = [], 0.0
+    for row in rows:
+        parts = (row.get(name) or 0.0 for name in ("selfplay_seconds", "learn_seconds"))
+        total = row.get("elapsed_seconds", total + sum(parts))
+        found.append(total)
+    return found
+
+
 def as_lines(rows: Sequence[Row]) -> str:
     """Rows as text, a JSON object a line."""
     return "".join(f"{json.dumps(row)}\n" for row in rows)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from train.metrics.rows import METRICS_FILE, Row, keep_rows
+from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, keep_rows
 from train.metrics.tensorboard import TensorBoardFile
 from train.runtime.files import writing
 
@@ -34,7 +34,7 @@ class MetricsWriter:
             self.kept = keep_rows(path, done)
             self._mirrors = (TensorBoardFile(directory, self.kept), *mirrors)
             self._file = path.open("a", encoding="utf-8")
-        self._before = self.kept[-1].get("elapsed_seconds", 0.0) if self.kept else 0.0
+        self._before = elapsed_seconds(self.kept)[-1] if self.kept else 0.0
         self._started = time.monotonic()
 
     def write(self, row: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """Reads the source that a command names: a preset, a file or a game written out.
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
-file, an HKOI code, a position diagram or moves in human notation; how it begins tells.
+file, an HKOI code, a position diagram or moves in human notation; how it begins tells. Moves may
+name their rules in a first comment and end with a picture (`wallgo_jax.formats.move_text`).
 """
 
 import contextlib
@@ -12,16 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from wallgo_jax.formats import diagram, hkoi_code, records
+from wallgo_jax.formats import diagram, hkoi_code, move_text, records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.formats.rules_text import read_rules
-from wallgo_jax.game.rules import PRESETS, named
+from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
 from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
 
 _CODE = re.compile(r"[0-9a-v\s]*_[0-9a-v\s]*", re.IGNORECASE)
 _DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
+_GAME_OF_A_RUN = "game.jsonl"
 _MOVES = re.compile(r"(\s|#.*\n|\d+\.|[RBGY]\s)*[A-Z]\d", re.IGNORECASE)
 
 
@@ -40,12 +42,14 @@ class SourceRequest(NamedTuple):
       rules: rules of moves and codes, as `read_rules` takes them; empty if not said.
       grid: the side length of the grid that numbers the cells; 0 for the board's own.
       game: which game of a record file, counted from 1; 0 for all of them.
+      default_rules: of moves that do not name theirs, where no rules are said.
     """
 
     source: str
     rules: str = ""
     grid: int = 0
     game: int = 0
+    default_rules: Rules | None = None
 
 
 def read_position(asked: SourceRequest, *, ply: int) -> State:
@@ -85,11 +89,12 @@ def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[Loaded
         with _naming(name):
             game = hkoi_code.decode(text, rules or PRESETS["hkoi"])
         yield LoadedGame(game)
-    elif rules is None:
-        raise ValueError(f"{name}: moves need --rules; presets: {', '.join(PRESETS)}")
     else:
         with _naming(name):
-            moves = parse_moves(text, grid=asked.grid or rules.size)
+            rules = rules or move_text.read_rules(text) or asked.default_rules
+            if rules is None:
+                raise ValueError(f"moves need --rules; presets: {', '.join(PRESETS)}")
+            moves = parse_moves(move_text.without_picture(text), grid=asked.grid or rules.size)
             game = replay_moves(rules, moves, grid=asked.grid or None)
         yield LoadedGame(game)
 
@@ -114,6 +119,10 @@ def _text_of(source: str) -> tuple[str | None, str]:
     if _is_file(source):
         with _naming(source):
             return _read_file(Path(source)), source
+    if _is_folder(source):
+        kept = Path(source) / _GAME_OF_A_RUN
+        hint = f"; this one keeps its game in {kept}" if kept.is_file() else ""
+        raise ValueError(f"{source}: is a directory, not a file of a game{hint}")
     if _CODE.fullmatch(source):
         return source, "code"
     if _MOVES.match(source) and not Path(source).suffix:
@@ -127,6 +136,13 @@ def _is_file(source: str) -> bool:
     try:
         return Path(source).is_file()
     except OSError:  # Moves written down are soon longer than a file's name may be.
+        return False
+
+
+def _is_folder(source: str) -> bool:
+    try:
+        return Path(source).is_dir()
+    except OSError:
         return False
 
 

@@ -12,18 +12,20 @@ from tests.support.learner import tiny
 from train.analysis import attention, pictures
 from train.analysis.attention import draw_attention, draw_ownership
 from train.checkpoints.store import Store
-from train.checkpoints.weights import load_weights
+from train.checkpoints.weights import load_network
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, Variables
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
 from wallgo_jax.cli.sources import SourceRequest
+from wallgo_jax.drawing.theme import LIGHT
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import COLOURS, parse_moves
 from wallgo_jax.view.game_replay import Game, replay_moves
+from wallgo_jax.view.snapshot import NOBODY
 
 SVG = "{http://www.w3.org/2000/svg}"
 RULES = Rules(size=3, stones=1, start=((0, 0, 0), (2, 2, 1)), order=())
@@ -240,10 +242,11 @@ def test_attention_as_svg(game, weights, theme):
     root = ElementTree.fromstring(pictures.svg(picture))
     assert len(list(root.iter(SVG + "svg"))) == 1 + 2 * (2 + 1)  # T blocks, heads and their mean
     texts = [e.text for e in root.iter(SVG + "text")]
-    for caption in ("block 1 head 1", "block 3 head 2", "block 3 mean of heads"):
-        assert texts.count(caption) == 1
+    for caption in ("block 1 head 1: ", "block 3 head 2: ", "block 3 mean of heads: "):
+        assert sum(text.startswith(caption) for text in texts) == 1
+    assert {"0", "0.5", "1"} <= set(texts)  # the figures of the scale
     assert "seer: attention of A2 · ply 2 · Red to move" in texts
-    frames = [e for e in root.iter(SVG + "rect") if e.get("stroke") == picture.theme.mark]
+    frames = [e for e in root.iter(SVG + "rect") if e.get("stroke-width") == "5"]
     assert len(frames) == 6
 
 
@@ -252,10 +255,10 @@ def test_colours_follow_the_maps(game, weights):
     picture = attention_picture(weights, game.states[2])
     heads = [panel for panel in picture.panels if "mean" not in panel.caption]
     for panel, values in zip(heads, maps, strict=True):
-        assert panel.colours[values.argmax()] == picture.theme.shade
+        assert panel.colours[values.argmax()] == picture.theme.heat
         assert panel.colours[values.argmin()] == picture.theme.tile
     mean = attention.raw_attention(SMALL, weights, game.states[2], 3)[0].mean(0).reshape(9)
-    assert picture.panels[2].colours[mean.argmax()] == picture.theme.shade
+    assert picture.panels[2].colours[mean.argmax()] == picture.theme.heat
     assert picture.panels[2].notes == tuple(f"{100 * share:.2f} %" for share in mean)
 
 
@@ -274,23 +277,38 @@ def test_ownership_as_svg(game, weights):
     texts = [e.text for e in root.iter(SVG + "text")]
     assert "predicted at ply 1 · mean squared error 0.250" in texts
     assert "true at ply 5 · over, Blue won" in texts
-    assert {"Red", "Blue"} <= set(texts)
-    end = picture.panels[1]
+    assert {"Red's", "Blue's", "nobody's"} <= set(texts)
+    end, (red, blue, _) = picture.panels[1], picture.scales
     assert len(set(end.colours[::3])) == len(set(end.colours[1::3])) == 1
-    assert end.colours[0] == picture.legend.colours[-1]  # column A: Red for sure
-    assert end.colours[1] == picture.legend.colours[0]
+    assert end.colours[0] == red.colours[-1]  # column A: Red for sure
+    assert end.colours[1] == blue.colours[-1]
+    assert end.owners == ((0, 1.0), (1, 1.0), (1, 1.0)) * 3
 
 
 def test_even_ownership_is_left_bare(game):
     even = np.full((3, 3, 3), 1 / 3, np.float32)
     picture = ownership_picture(even, game)
     assert set(picture.panels[0].colours) == {picture.theme.tile}
+    assert {strength for _, strength in picture.panels[0].owners or ()} == {0.0}
+
+
+def test_nobodys_cells_are_hatched_and_undecided_ones_are_empty(game):
+    shares = np.zeros((3, 3, 3), np.float32)
+    shares[[0, 2], 0] = [[0.25], [0.75]]  # the first row is nobody's by 0.5
+    shares[:2, 1:] = 0.5  # Red's or Blue's, undecided
+    panel = ownership_picture(shares, game).panels[0]
+    assert panel.owners is not None
+    assert panel.owners[:3] == ((NOBODY, 0.5),) * 3
+    assert {strength for _, strength in panel.owners[3:]} == {0.0}
+    assert set(panel.colours[3:]) == {LIGHT.tile} and LIGHT.tile not in panel.colours[:3]
 
 
 def test_attention_files(run, record, tmp_path):
     for ending in attention.SUFFIXES:
-        draw_attention(run, SourceRequest(record), ply=2, cell="b3", out=tmp_path / f"a{ending}")
-    config, variables = load_weights(run)
+        draw_attention(
+            str(run), SourceRequest(record), ply=2, cell="b3", out=tmp_path / f"a{ending}"
+        )
+    config, variables, *_ = load_network(run)
     state = replay_moves(RULES, parse_moves(MOVES, grid=3)).states[2]
     raw = attention.raw_attention(config.network, variables, state, 7)
     with np.load(tmp_path / "a.npz") as arrays:
@@ -299,7 +317,7 @@ def test_attention_files(run, record, tmp_path):
         assert arrays["blocks"].tolist() == [2] and arrays["cell"] == "B3" and arrays["ply"] == 2
     told = json.loads((tmp_path / "a.json").read_text())
     np.testing.assert_allclose(told["raw"], raw, rtol=1e-6)
-    assert told["run"] == str(run)
+    assert told["network"] == f"{run}, iteration 1"
     root = ElementTree.parse(tmp_path / "a.svg").getroot()
     assert len(list(root.iter(SVG + "svg"))) == 1 + 3
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
@@ -307,8 +325,10 @@ def test_attention_files(run, record, tmp_path):
 
 def test_ownership_files(run, record, tmp_path, game):
     for ending in attention.SUFFIXES:
-        draw_ownership(run, SourceRequest(record), ply=1, out=tmp_path / f"o{ending}", theme="dark")
-    config, variables = load_weights(run)
+        draw_ownership(
+            str(run), SourceRequest(record), ply=1, out=tmp_path / f"o{ending}", theme="dark"
+        )
+    config, variables, *_ = load_network(run)
     predicted = attention.predicted_ownership(config.network, variables, game.states[1])
     true = attention.true_ownership(game.states[-1])
     with np.load(tmp_path / "o.npz") as arrays:
@@ -324,9 +344,9 @@ def test_ownership_files(run, record, tmp_path, game):
 def test_diagrams_and_presets_are_positions(run, game, tmp_path):
     text, out = tmp_path / "position.txt", tmp_path / "a.json"
     text.write_text(diagram.draw(game.states[-1]))
-    draw_attention(run, SourceRequest(str(text)), ply=None, cell="A1", out=out)
+    draw_attention(str(run), SourceRequest(str(text)), ply=None, cell="A1", out=out)
     assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 3, 3)
-    draw_attention(run, SourceRequest("wallzero-4stone"), ply=None, cell="G7", out=out)
+    draw_attention(str(run), SourceRequest("wallzero-4stone"), ply=None, cell="G7", out=out)
     assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 7, 7)
 
 
@@ -346,7 +366,7 @@ def complaint(draw, *arguments, **options) -> str:
         ({"out": Path("a.gif")}, "--out a.gif: the ending is not one of .svg, .png, .npz, .json"),
         ({"out": Path("no/such/a.svg")}, "no/such/a.svg: No such file or directory"),
         ({"source": "nothing"}, "'nothing' is not a file, preset, HKOI code or move; presets: "),
-        ({"run": Path("no/run")}, "no/run: no such run directory"),
+        ({"run": Path("no/run")}, "no/run: no such run directory, checkpoint or exported folder"),
         ({"theme": "blue"}, "theme: 'blue' is not one of light, dark"),
         ({"source": "playwallgo-3p", "ply": 0}, "its network is for 2 players, the game has 3"),
     ],
@@ -355,32 +375,32 @@ def test_wrong_attention_is_refused_in_one_line(run, record, tmp_path, change, s
     asked = {"run": run, "source": record, "ply": 1, "cell": "A1", "out": tmp_path / "a.svg"}
     asked |= change
     assert said in complaint(
-        draw_attention, asked.pop("run"), SourceRequest(asked.pop("source")), **asked
+        draw_attention, str(asked.pop("run")), SourceRequest(asked.pop("source")), **asked
     )
 
 
 def test_wrong_ownership_is_refused_in_one_line(run, record, game, tmp_path):
     out = tmp_path / "o.svg"
-    said = complaint(draw_ownership, run, SourceRequest(record), ply=-1, out=out)
+    said = complaint(draw_ownership, str(run), SourceRequest(record), ply=-1, out=out)
     assert said == "--ply -1: the game has plies 0 to 5"
-    said = complaint(draw_ownership, run, SourceRequest("wallzero-4stone"), ply=0, out=out)
+    said = complaint(draw_ownership, str(run), SourceRequest("wallzero-4stone"), ply=0, out=out)
     assert said.startswith("wallzero-4stone: the game has not ended after 0 plies")
     text = tmp_path / "position.txt"
     text.write_text(diagram.draw(game.states[-1]))
-    said = complaint(draw_ownership, run, SourceRequest(str(text)), ply=0, out=out)
+    said = complaint(draw_ownership, str(run), SourceRequest(str(text)), ply=0, out=out)
     assert said == f"{text}: a position diagram holds no game"
-    assert complaint(draw_ownership, run, SourceRequest(record), ply=0, out=tmp_path).startswith(
-        "--out "
-    )
+    assert complaint(
+        draw_ownership, str(run), SourceRequest(record), ply=0, out=tmp_path
+    ).startswith("--out ")
 
 
 def test_networks_without_the_part_are_refused(record, tmp_path):
     run, _ = save_run(tmp_path / "blind", blocks="R", ownership="false")
     out = tmp_path / "a.svg"
-    said = complaint(draw_attention, run, SourceRequest(record), ply=0, cell="A1", out=out)
-    assert said == "attention: the network 'R' has no T block; choose a run with one"
-    said = complaint(draw_ownership, run, SourceRequest(record), ply=0, out=out)
-    assert said == "ownership: the network has no ownership head; choose a run with one"
+    said = complaint(draw_attention, str(run), SourceRequest(record), ply=0, cell="A1", out=out)
+    assert said == "attention: the network 'R' has no T block; choose a player with one"
+    said = complaint(draw_ownership, str(run), SourceRequest(record), ply=0, out=out)
+    assert said == "ownership: the network has no ownership head; choose a player with one"
 
 
 def test_wrong_boards_are_refused(weights, game):

@@ -40,14 +40,14 @@ def runs(tmp_path):
 def test_command_draws_runs(runs, name, opening, axis):
     out = runs / name
     said = command("curves", runs / "one", runs / "old", "--out", out, "--axis", axis)
-    assert (said.code, said.err, said.out) == (0, "", f"wrote {out}\n")
+    assert (said.code, said.err, said.out) == (0, "", f"written: {out}\n")
     assert out.read_bytes().startswith(opening)
 
 
 def test_the_default_picture_lies_with_the_run(runs):
-    assert command("curves", runs / "one").out == f"wrote {runs / 'one' / 'curves.png'}\n"
+    assert command("curves", runs / "one").out == f"written: {runs / 'one' / 'curves.png'}\n"
     said = command("curves", runs / "one", runs / "old")
-    assert said.out == f"wrote {runs / 'curves.png'}\n"
+    assert said.out == f"written: {runs / 'curves.png'}\n"
 
 
 def test_panels_show_what_the_rows_say(runs, monkeypatch):
@@ -82,6 +82,8 @@ def test_horizontal_axes():
     np.testing.assert_allclose(x_values(ROWS, "hours"), [1, 2, 2.5])
     old = [{"iteration": n, "selfplay_seconds": 1800.0, "learn_seconds": 1800.0} for n in (1, 2)]
     np.testing.assert_allclose(x_values(old, "hours"), [1, 2])
+    # An older run that goes on keeps to its clock.
+    np.testing.assert_allclose(x_values([*old, {"elapsed_seconds": 9000.0}], "hours"), [1, 2, 2.5])
 
 
 def test_running_means_are_those_of_the_window():
@@ -93,7 +95,7 @@ def test_running_means_are_those_of_the_window():
 def test_table_of_all_runs(runs):
     path = runs / "all.csv"
     said = command("curves", runs / "one", runs / "old", "--csv", path)
-    assert said.out == f"wrote {path}\n"
+    assert said.out == f"written: {path}\n"
     with path.open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert [(line["run"], line["iteration"]) for line in lines] == [
