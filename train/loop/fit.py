@@ -121,10 +121,12 @@ def _fit(
     _check_memory(config, programs, data)
     state = first_state(directory, programs.init, _place, resume=resume)
 
+    def compile_for(state: FitState, iteration: int) -> float:
+        del iteration
+        return programs.compile(state, data)
+
     def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
-        compile_seconds = programs.compile(state, data)
-        state, row = _iterate(config, programs, state, data, iteration)
-        return state, row | {"compile_seconds": compile_seconds}
+        return _iterate(config, programs, state, data, iteration)
 
     with open_session(config, directory, state, FIT_COLUMNS) as session:
         session.display.say(
@@ -132,7 +134,7 @@ def _fit(
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
         )
         write_json(directory / RECORDS_FILE, summary)
-        ended = run_loop(session, state, iterate)
+        ended = run_loop(session, state, compile_for, iterate)
         # What is left to do after the last iteration takes no time worth an interruption.
         if ended.is_interrupted and int(fetch(ended.state.iterations)) < config.iterations:
             say_saved(session, ended.state)

@@ -128,6 +128,7 @@ def _make_display(
 def run_loop(
     session: Session,
     state: S,
+    compile_for: Callable[[S, int], float],
     iterate: Callable[[S, int], tuple[S, Row]],
     evaluate: Callable[[S, int], Row] = lambda state, done: {},
 ) -> LoopResult[S]:
@@ -136,8 +137,9 @@ def run_loop(
     Args:
       session: the run.
       state: consumed.
-      iterate: (state, iteration from 0) -> the next state and the iteration's row, with its
-        `compile_seconds`.
+      compile_for: (state, iteration from 0) -> seconds; compiles what the iteration calls. A signal
+        before the first one has compiled ends the process at once, for nothing is lost.
+      iterate: (state, iteration from 0) -> the next state and the iteration's row.
       evaluate: (state, iterations done) -> what to add to the row, before it is written; its
         `win_rate` decides which checkpoints are the best.
 
@@ -154,10 +156,11 @@ def run_loop(
     ):
         began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), last):
-            state, row = iterate(state, iteration)
+            compile_seconds = compile_for(state, iteration)
             is_interrupted.keeps_work()
-            done, seconds = iteration + 1, time.perf_counter() - began - row["compile_seconds"]
-            row |= evaluate(state, done)
+            state, row = iterate(state, iteration)
+            done, seconds = iteration + 1, time.perf_counter() - began - compile_seconds
+            row |= {"compile_seconds": compile_seconds} | evaluate(state, done)
             # All processes ask at this point, so all stop after the same iteration.
             stops = any_process(is_interrupted())
             # The saving of the iteration before is part of these seconds.

@@ -64,15 +64,17 @@ def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
     state = first_state(directory, programs.init, programs.place, resume=resume)
     sync_processes("every process has its first state")
 
+    def compile_for(state: RunState, iteration: int) -> float:
+        del state
+        return programs.compile(iteration)
+
     def iterate(state: RunState, iteration: int) -> tuple[RunState, Row]:
-        compile_seconds = programs.compile(iteration)
-        state, row = run_iteration(config, programs, state, iteration)
-        return state, row | {"compile_seconds": compile_seconds}
+        return run_iteration(config, programs, state, iteration)
 
     with open_session(config, directory, state, _columns(config)) as session:
         session.display.say(_about(config, state))
         evaluate = functools.partial(_evaluate, session)
-        ended = run_loop(session, state, iterate, evaluate)
+        ended = run_loop(session, state, compile_for, iterate, evaluate)
         if ended.is_interrupted:
             say_saved(session, ended.state)
             return False
