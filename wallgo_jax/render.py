@@ -65,14 +65,14 @@ def summary(state: EnvState | State) -> str:
         return "\n".join([_heading(game), "", text(state), *_last_result(state)])
     variant, position = jax.device_get(game)
     if position.ply.size == 0:
-        return f"{_heading(game)}: no boards, a batch of shape {batch}"
+        return f"{_heading(game)}\nBatch of shape {batch}: no boards"
     plies = f"plies {position.ply.min()} to {position.ply.max()}"
     over = f"{position.terminated.sum()} of {position.ply.size} over"
     first = (0,) * len(batch)
     board = jax.tree.map(lambda leaf: leaf[first], State(variant, position))
     name = f"Board {', '.join(map(str, first))}:"
-    head = f"{_heading(game)}: a batch of shape {batch}, {over}, {plies}"
-    return "\n".join([head, "", name, text(board)])
+    head = f"Batch of shape {batch}: {over}, {plies}"
+    return "\n".join([_heading(game), head, "", name, text(board)])
 
 
 def _check_boards(game: State) -> tuple[int, ...]:
@@ -94,9 +94,9 @@ def _check_boards(game: State) -> tuple[int, ...]:
 def _heading(game: State) -> str:
     _, players, stones = sizes_of_state(game)
     sizes = np.unique(np.asarray(game.variant.size))
-    boards = " and ".join(f"{size}x{size}" for size in sizes)
+    boards = " and ".join(f"{size}x{size}" for size in sizes) or "boards"
     each = f"{stones} stone{'s' if stones > 1 else ''} each"
-    return f"WallGo {boards or 'boards'}, {players} players, {each}"
+    return f"WallGo {boards}, {players} players, {each}"
 
 
 def _last_result(state: EnvState | State) -> list[str]:
@@ -279,6 +279,15 @@ def png(svg: str, *, scale: float = 2.0) -> bytes:
       ImportError: without the extra `wallgo-jax[png]`, naming it.
     """
     return raster.png(svg, scale=scale)
+
+
+def rgb_array(svg: str, *, scale: float = 1.0) -> np.ndarray:
+    """Draw an SVG document as uint8[height, width, 3] colours, `scale` pixels a unit.
+
+    Raises:
+      ImportError: without the extra `wallgo-jax[png]`, naming it.
+    """
+    return raster.rgb_array(svg, scale=scale)
 
 
 def gif(game: Game, *, theme: str = "light", seconds: float = 0.9, scale: float = 1.0) -> bytes:

@@ -161,7 +161,7 @@ def _measured(request: Request, console: Console) -> Figures:
 def _train_a_little(config: RunConfig, directory: Path) -> list[str]:
     """Lines on a new run of the config, trained for some iterations without matches."""
     from train.loop import training
-    from train.loop.metrics import METRICS_FILE
+    from train.metrics.rows import METRICS_FILE
 
     runs, number = directory / "runs", 1
     while (runs / f"{config.name}-{number}").exists():
