@@ -61,6 +61,21 @@ def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[
     return tuple(table)
 
 
+def orders_by_side(table: tuple[Channel, ...], players: int) -> tuple[tuple[int, ...], ...]:
+    """For each player, the channels in the order in which it comes first.
+
+    Planes show player 0 first. `planes[..., orders[player]]` renumbers the players in order of
+    turn, so that `player` is 0, the one after it 1.
+    """
+    return tuple(
+        tuple(
+            table.index(c if c.player is None else c._replace(player=(c.player + side) % players))
+            for c in table
+        )
+        for side in range(players)
+    )
+
+
 def check_planes(planes: str) -> None:
     """Refuse an unknown plane set with a ValueError."""
     if planes not in PLANE_SETS:

@@ -11,6 +11,7 @@ from train.config import (
     CheckpointConfig,
     EvaluationConfig,
     RunConfig,
+    TrackingConfig,
     config_from_dict,
     config_to_dict,
     read_config,
@@ -109,6 +110,9 @@ keep = 22
 keep_best = 23
 keep_every = 24
 
+[tracking]
+wandb = "walls"
+
 [heuristics.ethen]
 formula = "wjx"
 sure_own = 0.7
@@ -157,6 +161,7 @@ FULL_CONFIG = RunConfig(
         0, ("greedy", "net:runs/old"), ("best", "random"), 14, "-5,15", 16, 18, 19, 20
     ),
     checkpoint=CheckpointConfig(21, 22, 23, 24),
+    tracking=TrackingConfig("walls"),
     heuristics=HeuristicsConfig(
         ethen=HeuristicConfig("wjx", 0.7, -0.6, 0.5, -0.4, 3, 0.2, True, 2, 0.5, 4.0),
         wjx=HeuristicConfig("wjx", top_k=3),
