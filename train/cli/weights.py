@@ -44,7 +44,7 @@ class Curves:
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
     """Run directories."""
     axis: Axis = "iteration"
-    """Horizontal axis: iterations, hours of the run, or positions of self-play."""
+    """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
     out: Path | None = None
     """Picture to write, .png, .svg or .pdf; by default curves.png in the run's directory, or, of
     several runs, beside the first one's."""
