@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from train.cli.commands import CONFIGURED, PROGRAM
-from train.cli.options import EXIT_INTERRUPTED, EXIT_USAGE
+from train.cli.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import nearest_option, parse, program_name, refuse_unknown
 
 
@@ -29,11 +30,12 @@ def main(
         return run()
     except UsageError as error:
         return _refuse(str(error))
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
         from train.runtime.host import usage_error_message
+        from train.runtime.memory import out_of_memory_message
 
-        complaint = usage_error_message(error)
+        complaint = usage_error_message(error) or out_of_memory_message(error)
         if complaint is None:
             raise
         return _refuse(complaint)
@@ -41,6 +43,13 @@ def main(
         # The reader has enough; what is still to be flushed goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        from train.runtime.files import complaint_of
+
+        complaint = complaint_of(error)
+        if complaint is None:
+            raise
+        return _refuse(complaint)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return EXIT_INTERRUPTED

@@ -50,7 +50,7 @@ def in_words(test: Sprt, verdict: Verdict) -> str:
         f"{test.upper:.2f}: "
     )
     if verdict.decision == UNDECIDED:
-        return f"{figures}undecided, the games ran out before it reached a bound"
+        return f"{figures}undecided, the games ended before it reached a bound"
     accepted, other = test.elo1, test.elo0
     if verdict.decision == WEAKER:
         accepted, other = other, accepted

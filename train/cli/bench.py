@@ -72,6 +72,7 @@ class Bench:
         config = read_config(self.config, overrides)
         request = self._request(config)
         batches = _numbers("scaling", self.scaling)
+        options.check_files(self.json, self.plot)
         console = Console()
         figures = _measured(request, console)
         console.print(report.bench_report(figures))

@@ -11,10 +11,12 @@ import tyro
 from train.arena.config import Sprt, parse_sprt
 from train.cli import options
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
     from train.arena.sprt import Verdict
+    from train.runtime.display import Display
 
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
@@ -48,8 +50,7 @@ class Match(options.MatchSettings):
         """Returns the exit code."""
         import jax
 
-        from train.arena import match, report, sprt
-        from train.loop import run_directory
+        from train.arena import match
         from train.runtime.display import Display
 
         rules = self.rules_for((self.first, self.second))
@@ -66,22 +67,40 @@ class Match(options.MatchSettings):
         except ValueError as error:
             raise UsageError(str(error)) from None
         first, second = map(self.player_maker(rules), (self.first, self.second))
-        if self.records is not None:
-            run_directory.make_directory(self.records.parent)
+        options.check_files(self.records, self.json)
         display = Display()
-        with display, display.match(f"{first.name} against {second.name}", self.games) as task:
+        with (
+            display,
+            display.match(f"{first.name} against {second.name}", self.games) as task,
+            interrupts("the games that are over are kept", show=display.note) as is_interrupted,
+        ):
+
+            def on_progress(games: int) -> None:
+                if games > 0:
+                    is_interrupted.keeps_work()
+                task(games)
+
             result = match.play_rounds(
                 first,
                 second,
                 rules,
-                how,
+                dataclasses.replace(how, should_stop=is_interrupted),
                 key=jax.random.key(self.seed),
                 is_decided=lambda found: test is not None and _is_decided(test, found),
-                on_progress=task,
+                on_progress=on_progress,
             )
+        self._show(result, test, display)
+        return EXIT_INTERRUPTED if is_interrupted() else 0
+
+    def _show(self, result: MatchResult, test: Sprt | None, display: Display) -> None:
+        """Print the table, and write what was asked for."""
+        from train.arena import report, sprt
+
         caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
         if test is not None:
             caption += f" · SPRT {self.sprt}"
+        if len(result.games) < self.games and not (test and _is_decided(test, result)):
+            caption = f"stopped after {len(result.games)} of {self.games} games · {caption}"
         display.console.print(report.match_table([result], caption=caption))
         if test is not None:
             display.console.print(sprt.in_words(test, _verdict(test, result)), highlight=False)
@@ -95,7 +114,6 @@ class Match(options.MatchSettings):
                 "sprt": sprt.verdict_record(test, _verdict(test, result)) if test else None,
             }
             options.write_json(self.json, asked | report.match_record(result))
-        return 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,4 +167,4 @@ def _verdict(test: Sprt, result: MatchResult) -> Verdict:
     from train.arena.elo import pair_counts
     from train.arena.sprt import decide
 
-    return decide(test, pair_counts(result.outcome))
+    return decide(test, pair_counts(result.paired_outcome))

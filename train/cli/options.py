@@ -11,6 +11,8 @@ import tyro
 
 from train.config import read_config
 from train.runtime.errors import UsageError
+from train.runtime.files import CannotWriteError, check_writable, reason_of
+from train.runtime.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from train.arena.result import MatchResult
     from train.registry.players import Player
 
-EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
+EXIT_USAGE = 2
 MAX_SEED = 2**31
 DEFAULT_RULES = "wallzero-4stone"
 
@@ -140,7 +142,18 @@ def write_records(path: Path, result: MatchResult, *, append: bool = False) -> N
     try:
         records.write(path, lines, append=append)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        raise CannotWriteError(f"{path}: cannot be written: {reason_of(error)}") from None
+
+
+def check_files(*paths: Path | None) -> None:
+    """Refuse files that cannot be written, before the work whose results go there.
+
+    Raises:
+      UsageError: which, and why.
+    """
+    for path in paths:
+        if path is not None:
+            check_writable(path)
 
 
 def write_json(path: Path, data: object) -> None:
@@ -152,10 +165,7 @@ def write_json(path: Path, data: object) -> None:
     from train.loop import run_directory
 
     run_directory.make_directory(path.parent)
-    try:
-        run_directory.write_json(path, data)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    run_directory.write_json(path, data)
     say_written(path, "figures")
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from train.cli import options
-from train.cli.options import EXIT_INTERRUPTED
 from train.config import read_config
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
@@ -77,9 +77,17 @@ class Elo(options.MatchSettings):
         results = ResultsCache(
             cache, pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         )
+        options.check_files(
+            cache, *self._files(self.json, "elo.json"), *self._files(self.png, "elo.png")
+        )
         names = [entrant.name for entrant in entrants]
         display = Display()
-        with display, display.task("elo", self.budget, "games") as task:
+        with (
+            display,
+            display.task("elo", self.budget, "games") as task,
+            # `measure` takes the interrupt; each finished pairing is in the cache already.
+            interrupts("the games of finished pairings are kept"),
+        ):
             bar = _RatingBar(display, task, self.budget)
             measured = pool.measure(
                 entrants,

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import tyro
 
-from train.cli.options import EXIT_INTERRUPTED, ConfigFile
+from train.cli.options import ConfigFile
 from train.config import RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED
 
 _RUNS = Path("runs")
 _RunDirectory = Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")]

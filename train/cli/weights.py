@@ -48,7 +48,7 @@ class Curves:
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")]
     """Run directories."""
     axis: Axis = "iteration"
-    """Horizontal axis: iterations, hours of the run, or positions of self-play."""
+    """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
     out: Annotated[
         Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: RUN/curves.png)")
     ] = None

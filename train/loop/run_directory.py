@@ -5,7 +5,6 @@ import dataclasses
 import datetime
 import importlib.metadata
 import json
-import os
 import platform
 import shlex
 import subprocess
@@ -24,7 +23,10 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
+from train.runtime.devices import is_first_process
 from train.runtime.errors import NotFiniteError, UsageError
+from train.runtime.files import CannotWriteError, reason_of, replace_text
+from train.runtime.lock import locked
 from wallgo_jax.env import VERSION
 
 RESULT_FILE = "evaluation.json"
@@ -41,6 +43,15 @@ _FREE = tuple(
 )
 
 T = TypeVar("T")
+
+
+def lock_run(directory: Path) -> contextlib.AbstractContextManager[None]:
+    """Hold a run's directory; processes beside the first of a distributed run hold nothing.
+
+    Raises:
+      UsageError: another process holds it: which, where and since when.
+    """
+    return locked(directory) if is_first_process() else contextlib.nullcontext()
 
 
 def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None:
@@ -120,24 +131,25 @@ def has_checkpoint(directory: Path) -> bool:
 
 
 @contextlib.contextmanager
-def naming_last_good(directory: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Name the last good checkpoint in the error of a NaN or infinite loss or gradient.
-
-    Args:
-      directory: the run's.
-      wait: returns when every checkpoint that is being saved is on disk.
-    """
+def naming_last_good(directory: Path) -> Iterator[None]:
+    """Name the last good checkpoint in the error of a NaN or infinite loss or gradient, and in that
+    of a disk that cannot be written."""
     try:
         yield
     except NotFiniteError as error:
-        wait()
-        try:
-            iteration = store_lib.read_meta(directory, store_lib.RESUME)["iteration"]
-            left = f"the last good checkpoint is {directory / store_lib.RESUME / str(iteration)}"
-        except UsageError:
-            left = "there is no good checkpoint yet"
         hint = "start a run with a lower learner.learning_rate"
-        raise UsageError(f"{error}; {left}; {hint}") from None
+        raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None
+    except CannotWriteError as error:
+        hint = f"when there is room, go on with: {resume_command(directory)}"
+        raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None
+
+
+def _last_good(directory: Path) -> str:
+    try:
+        iteration = store_lib.read_meta(directory, store_lib.RESUME)["iteration"]
+    except UsageError:
+        return "there is no good checkpoint yet"
+    return f"the last good checkpoint is {directory / store_lib.RESUME / str(iteration)}"
 
 
 def first_state(
@@ -208,7 +220,7 @@ def _making(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
+        raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
 
 
 def _note_start(directory: Path, config: RunConfig, done: int) -> None:
@@ -270,7 +282,9 @@ def _git(folder: Path, *words: str) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a file of indented JSON in one step: it is never half-written."""
-    unnamed = path.with_name(f"{path.name}.tmp")
-    unnamed.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    os.replace(unnamed, path)
+    """Write a file of indented JSON in one step: it is never half-written.
+
+    Raises:
+      CannotWriteError: it cannot be written.
+    """
+    replace_text(path, json.dumps(data, indent=2) + "\n")

@@ -137,7 +137,7 @@ def test_bad_counts_are_refused(counts):
             WEAKER,
             "-3.00, bounds -2.94 and 2.94: H0 is accepted, the first player's lead is 0",
         ),
-        (1.0, UNDECIDED, "1.00, bounds -2.94 and 2.94: undecided, the games ran out before it"),
+        (1.0, UNDECIDED, "1.00, bounds -2.94 and 2.94: undecided, the games ended before it"),
     ],
 )
 def test_a_verdict_is_said_in_words(llr, decision, said):
