@@ -198,7 +198,7 @@ PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwa
         ("show hkoi --colour red", "; see python -m wallgo_jax show --help"),
         ("show hkoi --ply one", "; see python -m wallgo_jax show --help"),
         ("show hkoi --theme blue", "invalid choice 'blue' for argument '--theme'"),
-        ("show hkoi --ply one", "Error parsing --ply: invalid literal for int"),
+        ("show hkoi --ply one", "--ply: 'one' is not a whole number; see"),
         ("show gone.txt", f"'gone.txt' is not a file, preset, HKOI code or move; {PRESETS}"),
         ("show hkoi --ply 1", "--ply 1: the game has plies 0 to 0"),
         ("show hkoi --grid 10", "grid: 10 is not between the board's size 7 and 9"),
@@ -344,3 +344,70 @@ def test_as_a_program(here):
 
 def test_diagrams_printed_are_diagrams(capsys):
     assert diagram.parse(run(capsys, "show", "playwallgo-4p", "--diagram")) is not None
+
+
+@pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
+def test_converted_games_are_read_again(here, capsys, name):
+    said = run(
+        capsys, "convert", "moves.txt", "--rules", "small.json", "--to", "record", "--out", name
+    )
+    assert said == f"written: {name} (1 game)\n"
+    assert (here / name).read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
+    assert run(capsys, "show", name) == BOARD
+
+
+def test_a_byte_order_mark_does_not_hide_a_game(here, capsys):
+    line = run(capsys, "convert", "moves.txt", "--rules", "small.json", "--to", "record")
+    (here / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + line.encode())
+    assert run(capsys, "show", "marked.jsonl") == BOARD
+    assert len(list(records.read(here / "marked.jsonl"))) == 1
+
+
+def test_a_pipe_is_a_file(here, capsys):
+    os.mkfifo(here / "pipe")
+    with subprocess.Popen(["sh", "-c", "cat moves.txt > pipe"]) as writer:
+        assert run(capsys, "show", "pipe", "--rules", "small.json") == BOARD
+    assert writer.returncode == 0
+
+
+def test_endings_in_capitals(here, capsys):
+    assert run(capsys, "show", "hkoi", "--out", "A.SVG") == "written: A.SVG (a position)\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "empty.txt"], "empty.txt: is empty"),
+        (["show", "hkoi", "--game", "-1"], "--game -1: games are numbered from 1"),
+        (["convert", GAMES, "--to", "moves", "--game", "-3"], "--game -3: games are numbered from"),
+        (["show", "C3", "--rules", "empty.txt"], "rules: empty.txt: is empty"),
+        (["replay", MOVES, "--seconds", "soon"], "--seconds: 'soon' is not a number; see"),
+        (["show", "hkoi", "--ply"], "--ply has no value; see"),
+        (["show", "--nix"], "an argument is missing; see"),
+    ],
+)
+def test_wrong_input_in_plain_words(here, capsys, words, said):
+    (here / "empty.txt").write_text("\n")
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"error: {said}")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["help"], ["help", "show"], ["show", "--version"]])
+def test_help_and_version_by_other_words(capsys, words):
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    page = capsys.readouterr().out
+    assert not stop.value.code
+    assert page.startswith("wallgo-jax " if "--version" in words else "usage: ")
+    assert ("SOURCE" in page) == (words == ["help", "show"])
+
+
+def test_examples_keep_an_option_beside_its_value(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["show", "--help"])
+    page = capsys.readouterr().out
+    assert "--ply 20 \\\n      --out out/position.html" in page
+    assert "(default: False)" not in page

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.learner import tiny
-from train.config import config_from_dict, read_config
+from train.config import config_from_dict, read_config, read_saved_config
 from train.runtime.errors import UsageError
 
 
@@ -195,3 +195,44 @@ def test_unreadable_files(tmp_path):
 def test_complaint_opens_with_where():
     with pytest.raises(UsageError, match=r"^over there: unknown key sed; did you mean seed\?"):
         config_from_dict({"sed": 1}, where="over there")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--seed", "true"], "seed: Input should be a number (got true)"),
+        (["--learner.learning_rate", "false"], "learner.learning_rate: Input should be a number"),
+        (["--rules.walls", "true"], "rules.walls: Input should be a number (got true)"),
+        (["--heuristics.wjx.top_k", "true"], "heuristics.wjx.top_k: Input should be a number"),
+        (["--network.width", "9" * 23], "network.width must be at most 1000000000000000 (got 9"),
+        (["--checkpoint.keep", "1e23"], "checkpoint.keep must be at most 1000000000000000"),
+    ],
+)
+def test_numbers_that_are_none(tmp_path, words, said):
+    path = tmp_path / "config.toml"
+    path.write_text("")
+    assert said in complaint(path, *words)
+
+
+def test_switches_take_numbers_and_truth():
+    assert not read_config(None, ["--network.ownership", "0"]).network.ownership
+    assert read_config(None, ["--network.margin", "true"]).network.margin
+
+
+def test_what_is_no_config_at_all():
+    with pytest.raises(UsageError, match=r"^run/config\.json: Input should be a dictionary"):
+        config_from_dict([], where="run/config.json")  # pyright: ignore[reportArgumentType]: that is the test
+
+
+def test_a_file_of_a_run_is_no_run(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"not a run directory: it is a file$"):
+        read_saved_config(tmp_path / "config.json")
+
+
+def test_wrong_rules_are_named_once(tmp_path):
+    (tmp_path / "rules.json").write_text('{"size": 2}')
+    with pytest.raises(UsageError) as caught:
+        read_config(None, ["--rules", str(tmp_path / "rules.json")])
+    message = str(caught.value)
+    assert message.endswith("rules.json: size is 2, not a whole number from 3 to 9")

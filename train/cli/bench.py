@@ -38,11 +38,11 @@ class Bench:
 
     config: ConfigFile = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
-    what: str = "env,search,selfplay,learn"
+    what: Annotated[str, tyro.conf.arg(metavar="PARTS")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn."""
     batch: str = "256,1024"
     """Numbers of boards in parallel."""
-    against: str = ""
+    against: Annotated[str, tyro.conf.arg(metavar="NAMES", help_behavior_hint="")] = ""
     """Baselines to compare with: pgx (its Othello), pgx-chess, pgx-hex, pgx-go_9x9, mctx-public."""
     simulations: int = 32
     """Simulations a move of the searches outside self-play."""

@@ -18,6 +18,7 @@ from train.config import (
     read_saved_config,
 )
 from train.runtime.errors import UsageError
+from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,8 +45,8 @@ class Config:
         tyro.conf.arg(metavar="[CONFIG|RUN]", help_behavior_hint=""),
     ] = None
     """TOML file or run directory; without one, the quickstart."""
-    toml: bool = False
-    """Print a TOML file that `run` reads back, its comments the meanings."""
+    toml: Flag = False
+    """Print a TOML file that `run` reads back, with the meanings as comments."""
     only: Annotated[str, tyro.conf.arg(metavar="TABLE", help_behavior_hint="")] = ""
     """Table or key to print alone, in full, such as search or learner.batch."""
 

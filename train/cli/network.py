@@ -55,7 +55,7 @@ class _Drawing:
     """Trained player, named as in docs/players.md."""
     source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
     """Game or position, as `python -m wallgo_jax show` takes it."""
-    out: Path
+    out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
     rules: Annotated[
         str,
@@ -81,7 +81,7 @@ class Attention(_Drawing):
 
     EXAMPLES = ("attention RUN game.jsonl --ply 20 --cell C3 --out out/attention.svg",)
 
-    cell: str
+    cell: Annotated[str, tyro.conf.arg(metavar="CELL")]
     """Cell whose attention is drawn, such as C3."""
     ply: int = -1
     """Plies of the game to play before the network looks; -1 for all."""
@@ -127,7 +127,10 @@ class Corridors:
 
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
-    rules: options.RulesText = options.DEFAULT_RULES
+    rules: Annotated[
+        str,
+        tyro.conf.arg(metavar="RULES", help_behavior_hint=f"(default: {options.DEFAULT_RULES})"),
+    ] = options.DEFAULT_RULES
     """Preset's name, JSON object, or file (JSON or TOML)."""
     count: int = 100
     """Positions to generate, an even number."""
@@ -163,7 +166,10 @@ class Probe:
 
     EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
 
-    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER ...")]
+    players: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="PLAYER ...", help_behavior_hint="(required)"),
+    ]
     """Trained players, as in docs/players.md; each shape of trunk is probed untrained, too."""
     rules: options.RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""
@@ -173,7 +179,7 @@ class Probe:
     """Positions that a probe is tested on, for each seed."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
-    seeds: tuple[int, ...] = (0, 1, 2)
+    seeds: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...")] = (0, 1, 2)
     """Random seeds of the positions and of the untrained trunks."""
     json: options.OptionalFile = None
     """File to write the figures to, as JSON."""

@@ -13,6 +13,7 @@ from train.config import read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import CannotWriteError, check_writable, reason_of
 from train.runtime.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
+from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 
@@ -50,7 +51,7 @@ class MatchSettings:
     """Random seed."""
     config: OptionalFile = None
     """TOML file of a run, whose [heuristics] are the weights of ethen and wjx."""
-    transfer: bool = False
+    transfer: Flag = False
     """Let networks play rules that they were not trained on."""
     json: OptionalFile = None
     """File to write the figures to, as JSON."""

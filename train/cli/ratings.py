@@ -47,9 +47,9 @@ class Elo(options.MatchSettings):
     """Games each time that a pairing is chosen, half of them with each colour."""
     budget: int = 4000
     """Games in all, kept ones included."""
-    anchors: tuple[str, ...] = ANCHORS
+    anchors: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PLAYER ...")] = ANCHORS
     """Players that every pool has, the weakest first."""
-    zero: str = "random"
+    zero: Annotated[str, tyro.conf.arg(metavar="PLAYER")] = "random"
     """Player whose rating is 0; if it is not in the pool, the mean rating is 0."""
     simulations: int = 64
     """Simulations a move of checkpoints and exported folders; 0 for their raw policy."""

@@ -11,6 +11,7 @@ from train.cli.options import ConfigFile
 from train.config import RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
+from wallgo_jax.cli.parsing import Flag
 
 _RUNS = Path("runs")
 _RunDirectory = Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")]
@@ -37,7 +38,7 @@ class Run:
     """Go on with the run in this directory, with the config that it holds."""
     runs: _Runs = None
     """Directory of all runs."""
-    distributed: bool = False
+    distributed: Flag = False
     """Join the other processes of a cluster, found by its launch variables."""
 
     def run(self, overrides: Sequence[str]) -> int:

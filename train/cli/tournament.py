@@ -30,7 +30,10 @@ class Tournament(options.MatchSettings):
         "tournament wjx ethen greedy random --format double-elimination --heats 2",
     )
 
-    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER ...")]
+    players: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="PLAYER ...", help_behavior_hint="(required)"),
+    ]
     """Players, as docs/players.md names them; in an elimination without heats, strongest first."""
     format: Format = "round-robin"
     """Each player meets each, or is out after two losses."""

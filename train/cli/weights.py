@@ -45,7 +45,10 @@ class Curves:
 
     EXAMPLES = ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg")
 
-    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")]
+    runs: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="RUN ...", help_behavior_hint="(required)"),
+    ]
     """Run directories."""
     axis: Axis = "iteration"
     """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""

@@ -30,6 +30,8 @@ BEST = "best"
 """Stands for the best checkpoint so far where a player is named."""
 CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
+MAX_WHOLE = 10**15
+"""The largest whole number of a config; sizes of arrays made from it can still be computed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,7 +205,9 @@ def read_saved_config(directory: Path) -> RunConfig:
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        reason = f"it has no {CONFIG_FILE}" if directory.exists() else "no such directory"
+        reason = "no such directory"
+        if directory.exists():
+            reason = f"it has no {CONFIG_FILE}" if directory.is_dir() else "it is a file"
         raise UsageError(f"{directory}: not a run directory: {reason}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
@@ -247,10 +251,32 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     """A config from nested tables; the message of a `UsageError` begins with `where`."""
+    complaint = _wrong_number(fields, RunConfig())
+    if complaint:
+        raise UsageError(_one_line(f"{where}: {complaint}"))
     try:
         return _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
         raise UsageError(_one_line(f"{where}: {_describe(error)}")) from None
+
+
+def _wrong_number(fields: Any, table: Any, path: str = "") -> str | None:
+    """What is wrong with the first number that the validation would let pass.
+
+    It takes `true` for 1, and whole numbers that no array can be built from.
+    """
+    for key, given in fields.items() if isinstance(fields, dict) else ():
+        name, usual = f"{path}{key}", getattr(table, key, None)
+        if dataclasses.is_dataclass(usual):
+            complaint = _wrong_number(given, usual, f"{name}.")
+            if complaint:
+                return complaint
+        is_number = usual is None or type(usual) in (int, float)
+        if is_number and hasattr(table, key) and isinstance(given, bool):
+            return f"{name}: Input should be a number (got {str(given).lower()})"
+        if type(usual) is int and isinstance(given, int | float) and given > MAX_WHOLE:
+            return f"{name} must be at most {MAX_WHOLE} (got {given})"
+    return None
 
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:
@@ -268,8 +294,12 @@ def _describe(failed: pydantic.ValidationError) -> str:
     keys, given, message = _keys_of(first), first["input"], first["msg"]
     message, subject = message.removeprefix("Value error, "), ".".join(keys)
     if first["type"] != "value_error" or not isinstance(given, dict):
-        told = "" if isinstance(given, dict) or repr(given) in message else f" (got {given!r})"
-        return f"{subject}: {message.removeprefix(f'{subject}: ')}{told}"
+        # Rules that are text are named by their reader.
+        is_told = isinstance(given, dict) or repr(given) in message
+        is_told |= keys == ["rules"] and isinstance(given, str)
+        told = "" if is_told else f" (got {given!r})"
+        opening = f"{subject}: " if subject else ""
+        return f"{opening}{message.removeprefix(f'{subject}: ')}{told}"
     # A table's own check opens with the key that it is about.
     key = re.split(r"\W", message, maxsplit=1)[0]
     if key not in _fields_of(keys):

@@ -190,7 +190,7 @@ def split(examples: Examples, *, share: float, seed: int) -> tuple[np.ndarray, n
     games = int(game[-1]) + 1
     held = max(round(share * games), 1)
     if held >= games:
-        raise UsageError(f"{games} finished games are too few to hold back {held} of them")
+        raise UsageError(f"too few finished games ({games}) to hold back {held} of them")
     is_held = np.zeros(games, bool)
     is_held[np.random.default_rng(seed).permutation(games)[:held]] = True
     return np.flatnonzero(~is_held[game]), np.flatnonzero(is_held[game])

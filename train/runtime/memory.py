@@ -223,7 +223,8 @@ def _proposal(needs: Sequence[Need], total: dict[str, int], memory: Memory) -> s
         value = next(need.value for need in needs if need.key == key)
         fits = _round_down(value * min(1.0, share / total[key]))
         found.append(f"{fits:,}" if fits else f"a smaller {key}")
-    return f"about {' and '.join(found)} would fit"
+    opening = "" if found[0].startswith("a smaller") else "about "
+    return f"{opening}{' and '.join(found)} would fit"
 
 
 def _round_down(value: float) -> int:

@@ -6,6 +6,7 @@ What a command needs is imported when it runs, so that `--help` answers at once.
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+
+from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,13 +50,15 @@ class Show:
     """Number of the game in a record file, from 1."""
     grid: int = 0
     """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
-    diagram: bool = False
+    diagram: Flag = False
     """Print a diagram that `show` can read again, in place of the picture."""
     out: OutFile = ""
     """File to write in place of printing: .svg, .png, .gif, .html or .txt (a diagram)."""
     theme: Theme = "auto"
     """Colours; `auto` is light in pictures, and in pages as the reader's system is set."""
-    reach: Literal["", "R", "B", "G", "Y"] = ""
+    reach: Annotated[
+        Literal["", "R", "B", "G", "Y"], tyro.conf.arg(metavar="{R,B,G,Y}", help_behavior_hint="")
+    ] = ""
     """Player whose reachable cells pictures mark; empty for nobody."""
 
     def run(self, console: Console) -> None:
@@ -102,9 +107,9 @@ class Replay:
     """Number of the game in a record file, from 1."""
     grid: int = 0
     """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
-    steps: bool = False
+    steps: Flag = False
     """Print the position after every ply, not only the last."""
-    watch: bool = False
+    watch: Flag = False
     """Play the game in the terminal."""
     seconds: float = 0.9
     """Time for one ply in the terminal and in animations, in seconds."""
@@ -118,9 +123,7 @@ class Replay:
         from wallgo_jax import render
         from wallgo_jax.cli.sources import SourceRequest, read_games
 
-        played = next(
-            read_games(SourceRequest(self.source, self.rules, self.grid, max(self.game, 1)))
-        )
+        played = next(read_games(SourceRequest(self.source, self.rules, self.grid, self.game or 1)))
         if self.out:
             self._write(played)
         elif self.watch:
@@ -166,7 +169,7 @@ class Convert:
     grid: int = 0
     """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
     out: OutFile = ""
-    """File to write; empty for standard output."""
+    """File to write in place of standard output; compressed if it ends in .gz."""
 
     def run(self, console: Console) -> None:
         """Print or write the games."""
@@ -246,7 +249,7 @@ def _watch(game: Game, console: Console, seconds: float) -> None:
 
 def _write(out: str, makers: Mapping[str, Callable[[], str | bytes]], what: str) -> None:
     """Write the content that the file's ending asks for."""
-    ending = Path(out).suffix
+    ending = Path(out).suffix.lower()
     if ending not in makers:
         raise ValueError(f"--out {out}: the ending is not one of {', '.join(makers)}")
     made = makers[ending]()
@@ -256,5 +259,5 @@ def _write(out: str, makers: Mapping[str, Callable[[], str | bytes]], what: str)
 def _save(path: Path, content: bytes, what: str) -> None:
     """Write a file, and its folder if it is missing; say so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     print(f"written: {path} ({what})")

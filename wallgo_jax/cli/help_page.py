@@ -2,10 +2,13 @@
 
 import io
 import os
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+
+_TIE = "\0"
 
 
 def print_program(
@@ -48,8 +51,10 @@ def print_examples(program: str, examples: Sequence[str]) -> None:
         print("\nexamples:")
     for example in examples:
         line = f"{program} {example}"
+        # An option stays beside its value.
+        line = re.sub(r"(?<= )(--\S+) (?!-)", rf"\1{_TIE}", line)
         parts = textwrap.wrap(line, _width() - 6, break_on_hyphens=False, break_long_words=False)
-        print("  " + " \\\n      ".join(parts))
+        print("  " + " \\\n      ".join(parts).replace(_TIE, " "))
 
 
 class Page(io.StringIO):

@@ -4,12 +4,13 @@ import contextlib
 import dataclasses
 import difflib
 import io
+import re
 import sys
 import typing
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 
@@ -19,6 +20,23 @@ from wallgo_jax.cli import help_page
 # Rows from which a box only gives advice, and the words that end it.
 _ADVICE = ("Argument helptext", "For full helptext", "Got errors")
 _HELP = ("-h", "--help")
+_PLAIN_WORDS = (
+    (
+        r"Error parsing (\S+): invalid literal for int\(\) .*?: (.*)",
+        r"\1: \2 is not a whole number",
+    ),
+    (r"Error parsing (\S+): could not convert string to float: (.*)", r"\1: \2 is not a number"),
+    (
+        r"Error parsing (\S+): no type matching \{None\}\|(?:FLOAT|INT) could .* \[(.*)\]",
+        r"\1: \2 is not a number",
+    ),
+    (r"Missing value for argument '(--\S+)'\. Expected 1 values", r"\1 has no value"),
+    (r"Missing value for argument '\w+'\. Expected 1 values", "an argument is missing"),
+    (r" \(required\)", ""),
+)
+
+Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
+"""An option without a value; its help page does not say that it is off unless it is given."""
 
 
 class Program(NamedTuple):
@@ -68,8 +86,10 @@ def parse(program: Program, words: Sequence[str]) -> tuple[Any, list[str]]:
       ValueError: in one line, what is missing or cannot be read, and what is allowed.
     """
     commands = commands_of(program.commands)
+    if words and words[0] == "help":
+        words = [*words[1:2], "--help"]
     first = words[0] if words else ""
-    if first == "--version":
+    if "--version" in words[:2]:
         print(_version())
         raise SystemExit(0)
     if first in _HELP:
@@ -175,4 +195,11 @@ def _in_one_line(box: str) -> str:
         if row.startswith(_ADVICE):
             break
         text += f" {row}" if row.strip("╰╯─-") else ";"
-    return text.strip(" ;.").replace(" ;", ";").replace(".;", ";")
+    return _in_plain_words(text.strip(" ;.").replace(" ;", ";").replace(".;", ";"))
+
+
+def _in_plain_words(sentence: str) -> str:
+    """What is wrong, without the names of Python's types and of the program's own fields."""
+    for pattern, plain in _PLAIN_WORDS:
+        sentence = re.sub(pattern, plain, sentence)
+    return sentence

@@ -62,7 +62,7 @@ def read_position(asked: SourceRequest, *, ply: int) -> State:
     if text is not None and _DIAGRAM.match(text):
         with _naming(name):
             return diagram.parse(text)
-    game = next(_games(asked._replace(game=max(asked.game, 1)), text, name)).game
+    game = next(_games(asked._replace(game=asked.game or 1), text, name)).game
     if not -1 <= ply < len(game.states):
         raise ValueError(f"--ply {ply}: the game has plies 0 to {len(game.states) - 1}")
     return game.states[ply]
@@ -79,8 +79,12 @@ def read_games(asked: SourceRequest) -> Iterator[LoadedGame]:
 
 def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[LoadedGame]:
     rules = read_rules(asked.rules) if asked.rules else None
+    if asked.game < 0:
+        raise ValueError(f"--game {asked.game}: games are numbered from 1")
     if text is None:
         yield LoadedGame(replay_actions(named(asked.source), [], grid=asked.grid or None))
+    elif not text.strip():
+        raise ValueError(f"{name}: is empty")
     elif _DIAGRAM.match(text):
         raise ValueError(f"{name}: a position diagram holds no game")
     elif text.lstrip().startswith("{"):
@@ -134,7 +138,8 @@ def _text_of(source: str) -> tuple[str | None, str]:
 
 def _is_file(source: str) -> bool:
     try:
-        return Path(source).is_file()
+        path = Path(source)
+        return path.exists() and not path.is_dir()
     except OSError:  # Moves written down are soon longer than a file's name may be.
         return False
 
@@ -154,7 +159,7 @@ def _read_file(path: Path) -> str:
         except (OSError, EOFError):
             raise ValueError("not a gzip file") from None
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")  # Some editors open a file with a byte order mark.
     except UnicodeDecodeError:
         raise ValueError("not a text file") from None
 

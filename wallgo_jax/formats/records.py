@@ -227,4 +227,5 @@ def write(path: str | Path, records: Iterable[Record], *, append: bool = False) 
 def _open(path: str | Path, mode: str) -> IO[str]:
     if str(path).endswith(".gz"):
         return cast(IO[str], gzip.open(path, mode, encoding="utf-8"))
-    return open(path, mode, encoding="utf-8")
+    # Some editors open a file with a byte order mark.
+    return open(path, mode, encoding="utf-8-sig" if "r" in mode else "utf-8")

@@ -73,6 +73,8 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise ValueError("not a text file") from None
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from None
+    if not text.strip():
+        raise ValueError("is empty")
     if _is_object(text):
         return _read_object(text)
     try:

@@ -113,7 +113,7 @@ def test_games_are_held_back_whole(found):
     np.testing.assert_array_equal(held, again[1])
     assert list(split(found, share=0.25, seed=4)[1]) != list(held)
     assert len(set(game[split(found, share=0.001, seed=0)[1]])) == 1
-    with pytest.raises(UsageError, match="20 finished games are too few to hold back 20"):
+    with pytest.raises(UsageError, match=r"too few finished games \(20\) to hold back 20"):
         split(found, share=0.99, seed=0)
 
 
