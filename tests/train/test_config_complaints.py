@@ -221,7 +221,7 @@ def test_switches_take_numbers_and_truth():
 
 def test_what_is_no_config_at_all():
     with pytest.raises(UsageError, match=r"^run/config\.json: Input should be a dictionary"):
-        config_from_dict([], where="run/config.json")  # pyright: ignore[reportArgumentType]: that is the test
+        config_from_dict([], where="run/config.json")
 
 
 def test_a_file_of_a_run_is_no_run(tmp_path):

@@ -168,7 +168,7 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
         (
             ["match", "random"],
-            "OPPONENT Player that it meets. (required); see python -m train match",
+            "OPPONENT Player that it meets.; see python -m train match",
         ),
         (
             ["match", "random", "rnd"],
@@ -182,7 +182,7 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["export", "nowhere", "model"], "nowhere: no such run directory"),
         (["accuracy", "random", "--rules", '{"size": 5}'], ""),
         (["elo", "nowhere"], "nowhere"),
-        (["match", "random", "random", "--games", "many"], "Error parsing --games"),
+        (["match", "random", "random", "--games", "many"], "--games: 'many' is not a whole number"),
         (["match", "random", "random", "--games", "3"], "match: games (3) must be an even number"),
         (
             ["match", "random", "random", "--batch", "0"],
