@@ -15,6 +15,7 @@ from train.cli import options
 from train.config import read_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
@@ -108,8 +109,6 @@ class Elo(options.MatchSettings):
         return EXIT_INTERRUPTED if measured.is_interrupted else 0
 
     def _check(self, rules: Rules) -> None:
-        from train.registry import MAX_SIMULATIONS
-
         options.check_seed("elo", self.seed)
         if not 0 <= self.simulations <= MAX_SIMULATIONS:
             raise UsageError(
