@@ -28,7 +28,8 @@ class NetworkConfig:
       ownership: adds a head that predicts the final owner of each cell.
       margin: adds a head that predicts the final lead in territory of the player to move.
       reply: adds a head that predicts the policy of the next ply.
-      planes: input feature planes: B, BT, BTR or BTRH; with a V, also the variant's.
+      planes: input feature planes: B, BT, BTR, BTRH, BTRD or BTRHD; with a V, also the
+        variant's.
       mover_first: order the planes by turn, the player to move first, instead of player 0 first.
       dtype: compute type, `float32` or `bfloat16`; `auto` is bfloat16 on accelerators, float32 on
         CPU. Parameters are always float32.
