@@ -41,6 +41,7 @@ value = "wdl"
 ownership = false
 margin = true
 reply = true
+destination_head = true
 planes = "BTRH"
 mover_first = false
 dtype = "bfloat16"
@@ -132,7 +133,7 @@ FULL_CONFIG = RunConfig(
     iterations=12,
     rules=PRESETS["hkoi"],
     network=NetworkConfig(
-        "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
+        "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, True, "BTRH", False, "bfloat16"
     ),
     search=SearchConfig(5, 4, "puct", "mctx", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
