@@ -5,6 +5,8 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
+import subprocess
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -108,6 +110,29 @@ def _check_script(path: Path, arguments: list[str]) -> None:
 def test_every_command_parses(path, check_command):
     for words in commands_of(path):
         check_command(words)
+
+
+@pytest.fixture(scope="module")
+def git_ignores(tmp_path_factory) -> Callable[[str], bool]:
+    """Whether git leaves out a file or folder of the repository's root."""
+    root = tmp_path_factory.mktemp("repository")
+    shutil.copy(ROOT / ".gitignore", root)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+
+    def ignores(name: str) -> bool:
+        asked = ["git", "-C", str(root), "check-ignore", name, f"{name}/"]
+        return subprocess.run(asked, check=False, capture_output=True).returncode == 0
+
+    return ignores
+
+
+@pytest.mark.parametrize("path", [*PAGES, *CONFIGS], ids=name_of)
+def test_git_ignores_what_the_examples_write(path, git_ignores):
+    text = path.read_text(encoding="utf-8")
+    options = "|".join(("csv", "json", "out", "plot", "png", "records", "runs"))
+    written = re.findall(rf"--(?:{options})[ =]([a-z][\w./-]*)", text)
+    written += re.findall(r"-m train export \S+ ([a-z][\w./-]*)", text)
+    assert [name for name in written if not git_ignores(name)] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)

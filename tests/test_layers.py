@@ -10,8 +10,8 @@ from tests.support.import_graph import ROOT, edges, folder_of, libraries_of, rea
 # Folders and hubs from the ground up; each imports only from those before it. docs/architecture.md
 # says what lives in each.
 FLOORS = """
-wallgo_jax/_version wallgo_jax/notebook wallgo_jax/board wallgo_jax/game wallgo_jax/planes
-wallgo_jax/observation wallgo_jax/notation wallgo_jax/env wallgo_jax/view wallgo_jax/formats
+wallgo_jax/_version wallgo_jax/display wallgo_jax/board wallgo_jax/game wallgo_jax/planes
+wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/env wallgo_jax/view wallgo_jax/formats
 wallgo_jax/drawing wallgo_jax/render wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli
 wallgo_jax/__main__
 train/__init__ train/runtime train/network train/search train/data train/learning train/players

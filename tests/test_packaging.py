@@ -149,5 +149,17 @@ def test_hooks_check_what_ci_checks():
         assert re.search(rf"^{re.escape(entry)}(?= |$)", script, re.MULTILINE), entry
 
 
-def test_citation_is_of_this_version():
-    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+def test_ci_uses_the_wheel():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.search(r"^\.ci/wheel ", script, re.MULTILINE)
+
+
+def test_both_packages_are_typed():
+    assert [(ROOT / name / "py.typed").is_file() for name in ("wallgo_jax", "train")] == [True] * 2
+
+
+def test_citation_is_of_this_version_and_these_authors():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    authors = "".join(f"  - name: {author['name']}\n" for author in PROJECT["authors"])
+    assert f"\nversion: {__version__}\n" in citation
+    assert f"\nauthors:\n{authors}keywords:" in citation

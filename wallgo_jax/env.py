@@ -9,11 +9,10 @@ import dataclasses
 import functools
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
-from wallgo_jax import notebook
+from wallgo_jax import arguments, display
 from wallgo_jax import observation as observation_lib
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.board.fusion import fusion_barrier
@@ -79,9 +78,12 @@ class State:
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
+    def __str__(self) -> str:
+        return display.to_text(self)
+
     def _repr_html_(self) -> str:
         """Draw the board, or the first boards of a batch, for a notebook."""
-        return notebook.to_html(self)
+        return display.to_html(self)
 
 
 class WallGo:
@@ -89,6 +91,10 @@ class WallGo:
 
     Rules are data: `init` starts this env's own rules, but `step` plays the rules that the state
     holds, so that states of several envs may be stacked into one batch.
+
+    Envs of equal rules, grid and planes are equal, so that one may be a static argument of
+    `jax.jit`. Functions of one board raise a TypeError or a ValueError, while JAX traces, that names
+    an argument which is not one board's.
     """
 
     def __init__(
@@ -102,6 +108,17 @@ class WallGo:
         self.grid = self.sizes.grid
         self._variant = state_lib.make_variant(rules, grid=grid)
 
+    def _identity(self) -> tuple[Rules, int | None, str]:
+        return self.rules, self.grid if self.has_playable else None, self.planes
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            self._identity() == other._identity() if isinstance(other, WallGo) else NotImplemented
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
     def __repr__(self) -> str:
         rules = repr(self.id) if self.id in rules_lib.PRESETS else repr(self.rules)
         grid = f", grid={self.grid}" if self.has_playable else ""
@@ -109,7 +126,7 @@ class WallGo:
 
     def _repr_html_(self) -> str:
         """Draw the first position for a notebook."""
-        return notebook.to_html(state_lib.initial_state(self.rules, grid=self.grid))
+        return display.to_html(state_lib.initial_state(self.rules, grid=self.grid))
 
     @property
     def id(self) -> str:
@@ -148,7 +165,7 @@ class WallGo:
 
     def init(self, key: jax.Array | None = None) -> State:
         """Start a new game; the key, which pgx's interface has, is not used."""
-        del key
+        arguments.check_key(key)
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
         nothing = jnp.zeros(self.num_players, jnp.float32)
@@ -168,6 +185,8 @@ class WallGo:
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a public action for the player to move; the key is not used."""
         del key
+        self._check_state(state, "step")
+        arguments.check_action(action, num_actions=self.num_actions, function="step")
         game, rewards, count, analysis = self._advance(state, action)
         sets = self._next_sets(state, game, analysis)
         over = game.position.terminated
@@ -182,6 +201,8 @@ class WallGo:
         and its last `final_observation`. The next step goes on from there.
         """
         del key
+        self._check_state(state, "step_auto_reset")
+        arguments.check_action(action, num_actions=self.num_actions, function="step_auto_reset")
         game, rewards, count, analysis = self._advance(state, action)
         over = game.position.terminated
         # A new game is a select, not a second `init`: its planes need no flood and no history.
@@ -194,17 +215,29 @@ class WallGo:
     def observe(self, state: State, player: jax.Array | None = None) -> jax.Array:
         """bool[grid, grid, C]: the planes of the state, the same for every player."""
         del player
+        self._check_state(state, "observe")
         return observation_lib.observe(
             state.game, planes=self.planes, has_playable=self.has_playable
         )
 
     def territory(self, state: State) -> jax.Array:
         """int32[P]: the number of cells of the regions whose stones all belong to one player."""
+        self._check_state(state, "territory")
         return referee.territory(state.game)
 
     def legal_slots(self, state: State) -> jax.Array:
         """bool[num_slots]: the legal actions in the compact action space."""
+        self._check_state(state, "legal_slots")
         return actions.legal_slots(state.game)
+
+    def _check_state(self, state: State, function: str) -> None:
+        arguments.check_state(
+            state,
+            State,
+            num_actions=self.num_actions,
+            channels=len(self.channels),
+            function=function,
+        )
 
     def _sets(
         self, game: state_lib.State, precomputed: observation_lib.Precomputed | None = None
@@ -232,8 +265,6 @@ class WallGo:
 
         The analysis is undefined where no ply was played.
         """
-        chex.assert_shape(state.legal_action_mask, (self.num_actions,))
-        chex.assert_shape(state._planes, (None, len(self.channels)))
         slot = actions.slot_of_action(state.game, action)
         before = state.game.position
         is_legal = (slot != actions.NO_SLOT) & state.legal_action_mask.at[action].get(mode="clip")

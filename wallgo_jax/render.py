@@ -2,7 +2,7 @@
 
 | | one position | many positions | a whole game |
 |---|---|---|---|
-| text | `text` | | `game_text` |
+| text | `text` | `summary` | `game_text`, `game_file` |
 | SVG | `svg` | `contact_sheet` | `animation` |
 | pixels | `png` of any SVG | | `gif` |
 | HTML | `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
@@ -21,10 +21,11 @@ from wallgo_jax.drawing import contact_sheet as contact_sheet_lib
 from wallgo_jax.drawing import page as page_lib
 from wallgo_jax.drawing import theme as theme_lib
 from wallgo_jax.env import State as EnvState
-from wallgo_jax.formats import ascii_board
+from wallgo_jax.formats import ascii_board, move_text
 from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
+from wallgo_jax.game.state import State, sizes_of_state
 from wallgo_jax.notation import format_action
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game, replay_actions
@@ -50,6 +51,61 @@ def text(state: EnvState | State, *, color: bool = False) -> str:
     return "\n".join([*lines, *captions.status_lines(snapshot)])
 
 
+def summary(state: EnvState | State) -> str:
+    """Write what `print(state)` shows: size and players, then the board and its status.
+
+    A batch gives its shape, how many games are over, and its first board.
+
+    Raises:
+      ValueError: the arrays are not those of boards.
+    """
+    game = game_of(state)
+    batch = _check_boards(game)
+    if batch == ():
+        return "\n".join([_heading(game), "", text(state), *_last_result(state)])
+    variant, position = jax.device_get(game)
+    if position.ply.size == 0:
+        return f"{_heading(game)}: no boards, a batch of shape {batch}"
+    plies = f"plies {position.ply.min()} to {position.ply.max()}"
+    over = f"{position.terminated.sum()} of {position.ply.size} over"
+    first = (0,) * len(batch)
+    board = jax.tree.map(lambda leaf: leaf[first], State(variant, position))
+    name = f"Board {', '.join(map(str, first))}:"
+    head = f"{_heading(game)}: a batch of shape {batch}, {over}, {plies}"
+    return "\n".join([head, "", name, text(board)])
+
+
+def _check_boards(game: State) -> tuple[int, ...]:
+    """Return the shape of a batch, () for one board, once every array has it.
+
+    Raises:
+      ValueError: an array is not one of boards.
+    """
+    batch, check = np.shape(game.position.ply), state_lib.assert_board
+    for _ in batch:
+        check = jax.vmap(check)
+    try:
+        jax.eval_shape(check, game)
+    except (AssertionError, ValueError):
+        raise ValueError("state: its arrays are not those of boards") from None
+    return batch
+
+
+def _heading(game: State) -> str:
+    _, players, stones = sizes_of_state(game)
+    sizes = np.unique(np.asarray(game.variant.size))
+    boards = " and ".join(f"{size}x{size}" for size in sizes)
+    each = f"{stones} stone{'s' if stones > 1 else ''} each"
+    return f"WallGo {boards or 'boards'}, {players} players, {each}"
+
+
+def _last_result(state: EnvState | State) -> list[str]:
+    """Say what the last step paid where it ended a game that an auto-reset has replaced."""
+    if isinstance(state, EnvState) and state.terminated and not state.game.position.terminated:
+        return [f"The game before: {captions.result_text(np.asarray(state.rewards).tolist())}."]
+    return []
+
+
 def _paint(text: str, player: int) -> str:
     return f"\x1b[1;{_ANSI[player]}m{text}\x1b[0m"
 
@@ -68,6 +124,11 @@ def game_text(
 def played_text(game: Game, *, color: bool = False) -> str:
     """Write `game_text` of a game already played."""
     return "\n".join([*move_lines(game), "", text(game.states[-1], color=color)])
+
+
+def game_file(game: Game, *, players: Sequence[str] | None = None) -> str:
+    """Write a game as a text file that names its rules, and so can be read again by itself."""
+    return f"{move_text.header(game.rules, players)}\n{played_text(game)}\n"
 
 
 def move_lines(game: Game) -> list[str]:
@@ -143,7 +204,12 @@ def _pick(batch: State, index: int) -> State:
 
 
 def html(state: EnvState | State, *, theme: str = "light") -> str:
-    """Draw one board, or the first boards of a batch, as HTML for a notebook."""
+    """Draw one board, or the first boards of a batch, as HTML for a notebook.
+
+    Raises:
+      ValueError: the arrays are not those of boards.
+    """
+    _check_boards(game_of(state))
     snapshots, total = _snapshots(state, MAX_BOARDS)
     if np.ndim(game_of(state).position.ply) == 0:
         return board.draw(snapshots[0], theme_lib.named(theme))

@@ -121,7 +121,12 @@ def test_watch_a_game(capsys, here):
 
 @pytest.mark.parametrize(
     ("ending", "begins"),
-    [("svg", b"<svg "), ("html", b"<!DOCTYPE html>"), ("gif", b"GIF89a"), ("txt", b"  1. R A1")],
+    [
+        ("svg", b"<svg "),
+        ("html", b"<!DOCTYPE html>"),
+        ("gif", b"GIF89a"),
+        ("txt", b'# {"size": 3, '),
+    ],
 )
 def test_films_of_a_game(capsys, here, ending, begins):
     run(capsys, "replay", "moves.txt", "--rules", "small.json", "--out", f"a.{ending}")

@@ -131,6 +131,16 @@ def test_unknown_preset_is_refused_with_the_names_there_are():
     )
 
 
+@pytest.mark.parametrize("given", [None, 3, [], {"size": 3}])
+def test_what_is_neither_rules_nor_a_name_is_refused(given):
+    with pytest.raises(ValueError) as caught:
+        rules_lib.named(given)
+    message = (
+        f"rules: {given!r} is neither wallgo_jax.Rules nor the name of a preset; known presets: "
+    )
+    assert str(caught.value).startswith(message)
+
+
 def test_start_that_leaves_nobody_a_turn_is_refused():
     full = [[row, column, column] for row in range(3) for column in range(3)]
     fields = {"size": 3, "players": 3, "stones": 3, "start": full, "order": []}

@@ -7,6 +7,7 @@ program compiled under one setting is used under the other.
 """
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,10 +40,12 @@ def set_up() -> None:
     if options_as_they_come is None:
         return  # Another JAX: everything is compiled as users compile it, which takes longer.
 
+    quick = [*quick_options().items()]
+
     def get_compile_options(*arguments: Any, **named: Any) -> Any:
         options = options_as_they_come(*arguments, **named)
         if _is_quick:
-            options.env_option_overrides = [*quick_options().items(), *options.env_option_overrides]
+            options.env_option_overrides = [*quick, *options.env_option_overrides]
         return options
 
     # JAX has no setting for XLA's options of all programs that could change while a process runs.
@@ -82,9 +85,22 @@ def is_quick() -> bool:
     return _is_quick
 
 
+@functools.cache
 def quick_options() -> dict[str, Any]:
-    """The options of XLA that make compiling quick."""
-    return _UNOPTIMIZED | _OLDER_LOOPS
+    """The options of XLA that make compiling quick, of those that this XLA has."""
+    options = _UNOPTIMIZED | _OLDER_LOOPS
+    return {name: value for name, value in options.items() if _has_option(name, value)}
+
+
+def _has_option(name: str, value: Any) -> bool:
+    """Whether this XLA has an option; one that it has not ends each compilation with an error."""
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
+    except jax.errors.JaxRuntimeError as error:
+        if "No such compile option" not in str(error):
+            raise
+        return False
+    return True
 
 
 def environment() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 After Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies via Transformer in
 Computer Go", sections on attention maps and on board evaluation. One board at a time, on the host.
-`draw_attention` and `draw_ownership` read a run and a game and write a file.
+`draw_attention` and `draw_ownership` read a network and a game and write a file.
 
 T Transformer blocks, H W cells, P players.
 """
@@ -19,10 +19,11 @@ import numpy as np
 
 from train.analysis import pictures
 from train.analysis.pictures import Picture
-from train.checkpoints.weights import load_weights
+from train.checkpoints.weights import TrainedNetwork
 from train.network import NetworkConfig, Variables
 from train.network.blocks import TRANSFORMER, parse_blocks
 from train.network.build import network_for
+from train.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import observation, render
@@ -45,7 +46,7 @@ def attention_blocks(config: NetworkConfig) -> tuple[int, ...]:
     places = tuple(i for i, block in enumerate(blocks, start=1) if block == TRANSFORMER)
     if not places:
         raise UsageError(
-            f"attention: the network {config.blocks!r} has no T block; choose a run with one"
+            f"attention: the network {config.blocks!r} has no T block; choose a player with one"
         )
     return places
 
@@ -90,7 +91,7 @@ def predicted_ownership(
       UsageError: the network has no ownership head.
     """
     if not config.ownership:
-        raise UsageError("ownership: the network has no ownership head; choose a run with one")
+        raise UsageError("ownership: the network has no ownership head; choose a player with one")
     grid, game = _board(state)
     players = _players(game)
     shares = fetch(_programs(config, players, grid).ownership(variables, game))  # [H, W, P + 1]
@@ -122,7 +123,7 @@ def evaluation_error(predicted: np.ndarray, true: np.ndarray) -> float:
 
 
 def draw_attention(
-    run: Path,
+    player: str,
     request: SourceRequest,
     *,
     ply: int | None,
@@ -130,43 +131,51 @@ def draw_attention(
     out: Path,
     theme: str = "light",
 ) -> None:
-    """Write the attention of a cell in a run's newest network.
+    """Write the attention of a cell in a trained player's network.
 
     Args:
-      run: a run directory.
-      request: one game or position, as `python -m wallgo_jax show` takes it.
+      player: its name, see `train.registry.names`.
+      request: one game or position, as `python -m wallgo_jax show` takes it; moves that do not say
+        their rules are of those that the network has learned.
       ply: plies of the game to play; None for all.
       cell: the attending cell, such as `C3`.
       out: file to write: a picture (.svg, .png) or the arrays (.npz, .json).
       theme: `light` or `dark`.
 
     Raises:
-      UsageError: the run, the game, the cell or the file is not as described.
+      UsageError: the player, the game, the cell or the file is not as described.
     """
     with _usage_errors():
         _check_suffix(out)
+        trained = load_network(player)
+        request = request._replace(default_rules=trained.config.rules)
         state = read_position(request, ply=-1 if ply is None else ply)
         index = parse_cell(cell, grid=_board(state)[0])
-        config, variables = _load(run, state)
-        raw, blocks = raw_attention(config, variables, state, index), attention_blocks(config)
-        facts = {"run": str(run), "ply": int(state.position.ply), "cell": cell.upper()}
+        _check_players(player, trained, state)
+        config = trained.config.network
+        raw = raw_attention(config, trained.variables, state, index)
+        blocks = attention_blocks(config)
+        facts = {"network": trained.source, "ply": int(state.position.ply), "cell": cell.upper()}
         maps = pictures.normalised(raw)
         picture = pictures.attention_picture(
-            raw, blocks, state, index, name=run.resolve().name, theme=theme
+            raw, blocks, state, index, name=trained.name, theme=theme
         )
         _write(out, picture, {**facts, "blocks": blocks, "raw": raw, "maps": maps})
 
 
 def draw_ownership(
-    run: Path, request: SourceRequest, *, ply: int, out: Path, theme: str = "light"
+    player: str, request: SourceRequest, *, ply: int, out: Path, theme: str = "light"
 ) -> None:
-    """Write the final ownership that a run's newest network predicts at a ply, and the true one.
+    """Write the final ownership that a trained player's network predicts at a ply, and the true
+    one.
 
     Args and errors are those of `draw_attention`; the game must have ended.
     """
     with _usage_errors():
         _check_suffix(out)
-        played = next(read_games(request._replace(game=max(request.game, 1)))).game
+        trained = load_network(player)
+        request = request._replace(game=max(request.game, 1), default_rules=trained.config.rules)
+        played = next(read_games(request)).game
         if not played.is_over:
             raise UsageError(
                 f"{request.source}: the game has not ended after {len(played.actions)} plies; "
@@ -175,13 +184,14 @@ def draw_ownership(
         if not 0 <= ply < len(played.states):
             raise UsageError(f"--ply {ply}: the game has plies 0 to {len(played.states) - 1}")
         state, final = played.states[ply], played.states[-1]
-        config, variables = _load(run, state)
-        predicted, true = predicted_ownership(config, variables, state), true_ownership(final)
+        _check_players(player, trained, state)
+        predicted = predicted_ownership(trained.config.network, trained.variables, state)
+        true = true_ownership(final)
         error = evaluation_error(predicted, true)
         picture = pictures.ownership_picture(
-            predicted, true, state, final, error=error, name=run.resolve().name, theme=theme
+            predicted, true, state, final, error=error, name=trained.name, theme=theme
         )
-        facts = {"run": str(run), "ply": ply, "error": error}
+        facts = {"network": trained.source, "ply": ply, "error": error}
         _write(out, picture, {**facts, "predicted": predicted, "true": true})
 
 
@@ -226,14 +236,12 @@ def _players(game: State) -> int:
     return game.position.stones.shape[0]
 
 
-def _load(run: Path, state: State) -> tuple[NetworkConfig, Variables]:
-    config, variables = load_weights(run)
-    if config.rules.players != _players(state):
+def _check_players(player: str, trained: TrainedNetwork, state: State) -> None:
+    players = trained.config.rules.players
+    if players != _players(state):
         raise UsageError(
-            f"{run}: its network is for {config.rules.players} players, the game has "
-            f"{_players(state)}"
+            f"{player}: its network is for {players} players, the game has {_players(state)}"
         )
-    return config.network, variables
 
 
 @contextlib.contextmanager

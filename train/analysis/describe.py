@@ -13,11 +13,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from train.checkpoints import store
-from train.checkpoints.weights import load_weights
 from train.config import RunConfig, read_config
 from train.network import Network, Part, Variables, census, compute_dtype
 from train.network.build import network_for
+from train.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import planes as planes_lib
@@ -51,11 +50,10 @@ class Description(NamedTuple):
 def describe(
     target: str | Path | None, *, batch: int = DEFAULT_BATCH, measure: bool = True
 ) -> Description:
-    """Describe the network of a TOML file or of a run directory's newest checkpoint.
-
-    Without a target, describe the network of the default config.
+    """Describe the network of a TOML file or of a trained player.
 
     Args:
+      target: the file, or the player's name; None for the default config.
       batch: boards of one evaluation in the measurement.
       measure: run the network for some seconds to measure its speed, with new weights for a config.
 
@@ -86,17 +84,14 @@ def describe(
 
 
 def _read_target(target: str | Path | None) -> tuple[str, RunConfig, Variables | None]:
-    """The name and config of a target, and the weights of a run directory."""
+    """The name and config of a target, and the weights of a trained player."""
     if target is None:
         return "the default config", read_config(None), None
     path = Path(target)
-    if path.is_dir():
-        config, variables = load_weights(path)
-        newest = store.newest_iteration(path, store.WEIGHTS)
-        return f"{path}, iteration {newest}", config, variables
-    if not path.exists():
-        raise UsageError(f"{path}: no such config file or run directory")
-    return str(path), read_config(path), None
+    if path.is_file() or path.suffix == ".toml":
+        return str(path), read_config(path), None
+    trained = load_network(str(target))
+    return trained.source, trained.config, trained.variables
 
 
 def random_planes(key: jax.Array, batch: int, size: int, planes: int) -> jax.Array:

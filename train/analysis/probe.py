@@ -10,7 +10,6 @@ N positions, H W cells, F features.
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -21,9 +20,9 @@ from rich.text import Text
 
 from train.analysis.corridors import Corridors, make_corridors
 from train.arena.result import wilson_interval
-from train.checkpoints.weights import load_weights
 from train.network import Network, Variables
 from train.network.build import network_for
+from train.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax import observation
@@ -75,7 +74,7 @@ class ProbeRow:
     """One trunk's answers, all seeds together.
 
     Attributes:
-      name: the run directory, or `untrained`.
+      name: of the network, or `untrained`.
       blocks: its block string.
       result: over all positions.
       near: over the third of the positions whose wall is nearest to the queried cell.
@@ -209,7 +208,7 @@ def _observe_features(
 
 
 def probe_runs(
-    directories: Sequence[Path],
+    players: Sequence[str],
     rules: Rules,
     *,
     count_train: int = 8000,
@@ -218,10 +217,10 @@ def probe_runs(
     min_distance: int = 10,
     untrained: bool = True,
 ) -> list[ProbeRow]:
-    """Probe the newest weights of runs, a row each; every trunk gets the same questions.
+    """Probe the networks of trained players, a row each; every trunk gets the same questions.
 
     Args:
-      directories: run directories.
+      players: their names, see `train.registry.names`.
       rules: of the positions, see `train.analysis.corridors`.
       count_train: training positions of a probe, for each seed.
       count_test: test positions, for each seed; none of them is a training position.
@@ -230,12 +229,12 @@ def probe_runs(
       untrained: add a row with new weights for each shape of trunk.
 
     Raises:
-      UsageError: a run cannot be read or probed, or there is no run or no seed.
+      UsageError: a network cannot be read or probed, or there is no player or no seed.
       ValueError: see `make_corridors`.
     """
-    if not directories or not seeds:
-        raise UsageError("probe: name at least one run directory and one seed")
-    trunks = _load_trunks(directories, rules, untrained=untrained)
+    if not players or not seeds:
+        raise UsageError("probe: name at least one trained player and one seed")
+    trunks = _load_trunks(players, rules, untrained=untrained)
     scores: list[list[np.ndarray]] = [[] for _ in trunks]
     labels, distances = [], []
     for seed in seeds:
@@ -259,21 +258,26 @@ class _Trunk(NamedTuple):
     features_for: Callable[[int], Features]  # by seed
 
 
-def _load_trunks(directories: Sequence[Path], rules: Rules, *, untrained: bool) -> list[_Trunk]:
-    """The runs' trunks in order; after each new shape, one with untrained weights."""
+def _load_trunks(players: Sequence[str], rules: Rules, *, untrained: bool) -> list[_Trunk]:
+    """The players' trunks in order; after each new shape, one with untrained weights."""
     trunks: list[_Trunk] = []
     kinds = set()
-    for directory in directories:
-        config, variables = load_weights(directory)
+    for player in players:
+        config, variables, name, *_ = load_network(player)
         blocks, planes = config.network.blocks, config.network.planes
         try:
             _refuse_territory(planes)
         except UsageError as error:
-            raise UsageError(f"{directory}: {error}") from None
+            raise UsageError(f"{player}: {error}") from None
+        if config.rules.players != rules.players:
+            raise UsageError(
+                f"{player}: its network is for {config.rules.players} players, the rules are for "
+                f"{rules.players}"
+            )
         network = network_for(config.network, rules.players)
         make = functools.partial(trunk_features, network, planes=planes, has_playable=False)
         trained = make(variables)
-        trunks.append(_Trunk(directory.name, blocks, lambda seed, trained=trained: trained))
+        trunks.append(_Trunk(name, blocks, lambda seed, trained=trained: trained))
         kind = blocks, config.network.width, planes
         if untrained and kind not in kinds:
             kinds.add(kind)

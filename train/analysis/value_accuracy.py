@@ -51,10 +51,11 @@ class ValueAccuracy:
     kept: np.ndarray
     ply: np.ndarray
 
-    def share(self, where: np.ndarray) -> tuple[int, float]:
-        """The number of those positions, and the share in which the player keeps the value."""
+    def share(self, where: np.ndarray) -> tuple[int, float | None]:
+        """The number of those positions, and the share in which the player keeps the value, None
+        where there are no such positions."""
         total = int(where.sum())
-        return total, float(self.kept[where].mean()) if total else 1.0
+        return total, float(self.kept[where].mean()) if total else None
 
 
 def value_accuracy(
@@ -145,9 +146,12 @@ def accuracy_table(result: ValueAccuracy) -> Table:
         table.add_column(heading, justify="left" if heading == "positions" else "right")
     for name, where in _groups(result).items():
         every, strict = result.share(where), result.share(where & result.can_err)
-        cells = [f"{every[0]:,}", f"{every[1]:.2%}", f"{strict[0]:,}", f"{strict[1]:.2%}"]
-        table.add_row(name, *cells)
+        table.add_row(name, *_cells(*every), *_cells(*strict))
     return table
+
+
+def _cells(total: int, share: float | None) -> tuple[str, str]:
+    return f"{total:,}", "-" if share is None else f"{share:.2%}"
 
 
 def accuracy_record(result: ValueAccuracy) -> dict[str, Any]:

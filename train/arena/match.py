@@ -71,9 +71,10 @@ class MatchOptions:
     devices: Devices | None = None
 
     def __post_init__(self) -> None:
-        games, batch = self.games, self.batch
-        if games < 2 or games % 2 or batch < 2 or batch % 2:
-            raise ValueError(f"match: games ({games}) and batch ({batch}) must be even, at least 2")
+        for name in ("games", "batch"):
+            number = getattr(self, name)
+            if number < 2 or number % 2:
+                raise ValueError(f"match: {name} ({number}) must be an even number, at least 2")
         if self.opening_plies < 0:
             raise ValueError(f"match: opening_plies ({self.opening_plies}) must not be negative")
         if self.round_games < 0 or self.round_games % 2:

@@ -180,22 +180,30 @@ def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[
 
 
 def read_weights(directory: Path, like: Variables, iteration: int | None = None) -> Variables:
-    """Read the newest whole weights, or those of an iteration; `like` gives their shapes.
+    """Read the newest whole weights, or those of an iteration; see `read_checkpoint`."""
+    return read_checkpoint(directory, like, iteration)[1]
 
-    Prints a line for each newer checkpoint that is damaged.
+
+def read_checkpoint(
+    directory: Path, like: Variables, iteration: int | None = None
+) -> tuple[int, Variables]:
+    """Read the newest whole weights, or those of an iteration, with the iteration they are of.
+
+    Prints a line for each newer checkpoint that is damaged. `like` gives the weights' shapes.
 
     Raises:
       UsageError: there are none.
     """
 
-    def read(folder: Path) -> Any:
-        return _read(folder, "weights", like)
+    def read(folder: Path) -> tuple[int, Any]:
+        found = _read(folder, "weights", like)
+        return int(folder.name), found
 
     if iteration is None:
-        found = _newest(directory, WEIGHTS, read, say=_say)
+        taken, found = _newest(directory, WEIGHTS, read, say=_say)
     else:
-        found = _the_one(directory, WEIGHTS, iteration, read)
-    return jax.tree.map(jnp.array, found)
+        taken, found = _the_one(directory, WEIGHTS, iteration, read)
+    return taken, jax.tree.map(jnp.array, found)
 
 
 def read_run(directory: Path, like: Any) -> Any:

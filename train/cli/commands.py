@@ -5,6 +5,7 @@ from typing import Annotated
 import tyro
 
 from train.cli.bench import Bench
+from train.cli.config import Config
 from train.cli.match import Accuracy, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
@@ -15,6 +16,7 @@ from train.cli.weights import Export
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Config, tyro.conf.subcommand("config")]
     | Annotated[Match, tyro.conf.subcommand("match")]
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
     | Annotated[Elo, tyro.conf.subcommand("elo")]
@@ -27,5 +29,5 @@ Command = (
     | Annotated[Probe, tyro.conf.subcommand("probe")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
-CONFIGURED = ("run", "fit", "bench")
+CONFIGURED = ("run", "fit", "config", "bench")
 """Commands that read a config, and so take `--some.key value`."""

@@ -16,6 +16,7 @@ from train.runtime.errors import UsageError
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
 
+SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
 
 
@@ -25,8 +26,8 @@ class Match(options.MatchSettings):
 
     first: _PlayerName
     """Player that the result is for."""
-    second: _PlayerName
-    """Its opponent."""
+    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")]
+    """Player that it meets."""
     games: int = 400
     """Games to play, half of them with each colour."""
     batch: int = 400
@@ -45,7 +46,7 @@ class Match(options.MatchSettings):
         from train.loop import run_directory
         from train.runtime.display import Display
 
-        rules = options.read_rules(self.rules)
+        rules = self.rules_for((self.first, self.second))
         options.check_seed("match", self.seed)
         try:
             match.check_rules(rules)
@@ -91,7 +92,9 @@ class Accuracy:
 
     player: _PlayerName
     """Player to measure, named as in docs/players.md."""
-    rules: str = '{"size": 3, "stones": 1, "order": [0, 1]}'
+    rules: Annotated[
+        str, tyro.conf.arg(help_behavior_hint=f"(default: the player's own, else {SOLVED_RULES})")
+    ] = ""
     """Rules of a board that can be solved as a whole, as a JSON object."""
     batch: int = 512
     """Positions evaluated in parallel."""
@@ -109,9 +112,8 @@ class Accuracy:
         options.check_seed("accuracy", self.seed)
         if self.batch < 1:
             raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
-        found = value_accuracy.value_accuracy(
-            self.player, options.read_rules(self.rules), batch=self.batch, seed=self.seed
-        )
+        rules = options.read_rules_for(self.rules, [self.player], default=SOLVED_RULES)
+        found = value_accuracy.value_accuracy(self.player, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))
         if self.json is not None:
             options.write_json(self.json, value_accuracy.accuracy_record(found))

@@ -8,6 +8,7 @@ import tyro
 
 from train.cli import options
 from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import name_of
 
 if TYPE_CHECKING:
     from wallgo_jax.cli.sources import SourceRequest
@@ -19,8 +20,10 @@ Theme = Literal["light", "dark"]
 class Describe:
     """Describe a network part by part: shapes, parameters, multiply-adds, and its speed here."""
 
-    target: options.ConfigFile = None
-    """TOML file or run directory; without one, the quickstart."""
+    target: Annotated[
+        tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[CONFIG|PLAYER]")
+    ] = None
+    """TOML file or trained player, named as in docs/players.md; without one, the quickstart."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
     measure: bool = True
@@ -43,16 +46,19 @@ class Describe:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Drawing:
-    """A picture of what a run's network says of a game."""
+    """A picture of what a network says of a game."""
 
-    target: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """Run directory."""
+    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+    """Trained player, named as in docs/players.md."""
     source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
     """Game or position, as `python -m wallgo_jax show` takes it."""
     out: Path
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
-    rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    rules: Annotated[
+        str, tyro.conf.arg(help_behavior_hint="(default: the player's own for moves)")
+    ] = ""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     theme: Theme = "light"
@@ -66,7 +72,7 @@ class _Drawing:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Attention(_Drawing):
-    """Draw what a cell attends to, in each T block and head of a run's network."""
+    """Draw what a cell attends to, in each T block and head of a player's network."""
 
     cell: str
     """Cell whose attention is drawn, such as C3."""
@@ -79,14 +85,14 @@ class Attention(_Drawing):
 
         ply = None if self.ply == -1 else self.ply
         attention.draw_attention(
-            self.target, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
+            self.player, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
         )
         return 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ownership(_Drawing):
-    """Draw who will own each cell, as a run's network predicts, beside how the game ended."""
+    """Draw who will own each cell, as a player's network predicts, beside how the game ended."""
 
     ply: int
     """Plies of the finished game to play before the network looks."""
@@ -96,7 +102,7 @@ class Ownership(_Drawing):
         from train.analysis import attention
 
         attention.draw_ownership(
-            self.target, self._request(), ply=self.ply, out=self.out, theme=self.theme
+            self.player, self._request(), ply=self.ply, out=self.out, theme=self.theme
         )
         return 0
 
@@ -109,7 +115,7 @@ class Corridors:
     out: tyro.conf.Positional[Path]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
     rules: str = options.DEFAULT_RULES
-    """Preset's name, or custom rules as a JSON object."""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     count: int = 100
     """Positions to generate, an even number."""
     min_distance: int = 10
@@ -139,12 +145,13 @@ class Corridors:
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """Fit a linear probe to the frozen trunks of runs: do they know of far corridors?"""
+    """Fit a linear probe to the frozen trunks of players: do they know of far corridors?"""
 
-    targets: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
-    """Run directories; each shape of trunk is also probed untrained."""
-    rules: str = options.DEFAULT_RULES
-    """Preset's name, or custom rules as a JSON object."""
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER")]
+    """Trained players, named as in docs/players.md; each shape of trunk is also probed
+    untrained."""
+    rules: options.RulesText = ""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
     """Positions that a probe is fitted to, for each seed."""
     count_test: int = 4000
@@ -164,10 +171,11 @@ class Probe:
 
         for seed in self.seeds:
             options.check_seed("probe", seed)
+        rules = options.read_rules_for(self.rules, self.players, are_networks=True)
         try:
             rows = probe.probe_runs(
-                self.targets,
-                options.read_rules(self.rules),
+                self.players,
+                rules,
                 count_train=self.count_train,
                 count_test=self.count_test,
                 min_distance=self.min_distance,
@@ -184,7 +192,8 @@ class Probe:
         Console().print(probe.probe_table(rows, caption=caption))
         if self.json is not None:
             asked = {
-                "rules": self.rules,
+                "rules": rules.to_dict(),
+                "rules_name": name_of(rules),
                 "seeds": list(self.seeds),
                 "count_train": self.count_train,
                 "count_test": self.count_test,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,17 +11,20 @@ import tyro
 
 from train.config import read_config
 from train.runtime.errors import UsageError
-from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
-    from train.registry import Player
+    from train.registry.players import Player
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 MAX_SEED = 2**31
 DEFAULT_RULES = "wallzero-4stone"
 
+RulesText = Annotated[
+    str, tyro.conf.arg(help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})")
+]
 ConfigFile = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[CONFIG]")]
 
 
@@ -30,8 +32,8 @@ ConfigFile = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar=
 class MatchSettings:
     """Options of every command that lets players meet."""
 
-    rules: str = DEFAULT_RULES
-    """Preset's name, or custom rules as a JSON object."""
+    rules: RulesText = ""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
     opening_plies: int = 2
     """Random plies that both games of a pair start with."""
     seed: int = 0
@@ -42,6 +44,10 @@ class MatchSettings:
     """Let networks play rules that they were not trained on."""
     json: Path | None = None
     """File to write the figures to, as JSON."""
+
+    def rules_for(self, names: Iterable[str]) -> Rules:
+        """The rules that are said, or else those that the players of these names have learned."""
+        return read_rules_for(self.rules, names)
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
         """Makes players of these rules from names."""
@@ -60,16 +66,37 @@ def check_seed(command: str, seed: int) -> None:
 
 
 def read_rules(text: str) -> Rules:
-    """A preset by name, or custom rules from a JSON object.
+    """Rules from a preset's name, a JSON object, or a JSON or TOML file.
 
     Raises:
       UsageError: what is wrong with them.
     """
     try:
-        fields = json.loads(text) if text.startswith("{") else None
-        return rules_lib.named(text) if fields is None else Rules.from_dict(fields)
+        return rules_text.read_rules(text)
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def read_rules_for(
+    text: str, names: Iterable[str], *, default: str = DEFAULT_RULES, are_networks: bool = False
+) -> Rules:
+    """The rules of a text, or else those that players have learned, or else a default.
+
+    Args:
+      text: as `read_rules` takes it; empty where no rules are said.
+      names: of the players.
+      default: for players of whom none is trained, as `read_rules` takes it.
+      are_networks: the names are of networks, see `train.registry.common_rules`.
+
+    Raises:
+      UsageError: what is wrong with them, or two players have learned different ones.
+    """
+    from train import registry
+
+    if text:
+        return read_rules(text)
+    learned = registry.common_rules(names, are_networks=are_networks)
+    return read_rules(default) if learned is None else learned
 
 
 def check_games(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:

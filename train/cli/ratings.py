@@ -29,21 +29,25 @@ Axis = Literal["iteration", "positions"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Elo(options.MatchSettings):
-    """Rate the checkpoints of runs and some anchors in one pool, with 95 % intervals. Games are
-    kept, and a larger budget adds only new ones."""
+    """Rate the checkpoints of runs, other players and some anchors in one pool, with 95 %
+    intervals. Games are kept, and a larger budget adds only new ones."""
 
-    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")] = ()
-    """Run directories."""
+    players: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="RUN|PLAYER", help_behavior_hint="(default: the anchors alone)"),
+    ] = ()
+    """Run directories, each for all its checkpoints, and other players, named as in
+    docs/players.md."""
     games: int = 40
     """Games each time that a pairing is chosen, half of them with each colour."""
     budget: int = 4000
     """Games in all, kept ones included."""
     anchors: tuple[str, ...] = ANCHORS
-    """Further players of the pool, the weakest first."""
+    """Players that every pool has, the weakest first."""
     zero: str = "random"
     """Player whose rating is 0; if it is not in the pool, the mean rating is 0."""
     simulations: int = 64
-    """Simulations a move of the checkpoints' search; 0 for their raw policy."""
+    """Simulations a move of checkpoints and exported folders; 0 for their raw policy."""
     checkpoints: int = 0
     """Most checkpoints of a run to rate, evenly spread; 0 for all."""
     cache: Path | None = None
@@ -60,7 +64,7 @@ class Elo(options.MatchSettings):
         from train.ratings import pool
         from train.ratings.results_cache import ResultsCache
 
-        rules = options.read_rules(self.rules)
+        rules = self.rules_for((*self.players, *self.anchors))
         self._check(rules)
         entrants = self._entrants(rules)
         cache = self._cache()
@@ -104,7 +108,7 @@ class Elo(options.MatchSettings):
             registry.make_player, heuristics=heuristics, transfer=self.transfer
         )
         found = []
-        for run, name in zip(self.runs, self._run_names(), strict=True):
+        for run, name in self._runs().items():
             found += pool.entrants_of_run(
                 run,
                 rules,
@@ -113,23 +117,43 @@ class Elo(options.MatchSettings):
                 count=self.checkpoints,
                 make_player=make_player,
             )
+        singles = dict.fromkeys((*self.anchors, *self._singles()))
         return found + pool.entrants_of_names(
-            self.anchors, rules, heuristics=heuristics, make_player=make_player
+            singles, rules, heuristics=heuristics, make_player=make_player
         )
 
-    def _run_names(self) -> list[str]:
-        """The directories' names, or, where two have the same, their paths."""
-        short = [run.resolve().name for run in self.runs]
-        is_clear = len(set(short)) == len(short)
-        return short if is_clear else [str(run) for run in self.runs]
+    def _runs(self) -> dict[Path, str]:
+        """The run directories with their names, or, where two have the same, with their paths."""
+        runs = [Path(text) for text in self.players if self._is_run(text)]
+        short = [run.resolve().name for run in runs]
+        names = short if len(set(short)) == len(short) else map(str, runs)
+        return dict(zip(runs, names, strict=True))
+
+    def _singles(self) -> list[str]:
+        """Names of the players that are no runs; a bare path's budget is that of checkpoints."""
+        from train import registry
+
+        names = [registry.read_name(text) for text in self.players if not self._is_run(text)]
+        kind, budget = ("search", f"@{self.simulations}") if self.simulations else ("net", "")
+        return [
+            f"{kind}:{name.target}{budget}"
+            if name.is_bare and name.simulations is None
+            else name.text
+            for name in names
+        ]
+
+    def _is_run(self, text: str) -> bool:
+        from train.checkpoints import weights
+
+        return weights.is_run(Path(text))
 
     def _cache(self) -> Path:
         from train.ratings.pool import CACHE_FILE
 
         if self.cache is not None:
             return self.cache
-        if self.runs:
-            return self.runs[0] / CACHE_FILE
+        for run in self._runs():
+            return run / CACHE_FILE
         if self.out is not None:
             return self.out / CACHE_FILE
         raise UsageError("elo: no run is named: say with --cache FILE where games are to be kept")
@@ -184,7 +208,7 @@ class Elo(options.MatchSettings):
 
         rows = rating_rows(measured)
         curves = []
-        for run, name in zip(self.runs, self._run_names(), strict=True):
+        for run, name in self._runs().items():
             own = [row for row in rows if row["run"] == str(run)]
             own.sort(key=lambda row: row["iteration"])
             x = [row["iteration"] for row in own]

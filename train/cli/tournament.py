@@ -43,7 +43,7 @@ class Tournament(options.MatchSettings):
         from train.loop import run_directory
         from train.runtime import display as display_lib
 
-        rules = options.read_rules(self.rules)
+        rules = self.rules_for(self.players)
         options.check_seed("tournament", self.seed)
         options.check_games("tournament", rules, games=self.games, opening_plies=self.opening_plies)
         if self.heats and (self.format == "round-robin" or self.heats < 2):

@@ -2,22 +2,26 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """Write a run's weights into a folder, with a card that says how they were made."""
+    """Write a player's weights into a folder that is a player itself, with a card that says how
+    they were made."""
 
-    run_directory: tyro.conf.Positional[Path]
-    """Run directory, or one of its checkpoints, RUN/checkpoints/ITERATION."""
-    out: tyro.conf.Positional[Path]
+    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|PLAYER")]
+    """Run directory, one of its checkpoints, RUN/checkpoints/ITERATION, or another trained
+    player, named as in docs/players.md."""
+    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Folder to write; its name is the model's."""
 
     def run(self) -> int:
         """Returns the exit code."""
         from train.cli import export
 
-        export.export(self.run_directory, self.out)
+        trained = export.export(self.player, self.out)
+        print(f"written: {self.out}, weights and card of {trained.source}")
         return 0

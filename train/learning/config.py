@@ -11,11 +11,14 @@ class LossWeights:
     """Weight of each head's loss in the sum; weights of heads that the network lacks are idle.
 
     Attributes:
-      policy: cross-entropy with the search's policy.
-      value: squared error of the outcome, or its cross-entropy for a `wdl` value head.
-      ownership: cross-entropy with the owner of each cell at the end, mean over the cells.
-      margin: squared error of the final lead in territory, as a share of the board.
-      reply: cross-entropy with the policy of the next ply.
+      policy: weight of the policy loss, the cross-entropy with the search's policy [number].
+      value: weight of the value loss, the squared error of the outcome, or its cross-entropy for
+        `wdl` [number].
+      ownership: weight of the ownership loss, the cross-entropy with each cell's owner at the end
+        [number]. It is the mean over the cells.
+      margin: weight of the margin loss, the squared error of the final lead in territory [number].
+        The lead is a share of the board.
+      reply: weight of the reply loss, the cross-entropy with the next ply's policy [number].
     """
 
     policy: float = 1.0
@@ -35,23 +38,21 @@ class LearnerConfig:
     """Options of learning.
 
     Attributes:
-      batch: samples a step.
-      steps: steps an iteration.
+      batch: samples of a step [positions].
+      steps: steps of an iteration [steps].
       optimizer: `adamw`, or `sgd` with momentum.
-      momentum: momentum of `sgd`.
-      learning_rate: peak of the schedule.
-      schedule: what follows the linear warm-up: `cosine` falls to `final_rate` of the peak, `steps`
-        halves the rate at each of `lr_drops` (ResTNet's 0.02, 0.01, 0.005).
-      final_rate: last learning rate of `cosine`, as a share of the peak.
-      lr_drops: shares of the run at which `steps` halves the rate.
-      warmup: steps of warm-up.
-      weight_decay: decay of kernels only, not of norms, biases and offset tables; decoupled for
-        `adamw`, added to the gradient for `sgd`.
-      max_grad_norm: global norm that gradients are clipped to.
+      momentum: momentum of `sgd` [0 to 1].
+      learning_rate: peak learning rate [rate].
+      schedule: after the warm-up: `cosine`, or `steps` (halved at each of `lr_drops`). `cosine`
+        falls to `final_rate` of the peak, `steps` with its defaults is ResTNet's 0.02, 0.01, 0.005.
+      final_rate: last learning rate of `cosine` over the peak [ratio].
+      lr_drops: when `steps` halves the rate [shares of the run].
+      warmup: linear warm-up [steps].
+      weight_decay: decay of kernels; norms, biases and offset tables have none [rate]. It is
+        decoupled for `adamw`, added to the gradient for `sgd`.
+      max_grad_norm: gradients are clipped to this global norm [norm].
       symmetry: turn each sample by a random symmetry of the square.
-      ema_decay: decay a step of a moving average of the weights, which then plays in self-play and
-        matches; 0 for no average.
-      weights: weights of the losses.
+      ema_decay: decay a step of averaged weights, which then play; 0 for none [0 to 1].
     """
 
     batch: int = 512
@@ -70,17 +71,21 @@ class LearnerConfig:
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
 
     def __post_init__(self) -> None:
-        if self.batch < 1 or self.steps < 1 or self.warmup < 0:
-            raise ValueError("batch and steps must be at least 1, warmup at least 0")
-        if min(self.learning_rate, self.max_grad_norm) <= 0 or self.weight_decay < 0:
-            raise ValueError(
-                "learning_rate and max_grad_norm must be positive, weight_decay not negative"
-            )
+        for key, least in (("batch", 1), ("steps", 1), ("warmup", 0)):
+            if getattr(self, key) < least:
+                raise ValueError(f"{key} must be at least {least}")
+        # Written so that NaN fails, too.
+        for key in ("learning_rate", "max_grad_norm"):
+            if not 0 < getattr(self, key) < float("inf"):
+                raise ValueError(f"{key} must be a number above 0")
+        if not 0 <= self.weight_decay < float("inf"):
+            raise ValueError("weight_decay must be a number from 0 on")
         for key, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             if getattr(self, key) not in allowed:
                 raise ValueError(f"{key} {getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        if not all(0 <= share < 1 for share in (self.momentum, self.ema_decay)):
-            raise ValueError("momentum and ema_decay must be from 0 to below 1")
+        for key in ("momentum", "ema_decay"):
+            if not 0 <= getattr(self, key) < 1:
+                raise ValueError(f"{key} must be from 0 to below 1")
         if not 0 <= self.final_rate <= 1:
             raise ValueError("final_rate must be from 0 to 1")
         if not all(0 < share < 1 for share in self.lr_drops) or list(self.lr_drops) != sorted(

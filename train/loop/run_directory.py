@@ -20,7 +20,8 @@ from train.config import RunConfig, config_from_dict, config_to_dict
 from train.runtime.errors import NotFiniteError, UsageError
 from wallgo_jax.env import VERSION
 
-CONFIG_FILE, RESULT_FILE, GAME_FILE = "config.json", "evaluation.json", "game.txt"
+CONFIG_FILE, RESULT_FILE = "config.json", "evaluation.json"
+GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 STARTS_FILE = "run.json"
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "numpy")
 

@@ -13,13 +13,20 @@ from train.data.selfplay import SelfPlayMetrics
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.programs import Programs, make_programs
-from train.loop.run_directory import GAME_FILE, check_directory, first_state
+from train.loop.run_directory import (
+    GAME_FILE,
+    GAME_TEXT_FILE,
+    check_directory,
+    first_state,
+)
 from train.loop.run_loop import Row, Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
 from train.loop.selfplay_programs import stage_at
 from train.runtime.devices import is_first_process, sync_processes
 from train.runtime.host import fetch
 from wallgo_jax import render
+from wallgo_jax.formats import records
+from wallgo_jax.view.game_replay import replay_actions
 
 
 def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
@@ -170,8 +177,12 @@ def _finish(session: Session, programs: Programs, state: RunState) -> None:
 
 
 def _write_game(session: Session, programs: Programs, state: RunState) -> None:
-    rules = session.config.rules
-    game = replay.newest_game(state.replay_state, programs.variant)
-    if game:
-        text = render.game_text(rules, game)
-        (session.directory / GAME_FILE).write_text(text + "\n", encoding="utf-8")
+    """A game of self-play, as a record for commands and as text for people."""
+    rules, name = session.config.rules, session.config.name
+    actions = replay.newest_game(state.replay_state, programs.variant)
+    if not actions:
+        return
+    game, players = replay_actions(rules, actions), (name,) * rules.players
+    records.write(session.directory / GAME_FILE, [records.of_game(game, players=players)])
+    text = render.game_file(game, players=players)
+    (session.directory / GAME_TEXT_FILE).write_text(text, encoding="utf-8")

@@ -14,27 +14,28 @@ class NetworkConfig:
     """Shape of the network.
 
     Attributes:
-      blocks: the trunk, such as `R`, `2R1T`, `WWT` or `R3(RRT)`.
-      width: features of the trunk.
-      heads: attention heads of a T block.
-      mlp_ratio: hidden width of a T block's MLP, divided by `width`.
-      norm: normalisation of the stem and of R and W blocks. `batch` is the paper's and has running
-        statistics. `layer` normalises each cell's features, `none` scales each block by a learned
-        number that starts at 0; both leave `Variables.batch_stats` empty. T blocks always have
-        layer norms.
-      value_width: hidden width of the value and margin heads.
-      value: output of the value head: `scalar`, the expected reward, one number (one per player
-        beyond two), or `wdl`, the probabilities of each player's win and of a draw.
-      ownership: adds a head that predicts the final owner of each cell.
-      margin: adds a head that predicts the final lead in territory of the player to move.
-      reply: adds a head that predicts the policy of the next ply.
-      destination_head: adds to the logit of a play a number for its wall from the cell where the
-        move ends.
-      planes: input feature planes: B, BT, BTR, BTRH, BTRD or BTRHD; with a V, also the
-        variant's.
-      mover_first: order the planes by turn, the player to move first, instead of player 0 first.
-      dtype: compute type, `float32` or `bfloat16`; `auto` is bfloat16 on accelerators, float32 on
-        CPU. Parameters are always float32.
+      blocks: trunk: R residual, T Transformer, W walled blocks, such as `R`, `2R1T`, `WWT` or
+        `R3(RRT)` (`docs/network.md`).
+      width: features of the trunk [channels].
+      heads: attention heads of a T block [heads].
+      mlp_ratio: hidden width of a T block's MLP over `width` [ratio].
+      norm: normalisation of stem, R and W blocks: `batch`, `layer` or `none`. `batch` is the paper's
+        and has running statistics. `layer` normalises each cell's features, `none` scales each
+        block by a learned number that starts at 0; both leave `Variables.batch_stats` empty. T
+        blocks always have layer norms.
+      value_width: hidden width of value and margin heads [channels].
+      value: value head: `scalar` (expected reward) or `wdl` (win, draw, loss). `scalar` is one
+        number (one per player beyond two), `wdl` the probabilities of each player's win and of a
+        draw.
+      ownership: add the head that predicts the final owner of each cell.
+      margin: add the head that predicts the final lead in territory of the player to move.
+      reply: add the head that predicts the policy of the next ply.
+      destination_head: add the head that adds to each play a logit of its wall where the move ends.
+      planes: feature planes: B, BT, BTR, BTRH, BTRD or BTRHD, each with or without V (the
+        variant's).
+      mover_first: show the planes of the player to move first, instead of player 0's.
+      dtype: compute type: `float32`, `bfloat16`, or `auto` (bfloat16 on accelerators). On CPU
+        `auto` is float32. Parameters are always float32.
     """
 
     blocks: str = "R"
@@ -54,8 +55,11 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         blocks = parse_blocks(self.blocks)
-        if self.width < 1 or self.heads < 1 or self.value_width < 1 or self.mlp_ratio <= 0:
-            raise ValueError("width, heads, value_width and mlp_ratio must be positive")
+        for key in ("width", "heads", "value_width"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key} must be at least 1")
+        if not 0 < self.mlp_ratio < float("inf"):
+            raise ValueError("mlp_ratio must be a number above 0")
         if TRANSFORMER in blocks and self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
         for key, allowed in (("norm", NORMS), ("value", VALUES), ("dtype", DTYPES)):

@@ -45,7 +45,7 @@ def count_parameters(variables: Variables) -> int:
     return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(variables.params))
 
 
-def _like(*shape: int) -> jax.ShapeDtypeStruct:
+def _like(*shape: int) -> Any:
     return jax.ShapeDtypeStruct((1, *shape), jnp.float32)
 
 

@@ -112,6 +112,7 @@ class WalledBlock(nnx.Module):
 
     def __call__(self, x: jax.Array, board: Board) -> jax.Array:
         playable, gates = board
+        assert gates is not None, "a trunk with W blocks works out the gates"
         y = keep(nnx.relu(self.norm1(self.conv(x), playable)), playable)
         y = self.norm2(self.walled(y, gates), playable)
         if self.scale is not None:

@@ -10,17 +10,18 @@ class HeuristicConfig:
     """Weights of a cell, seen from the player that is scored, and how players use the scores.
 
     Attributes:
-      formula: `ethen` or `wjx`: weight of a cell that both sides reach, by its distances.
-      sure_own: weight of a cell that only the player reaches.
-      sure_other: weight of a cell that only the others reach.
-      semi_sure_own: weight of a cell that the others are far from.
-      semi_sure_other: weight of a cell that the player is far from.
-      boundary: steps from which on a side is far from a cell.
-      guess_weight: factor of the formula.
-      stones_block: stones block the way as walls do.
-      top_k: plies that the two-ply player answers.
-      temperature: difference in score that makes a slot e times as likely in a search's prior.
-      scale: score whose value in a search is tanh 1.
+      formula: `ethen` (larger of the two distances) or `wjx` (their sum). It weighs a cell that
+        both sides reach by its distances.
+      sure_own: a cell that only this side reaches [cells].
+      sure_other: a cell that only the other side reaches [cells].
+      semi_sure_own: a cell that the other side is far from [cells].
+      semi_sure_other: a cell that this side is far from [cells].
+      boundary: distance from which a side is far [steps].
+      guess_weight: factor of the formula [0 to 1].
+      stones_block: distances go round stones, as round walls.
+      top_k: plies that `two-ply:NAME` looks into [plies].
+      temperature: search prior: score that makes a slot e times as likely [cells].
+      scale: search value: score whose value is tanh 1 [cells].
     """
 
     formula: str = "wjx"
@@ -38,18 +39,23 @@ class HeuristicConfig:
     def __post_init__(self) -> None:
         if self.formula not in FORMULAS:
             raise ValueError(f"formula {self.formula!r} is not one of {', '.join(FORMULAS)}")
-        if not 0 <= self.semi_sure_own <= self.sure_own <= 1:
-            raise ValueError("semi_sure_own must be from 0 to sure_own, sure_own at most 1")
-        if not -1 <= self.sure_other <= self.semi_sure_other <= 0:
-            raise ValueError("semi_sure_other must be from sure_other to 0, sure_other at least -1")
+        if not 0 <= self.sure_own <= 1:
+            raise ValueError("sure_own must be from 0 to 1")
+        if not 0 <= self.semi_sure_own <= self.sure_own:
+            raise ValueError("semi_sure_own must be from 0 to sure_own")
+        if not -1 <= self.sure_other <= 0:
+            raise ValueError("sure_other must be from -1 to 0")
+        if not self.sure_other <= self.semi_sure_other <= 0:
+            raise ValueError("semi_sure_other must be from sure_other to 0")
         if not 1 <= self.boundary <= 20:
             raise ValueError("boundary must be from 1 to 20")
         if not 0 <= self.guess_weight <= 1:
             raise ValueError("guess_weight must be from 0 to 1")
         if self.top_k < 1:
             raise ValueError("top_k must be at least 1")
-        if not 0.001 <= self.temperature <= 1000 or not 0.001 <= self.scale <= 1000:
-            raise ValueError("temperature and scale must be from 0.001 to 1000")
+        for key in ("temperature", "scale"):
+            if not 0.001 <= getattr(self, key) <= 1000:
+                raise ValueError(f"{key} must be from 0.001 to 1000")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,6 @@ from train.arena import elo, match
 from train.arena.elo import Ratings
 from train.arena.result import MatchResult
 from train.checkpoints import store
-from train.checkpoints.weights import load_weights
 from train.config import config_to_dict
 from train.players.basic import Player
 from train.players.config import HeuristicsConfig
@@ -155,7 +154,6 @@ def identity(name: str, player: Player, options: Any = None) -> str:
       player: who it is.
       options: JSON-ready, what else decides how it plays.
     """
-    kind, _, target = name.partition(":")
     leaves = jax.tree_util.tree_flatten_with_path(fetch(player.variables))[0]
     if not leaves and options is None:
         return name
@@ -164,21 +162,23 @@ def identity(name: str, player: Player, options: Any = None) -> str:
         array = np.ascontiguousarray(leaf)
         digest.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}\n".encode())
         digest.update(array.tobytes())
-    _, at, simulations = target.rpartition("@") if "@" in target else ("", "", "")
-    known_by = f"{kind}:{at}{simulations}" if leaves else name
+    known_by = name
+    if leaves:
+        read = registry.read_name(name)
+        budget = "" if read.simulations is None else f"@{read.simulations}"
+        known_by = f"{read.kind}:{budget}"
     return f"{known_by}#{digest.hexdigest()[:32]}"
 
 
 def _how_it_plays(name: str, heuristics: HeuristicsConfig | None) -> Any:
     """Options that decide how a player plays, besides its name and its weights."""
-    kind, _, target = name.partition(":")
-    target = target.rpartition("@")[0] or target
-    if kind in ("net", "search"):
-        config = config_to_dict(load_weights(Path(target))[0])
-        return {key: config[key] for key in (("network",) if kind == "net" else _OF_SEARCH)}
-    if kind == "pretrained":
-        return target
-    weighed = getattr(heuristics, target or kind, None)
+    read = registry.read_name(name)
+    if read.kind == "pretrained":
+        return read.target
+    if read.has_network:
+        config = config_to_dict(registry.network_config(read))
+        return {key: config[key] for key in (("network",) if read.kind == "net" else _OF_SEARCH)}
+    weighed = getattr(heuristics, read.target or read.kind, None)
     return None if weighed is None else dataclasses.asdict(weighed)
 
 

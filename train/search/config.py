@@ -11,22 +11,22 @@ class SearchConfig:
     """Options of the search; a kind ignores the options of the other.
 
     Attributes:
-      simulations: simulations a move.
-      max_considered_actions: gumbel: the most actions that sequential halving starts from.
-      kind: `gumbel` or `puct`.
-      engine: `native`, this package's own tree, or `mctx`, mctx's policies as they come. Both find
-        the same; `native` is faster.
-      c_init: puct: weight of the prior against the value.
-      c_base: puct: visits of a node at which that weight has grown by log 2.
-      dirichlet_fraction: puct: share of noise in the root's prior in self-play.
-      dirichlet_alpha: puct: the noise's parameter for each legal slot; 10 divided by the usual
-        number of legal moves, which is about 60.
-      temperature: puct: self-play draws moves in proportion to visits to the power of
-        1 / temperature; 0 plays the most visited.
-      temperature_plies: puct: plies of a game that are drawn so; the most visited is played after
-        them. 0 draws all plies.
-      first_simulations: simulations a move in the first iterations of self-play (see `stages`); 0
-        means `simulations` from the start.
+      simulations: search budget of a move [simulations].
+      max_considered_actions: gumbel: actions that enter sequential halving at the root [actions].
+      kind: `gumbel` (Gumbel AlphaZero) or `puct` (AlphaZero).
+      engine: `native` (this package's tree) or `mctx` (mctx's own functions). Both find the same;
+        `native` is faster.
+      c_init: puct: weight of the prior against the value [number].
+      c_base: puct: visits of a node at which that weight has grown by log 2 [visits].
+      dirichlet_fraction: puct: share of noise in the root's prior in self-play [0 to 1].
+      dirichlet_alpha: puct: Dirichlet parameter of each legal slot [number]. The default is 10
+        divided by the usual number of legal moves, which is about 60.
+      temperature: puct: moves are drawn with chances visits^(1 / temperature); 0 for the most
+        visited [number].
+      temperature_plies: puct: first plies of a game that are drawn so; 0 for all [plies]. After
+        them the most visited is played.
+      first_simulations: budget at the start of the run, doubled in equal stages up to
+        `simulations`; 0 for no growth [simulations].
     """
 
     simulations: int = 16
@@ -42,14 +42,17 @@ class SearchConfig:
     first_simulations: int = 0
 
     def __post_init__(self) -> None:
-        if self.simulations < 1 or self.max_considered_actions < 1:
-            raise ValueError("simulations and max_considered_actions must be at least 1")
+        for key in ("simulations", "max_considered_actions"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key} must be at least 1")
         if self.kind not in KINDS:
             raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
-        if not 0 <= self.c_init < float("inf") or not 0 < self.c_base < float("inf"):
-            raise ValueError("c_init must be a number from 0 on, c_base a positive one")
+        if not 0 <= self.c_init < float("inf"):
+            raise ValueError("c_init must be a number from 0 on")
+        if not 0 < self.c_base < float("inf"):
+            raise ValueError("c_base must be a number above 0")
         if not 0 <= self.dirichlet_fraction <= 1:
             raise ValueError("dirichlet_fraction must be from 0 to 1")
         if not 1e-3 <= self.dirichlet_alpha <= 1e3:

@@ -62,13 +62,18 @@ class Tables(NamedTuple):
     setup: jax.Array  # int8[512, 512], value for player 0 in setup, by both sets of stones as bits
 
 
+def _tell(rules: Rules) -> str:
+    limit = "" if rules.walls is None else f", {rules.walls} walls each"
+    return f"{rules.players} with {rules.stones} each on {rules.size}x{rules.size} cells{limit}"
+
+
 def check_tables(rules: Rules) -> None:
     """Refuse rules that have no tables with a UsageError."""
     has_limit = rules.walls is not None and rules.walls < EDGES
     if rules.size != SIZE or rules.players != 2 or rules.stones > MAX_TABLE_STONES or has_limit:
         raise UsageError(
             f"solver: tables are for two players with 1 or {MAX_TABLE_STONES} stones each on "
-            f"{SIZE}x{SIZE} cells and no limit of walls"
+            f"{SIZE}x{SIZE} cells and no limit of walls, not for {_tell(rules)}"
         )
 
 

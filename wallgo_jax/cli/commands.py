@@ -6,7 +6,6 @@ What a command needs is imported when it runs, so that `--help` answers at once.
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -33,7 +32,8 @@ class Show:
     source: Source
     """A preset's name, a file of a position or a game, `-` for standard input, or the moves."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     ply: int = -1
     """Plies of the game to play before it is shown; -1 for all."""
     game: int = 1
@@ -84,7 +84,8 @@ class Replay:
     source: Source
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     grid: int = 0
@@ -127,7 +128,7 @@ class Replay:
             ".html": lambda: render.page(
                 game, theme=self.theme, seconds=self.seconds, players=players
             ),
-            ".txt": lambda: render.played_text(game) + "\n",
+            ".txt": lambda: render.game_file(game, players=players),
         }
         _write(self.out, makers)
 
@@ -141,7 +142,8 @@ class Convert:
     to: Literal["record", "moves", "hkoi"]
     """Format to write: records or HKOI codes, one game a line, or moves in human notation."""
     rules: str = ""
-    """Rules of moves and codes: a preset's name or a JSON file. Records name their own."""
+    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
+    name their own."""
     game: int = 0
     """Number of the game in a record file, from 1; 0 for all."""
     grid: int = 0
@@ -183,11 +185,12 @@ def _record_line(played: LoadedGame) -> str:
 
 def _moves(played: LoadedGame) -> str:
     from wallgo_jax import render
-    from wallgo_jax.game.rules import PRESETS, name_of
+    from wallgo_jax.formats import move_text
 
-    name = name_of(played.game.rules)
-    rules = name if name in PRESETS else json.dumps(played.game.rules.to_dict())
-    return "\n".join([f"# {rules}", *render.move_lines(played.game)])
+    players = played.record.players if played.record else None
+    return "\n".join(
+        [move_text.header(played.game.rules, players), *render.move_lines(played.game)]
+    )
 
 
 def _code(played: LoadedGame) -> str:

@@ -1,20 +1,21 @@
 """Reads the source that a command names: a preset, a file or a game written out.
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
-file, an HKOI code, a position diagram or moves in human notation; how it begins tells.
+file, an HKOI code, a position diagram or moves in human notation; how it begins tells. Moves may
+name their rules in a first comment and end with a picture (`wallgo_jax.formats.move_text`).
 """
 
 import contextlib
 import gzip
-import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from wallgo_jax.formats import diagram, hkoi_code, records
+from wallgo_jax.formats import diagram, hkoi_code, move_text, records
 from wallgo_jax.formats.records import Record
+from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
@@ -37,15 +38,17 @@ class SourceRequest(NamedTuple):
 
     Attributes:
       source: as the module says.
-      rules: a preset's name or a file of custom rules, for moves and codes; empty if not said.
+      rules: rules of moves and codes, as `read_rules` takes them; empty if not said.
       grid: the side length of the grid that numbers the cells; 0 for the board's own.
       game: which game of a record file, counted from 1; 0 for all of them.
+      default_rules: of moves that do not name theirs, where no rules are said.
     """
 
     source: str
     rules: str = ""
     grid: int = 0
     game: int = 0
+    default_rules: Rules | None = None
 
 
 def read_position(asked: SourceRequest, *, ply: int) -> State:
@@ -85,11 +88,12 @@ def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[Loaded
         with _naming(name):
             game = hkoi_code.decode(text, rules or PRESETS["hkoi"])
         yield LoadedGame(game)
-    elif rules is None:
-        raise ValueError(f"{name}: moves need --rules; presets: {', '.join(PRESETS)}")
     else:
         with _naming(name):
-            moves = parse_moves(text, grid=asked.grid or rules.size)
+            rules = rules or move_text.read_rules(text) or asked.default_rules
+            if rules is None:
+                raise ValueError(f"moves need --rules; presets: {', '.join(PRESETS)}")
+            moves = parse_moves(move_text.without_picture(text), grid=asked.grid or rules.size)
             game = replay_moves(rules, moves, grid=asked.grid or None)
         yield LoadedGame(game)
 
@@ -103,21 +107,6 @@ def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
             record = records.from_json(line)
             game = records.replay(record)
         yield LoadedGame(game, record)
-
-
-def read_rules(name: str) -> Rules:
-    """Read the rules of a preset's name, or of a file that holds their JSON object.
-
-    Raises:
-      ValueError: if it is neither, with the presets there are.
-    """
-    if name in PRESETS or not Path(name).is_file():
-        return named(name)
-    with _naming(name):
-        try:
-            return Rules.from_dict(json.loads(Path(name).read_text(encoding="utf-8")))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"not JSON: {error}") from None
 
 
 def _text_of(source: str) -> tuple[str | None, str]:

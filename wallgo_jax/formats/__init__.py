@@ -1,1 +1,1 @@
-"""Positions and games as text: diagrams, ASCII boards, records, the HKOI replay code."""
+"""Positions and games as text: diagrams, ASCII boards, records, moves, rules, the HKOI code."""

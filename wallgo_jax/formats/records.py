@@ -206,6 +206,11 @@ def read(path: str | Path) -> Iterator[Record]:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
+            if line.startswith("#"):
+                raise ValueError(
+                    f"{path}: moves, not records; python -m wallgo_jax convert {path} --to record "
+                    "makes a record of them"
+                )
             try:
                 yield from_json(line)
             except ValueError as error:

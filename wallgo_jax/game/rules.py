@@ -189,6 +189,11 @@ def named(name_or_rules: "str | Rules") -> Rules:
     """
     if isinstance(name_or_rules, Rules):
         return name_or_rules
+    if not isinstance(name_or_rules, str):
+        raise ValueError(
+            f"rules: {name_or_rules!r} is neither wallgo_jax.Rules nor the name of a preset; known "
+            f"presets: {', '.join(PRESETS)}"
+        )
     if name_or_rules not in PRESETS:
         raise ValueError(
             f"rules: unknown preset {name_or_rules!r}; known presets: {', '.join(PRESETS)}"

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wallgo_jax import display
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import sizes
 from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules, first_player
@@ -94,6 +95,13 @@ class State(NamedTuple):
     def num_slots(self) -> int:
         """A: size of the compact action space (see `game.actions`); of a batch as of a board."""
         return sizes_of_state(self).num_slots
+
+    def __str__(self) -> str:
+        return display.to_text(self)
+
+    def _repr_html_(self) -> str:
+        """Draw the board, or the first boards of a batch, for a notebook."""
+        return display.to_html(self)
 
 
 def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:

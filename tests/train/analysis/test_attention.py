@@ -12,7 +12,7 @@ from tests.support.learner import tiny
 from train.analysis import attention, pictures
 from train.analysis.attention import draw_attention, draw_ownership
 from train.checkpoints.store import Store
-from train.checkpoints.weights import load_weights
+from train.checkpoints.weights import load_network
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, Variables
 from train.network.build import network_for
@@ -289,8 +289,10 @@ def test_even_ownership_is_left_bare(game):
 
 def test_attention_files(run, record, tmp_path):
     for ending in attention.SUFFIXES:
-        draw_attention(run, SourceRequest(record), ply=2, cell="b3", out=tmp_path / f"a{ending}")
-    config, variables = load_weights(run)
+        draw_attention(
+            str(run), SourceRequest(record), ply=2, cell="b3", out=tmp_path / f"a{ending}"
+        )
+    config, variables, *_ = load_network(run)
     state = replay_moves(RULES, parse_moves(MOVES, grid=3)).states[2]
     raw = attention.raw_attention(config.network, variables, state, 7)
     with np.load(tmp_path / "a.npz") as arrays:
@@ -299,7 +301,7 @@ def test_attention_files(run, record, tmp_path):
         assert arrays["blocks"].tolist() == [2] and arrays["cell"] == "B3" and arrays["ply"] == 2
     told = json.loads((tmp_path / "a.json").read_text())
     np.testing.assert_allclose(told["raw"], raw, rtol=1e-6)
-    assert told["run"] == str(run)
+    assert told["network"] == f"{run}, iteration 1"
     root = ElementTree.parse(tmp_path / "a.svg").getroot()
     assert len(list(root.iter(SVG + "svg"))) == 1 + 3
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
@@ -307,8 +309,10 @@ def test_attention_files(run, record, tmp_path):
 
 def test_ownership_files(run, record, tmp_path, game):
     for ending in attention.SUFFIXES:
-        draw_ownership(run, SourceRequest(record), ply=1, out=tmp_path / f"o{ending}", theme="dark")
-    config, variables = load_weights(run)
+        draw_ownership(
+            str(run), SourceRequest(record), ply=1, out=tmp_path / f"o{ending}", theme="dark"
+        )
+    config, variables, *_ = load_network(run)
     predicted = attention.predicted_ownership(config.network, variables, game.states[1])
     true = attention.true_ownership(game.states[-1])
     with np.load(tmp_path / "o.npz") as arrays:
@@ -324,9 +328,9 @@ def test_ownership_files(run, record, tmp_path, game):
 def test_diagrams_and_presets_are_positions(run, game, tmp_path):
     text, out = tmp_path / "position.txt", tmp_path / "a.json"
     text.write_text(diagram.draw(game.states[-1]))
-    draw_attention(run, SourceRequest(str(text)), ply=None, cell="A1", out=out)
+    draw_attention(str(run), SourceRequest(str(text)), ply=None, cell="A1", out=out)
     assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 3, 3)
-    draw_attention(run, SourceRequest("wallzero-4stone"), ply=None, cell="G7", out=out)
+    draw_attention(str(run), SourceRequest("wallzero-4stone"), ply=None, cell="G7", out=out)
     assert np.shape(json.loads(out.read_text())["raw"]) == (1, 2, 7, 7)
 
 
@@ -346,7 +350,7 @@ def complaint(draw, *arguments, **options) -> str:
         ({"out": Path("a.gif")}, "--out a.gif: the ending is not one of .svg, .png, .npz, .json"),
         ({"out": Path("no/such/a.svg")}, "no/such/a.svg: No such file or directory"),
         ({"source": "nothing"}, "'nothing' is not a file, preset, HKOI code or move; presets: "),
-        ({"run": Path("no/run")}, "no/run: no such run directory"),
+        ({"run": Path("no/run")}, "no/run: no such run directory, checkpoint or exported folder"),
         ({"theme": "blue"}, "theme: 'blue' is not one of light, dark"),
         ({"source": "playwallgo-3p", "ply": 0}, "its network is for 2 players, the game has 3"),
     ],
@@ -355,32 +359,32 @@ def test_wrong_attention_is_refused_in_one_line(run, record, tmp_path, change, s
     asked = {"run": run, "source": record, "ply": 1, "cell": "A1", "out": tmp_path / "a.svg"}
     asked |= change
     assert said in complaint(
-        draw_attention, asked.pop("run"), SourceRequest(asked.pop("source")), **asked
+        draw_attention, str(asked.pop("run")), SourceRequest(asked.pop("source")), **asked
     )
 
 
 def test_wrong_ownership_is_refused_in_one_line(run, record, game, tmp_path):
     out = tmp_path / "o.svg"
-    said = complaint(draw_ownership, run, SourceRequest(record), ply=-1, out=out)
+    said = complaint(draw_ownership, str(run), SourceRequest(record), ply=-1, out=out)
     assert said == "--ply -1: the game has plies 0 to 5"
-    said = complaint(draw_ownership, run, SourceRequest("wallzero-4stone"), ply=0, out=out)
+    said = complaint(draw_ownership, str(run), SourceRequest("wallzero-4stone"), ply=0, out=out)
     assert said.startswith("wallzero-4stone: the game has not ended after 0 plies")
     text = tmp_path / "position.txt"
     text.write_text(diagram.draw(game.states[-1]))
-    said = complaint(draw_ownership, run, SourceRequest(str(text)), ply=0, out=out)
+    said = complaint(draw_ownership, str(run), SourceRequest(str(text)), ply=0, out=out)
     assert said == f"{text}: a position diagram holds no game"
-    assert complaint(draw_ownership, run, SourceRequest(record), ply=0, out=tmp_path).startswith(
-        "--out "
-    )
+    assert complaint(
+        draw_ownership, str(run), SourceRequest(record), ply=0, out=tmp_path
+    ).startswith("--out ")
 
 
 def test_networks_without_the_part_are_refused(record, tmp_path):
     run, _ = save_run(tmp_path / "blind", blocks="R", ownership="false")
     out = tmp_path / "a.svg"
-    said = complaint(draw_attention, run, SourceRequest(record), ply=0, cell="A1", out=out)
-    assert said == "attention: the network 'R' has no T block; choose a run with one"
-    said = complaint(draw_ownership, run, SourceRequest(record), ply=0, out=out)
-    assert said == "ownership: the network has no ownership head; choose a run with one"
+    said = complaint(draw_attention, str(run), SourceRequest(record), ply=0, cell="A1", out=out)
+    assert said == "attention: the network 'R' has no T block; choose a player with one"
+    said = complaint(draw_ownership, str(run), SourceRequest(record), ply=0, out=out)
+    assert said == "ownership: the network has no ownership head; choose a player with one"
 
 
 def test_wrong_boards_are_refused(weights, game):

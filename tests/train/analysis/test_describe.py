@@ -194,8 +194,11 @@ def test_refusals(tmp_path):
     missing, empty, file = tmp_path / "missing", tmp_path / "empty", tmp_path / "broken.toml"
     empty.mkdir()
     file.write_text("[network")
-    assert complaint(missing) == f"{missing}: no such config file or run directory"
-    assert complaint(empty).startswith(f"{empty}: no checkpoint here")
+    wanted = "run directory, checkpoint or exported folder"
+    assert complaint(missing) == f"{missing}: no such {wanted}"
+    assert complaint(empty).startswith(f"{empty}: no {wanted}: it has neither checkpoints/")
+    assert complaint(tmp_path / "no.toml") == f"config {tmp_path / 'no.toml'}: no such file"
+    assert complaint("greedy").startswith("player 'greedy': has no network; allowed: PATH, ")
     assert complaint(str(file)).startswith(f"config {file}: ")
     file.write_text("[network]\nblocks = 'RQ'")
     assert "'Q' at place 2" in complaint(file)

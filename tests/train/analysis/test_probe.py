@@ -15,7 +15,9 @@ from train.analysis.corridors import make_corridors
 from train.analysis.probe import ProbeResult, linear_probe, probe_runs, probe_trunk, verdict
 from train.arena.result import wilson_interval
 from train.checkpoints.store import Store
+from train.checkpoints.weights import TrainedNetwork
 from train.config import config_to_dict, read_config
+from train.network import Variables
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax import planes as planes_lib
@@ -144,18 +146,23 @@ def test_territory_planes_are_refused(planes):
 
 def test_run_that_cannot_be_probed_is_refused_by_name(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(probe, "load_weights", lambda path: (read_config(None), None))
+        seeing = TrainedNetwork(read_config(None), Variables({}, {}), "sees", "sees", None, {})
+        patch.setattr(probe, "load_network", lambda name: seeing)
         with pytest.raises(UsageError, match="sees: probe: the planes BTR"):
-            probe_runs([tmp_path / "sees"], RULES, **OPTIONS)
-    with pytest.raises(UsageError, match="at least one run directory"):
+            probe_runs(["sees"], RULES, **OPTIONS)
+    with pytest.raises(UsageError, match="at least one trained player"):
         probe_runs([], RULES, **OPTIONS)
     with pytest.raises(UsageError, match="no such run directory"):
-        probe_runs([tmp_path / "none"], RULES, **OPTIONS)
+        probe_runs([str(tmp_path / "none")], RULES, **OPTIONS)
+    blind = str(save_run(tmp_path / "blind", planes="B", blocks="R"))
+    three = Rules(size=5, players=3, stones=1, order=(0, 1, 2))
+    with pytest.raises(UsageError, match="network is for 2 players, the rules are for 3"):
+        probe_runs([blind], three, **OPTIONS)
 
 
 def test_runs_side_by_side(tmp_path):
-    first = save_run(tmp_path / "one", planes="B", blocks="RT")
-    runs = [first, first, save_run(tmp_path / "two", planes="BV", blocks="R")]
+    first = str(save_run(tmp_path / "one", planes="B", blocks="RT"))
+    runs = [first, f"net:{first}", str(save_run(tmp_path / "two", planes="BV", blocks="R"))]
     rows = probe_runs(runs, RULES, **OPTIONS)
     assert [(row.blocks, row.name) for row in rows] == [
         ("RT", "one"),

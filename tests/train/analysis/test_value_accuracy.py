@@ -90,7 +90,11 @@ def test_table_and_record_say_the_shares(levels):
     record = json.loads(json.dumps(accuracy_record(result)))["positions"]
     for name in ("all", "won", "drawn", "lost"):
         assert f"{record[name]['kept']:.2%}" in text
-        assert f"{record[name]['kept_where_one_can_err']:.2%}" in text
+        share = record[name]["kept_where_one_can_err"]
+        assert (share is None) == (record[name]["total_where_one_can_err"] == 0)
+        assert (f"{share:.2%}" if share is not None else "0 │      - │") in text
+    # Whoever has lost loses no value by any move.
+    assert record["lost"]["kept_where_one_can_err"] is None
     by_ply = [figures for name, figures in record.items() if name.startswith("ply")]
     assert sum(figures["total"] for figures in by_ply) == record["all"]["total"]
     assert Rules.from_dict(accuracy_record(result)["rules"]) == RULES

@@ -203,10 +203,10 @@ def test_presets(name):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"games": 7}, "games (7) and batch (20) must be even"),
-        ({"games": 0}, "games (0) and batch (20) must be even, at least 2"),
-        ({"games": 20, "batch": 5}, "games (20) and batch (5) must be even"),
-        ({"games": 20, "batch": 0}, "games (20) and batch (0) must be even, at least 2"),
+        ({"games": 7}, "match: games (7) must be an even number, at least 2"),
+        ({"games": 0}, "match: games (0) must be an even number, at least 2"),
+        ({"games": 20, "batch": 5}, "match: batch (5) must be an even number, at least 2"),
+        ({"games": 20, "batch": 0}, "match: batch (0) must be an even number, at least 2"),
         ({"games": 20, "opening_plies": -1}, "opening_plies (-1) must not be negative"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from tests.support.learner import tiny
 from train import registry
 from train.arena.match import MatchOptions, play_match
-from train.checkpoints import pretrained
+from train.checkpoints import exported, pretrained
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
@@ -26,7 +26,7 @@ def write(folder, name: str = "small", seed: int = 3):
     config = tiny.config()
     network = network_for(config.network, 2)
     variables = tiny.new_weights(network, seed)
-    pretrained.write_model(folder / name, variables, config, {"run": "tiny"})
+    exported.write_model(folder / name, variables, config, {"run": "tiny"})
     return variables
 
 

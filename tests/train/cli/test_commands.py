@@ -97,11 +97,16 @@ def test_match_of_a_preset_named_wrong(finished):
     assert message.startswith("rules: unknown preset 'wallzero'; known presets: wallzero-4stone")
 
 
+SHIPPED = "pretrained:wallzero-4stone"
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         ([], "command line: Expected one of {run, fit, match, accuracy, elo, tournament, export, "),
-        (["describe", "nowhere"], "nowhere: no such config file or run directory"),
+        (["describe", "nowhere"], "nowhere: no such run directory, checkpoint or exported folder"),
+        (["describe", "nowhere.toml"], "config nowhere.toml: no such file"),
+        (["describe", "greedy"], "player 'greedy': has no network; allowed: PATH, net:PATH, "),
         (["describe", "--batch", "0", "--no-measure"], "describe: batch (0) must be at least 1"),
         (["fit"], "fit: --records names no file"),
         (["fit", "--records", "none.jsonl"], "none.jsonl: cannot be read: No such file"),
@@ -116,13 +121,15 @@ def test_match_of_a_preset_named_wrong(finished):
         ),
         (["attention", "nowhere", "hkoi", "--cell", "A1", "--out", "a.pdf"], "a.pdf"),
         (
-            ["ownership", "nowhere", "hkoi", "--ply", "0", "--out", "a.svg"],
+            ["ownership", SHIPPED, "hkoi", "--ply", "0", "--out", "a.svg"],
             "the game has not ended",
         ),
         (["corridors", "a.jsonl", "--count", "3"], "corridors: count is 3, not an even number"),
         (["corridors", "a.jsonl", "--seed", "-1"], "corridors: seed (-1) must be from 0 to"),
         (["corridors", "a.jsonl", "--rules", "playwallgo-3p"], "the rules are for 3 players"),
-        (["probe"], "probe: name at least one run directory"),
+        (["probe"], "probe: name at least one trained player"),
+        (["probe", "random"], "player 'random': has no network; allowed: PATH, net:PATH, "),
+        (["export", "random", "model"], "player 'random': has no network; allowed: PATH, net:"),
         (["probe", "nowhere"], "nowhere: no such run directory"),
         (["probe", "nowhere", "--seeds", "-3"], "probe: seed (-3) must be from 0 to"),
         (["match", "random", "random", "--seed", "-1"], "match: seed (-1) must be from 0 to"),
@@ -138,8 +145,11 @@ def test_match_of_a_preset_named_wrong(finished):
         ),
         (["run", tiny.PATH, "--network.blocks", "2(RT"], "'(' at place 2 is never closed"),
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
-        (["match", "random"], "Its opponent. (required)"),
-        (["match", "random", "rnd"], "player 'rnd': unknown; known players: random, greedy,"),
+        (["match", "random"], "OPPONENT Player that it meets. (required)"),
+        (
+            ["match", "random", "rnd"],
+            "player 'rnd': unknown; did you mean random? Known players: random, greedy,",
+        ),
         (["match", "random", "net:nowhere"], "nowhere: no such run directory"),
         (["match", "random", "search:nowhere"], "nowhere: no such run directory"),
         (["match", "random", "search:nowhere@x"], "'x' simulations; allowed: 1 to 100000"),
@@ -149,8 +159,11 @@ def test_match_of_a_preset_named_wrong(finished):
         (["accuracy", "random", "--rules", '{"size": 5}'], ""),
         (["elo", "nowhere"], "nowhere"),
         (["match", "random", "random", "--games", "many"], "Error parsing --games"),
-        (["match", "random", "random", "--games", "3"], "games (3) and batch (400) must be even"),
-        (["match", "random", "random", "--batch", "0"], "must be even, at least 2"),
+        (["match", "random", "random", "--games", "3"], "match: games (3) must be an even number"),
+        (
+            ["match", "random", "random", "--batch", "0"],
+            "match: batch (0) must be an even number, at",
+        ),
         (["match", "random", "random", "--opening-plies", "-1"], "opening_plies (-1) must not be"),
         (
             ["match", "random", "random", "--gmaes", "2"],

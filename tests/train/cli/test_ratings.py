@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.learner.commands import MATCH, RULES, command, complaint
+from tests.support.learner.saved import save_run
 from tests.support.reference.referee import Game
-from tests.train.test_registry import save_run
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from wallgo_jax.formats import records
@@ -151,7 +151,7 @@ def test_a_question_too_large_for_the_solver_is_one_line(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["elo", "nowhere"], "nowhere: no such run directory"),
+        (["elo", "nowhere"], "player 'nowhere': unknown; known players: "),
         (["tournament", "random", "rnd"], "player 'rnd': unknown"),
         (["tournament", "random"], "tournament: "),
         (["tournament", "random", "random"], "tournament: "),

@@ -18,7 +18,13 @@ from tests.support.learner.commands import (
 from tests.support.reference.referee import Game
 from train.arena.result import wilson_interval
 from train.config import RunConfig, config_to_dict
+from train.data.record_dataset import read_recorded_games
 from train.loop import training
+from train.runtime.errors import UsageError
+from wallgo_jax.__main__ import main as game_command
+from wallgo_jax.cli.sources import SourceRequest, read_games
+from wallgo_jax.env import VERSION
+from wallgo_jax.formats import records
 from wallgo_jax.notation import parse_moves
 
 
@@ -27,7 +33,14 @@ def test_run_leaves_everything(finished):
     assert said.code == 0
     assert said.err == ""
     names = {path.name for path in directory.iterdir()}
-    files = {"config.json", "run.json", "metrics.jsonl", "evaluation.json", "game.txt"}
+    files = {
+        "config.json",
+        "run.json",
+        "metrics.jsonl",
+        "evaluation.json",
+        "game.txt",
+        "game.jsonl",
+    }
     assert names == files | {"checkpoints", "resume", "tensorboard"}
     assert json.loads((directory / "config.json").read_text()) == config_to_dict(CONFIG)
     assert sorted(path.name for path in (directory / "checkpoints").iterdir()) == ["4", "6"]
@@ -107,6 +120,48 @@ def test_game_is_one_of_the_referee(finished):
     assert f"Territory: Red {game.territory()[0]}, Blue {game.territory()[1]}." in board
 
 
+def test_game_is_a_record_beside_its_text(finished):
+    directory, _ = finished
+    (record,) = records.read(directory / "game.jsonl")
+    assert (record.rules, record.players) == (tiny.RULES, ("tiny", "tiny"))
+    assert record.env_version == VERSION
+    (recorded,), (written,) = (
+        list(read_games(SourceRequest(str(directory / name))))
+        for name in ("game.jsonl", "game.txt")
+    )
+    assert recorded.game.is_over
+    assert recorded.game.rewards == record.result
+    assert (written.game.rules, written.game.actions) == (tiny.RULES, record.actions)
+    assert read_recorded_games([directory / "game.jsonl"], tiny.RULES).records == (record,)
+    with pytest.raises(
+        UsageError, match=r"game.txt: moves, not records; python -m wallgo_jax conv"
+    ):
+        read_recorded_games([directory / "game.txt"], tiny.RULES)
+
+
+@pytest.mark.parametrize("name", ["game.jsonl", "game.txt"])
+def test_game_is_read_by_every_command_of_the_game(finished, tmp_path, capsys, name):
+    source = str(finished[0] / name)
+    for words in (
+        ["show", source],
+        ["show", source, "--ply", "2", "--out", str(tmp_path / "a.svg")],
+        ["replay", source],
+        ["replay", source, "--out", str(tmp_path / "a.html")],
+        ["replay", source, "--out", str(tmp_path / "a.txt")],
+        ["convert", source, "--to", "record"],
+        ["convert", source, "--to", "moves", "--out", str(tmp_path / "moves.txt")],
+        ["convert", str(tmp_path / "moves.txt"), "--to", "record"],
+        ["convert", str(tmp_path / "a.txt"), "--to", "record"],
+    ):
+        capsys.readouterr()
+        assert game_command(words) == 0, words
+        if words[-1] == "record":
+            again = records.from_json(capsys.readouterr().out)
+            (record,) = records.read(finished[0] / "game.jsonl")
+            assert (again.rules, again.actions) == (record.rules, record.actions)
+            assert again.result == record.result
+
+
 def test_run_without_a_file_is_the_quickstart(monkeypatch, tmp_path):
     asked = []
 
@@ -134,12 +189,12 @@ def test_existing_run_is_refused_and_left_alone(finished):
 
 def test_resuming_a_finished_run_evaluates_it_again(finished, copy):
     directory = copy / CONFIG.name
-    for name in ("evaluation.json", "game.txt"):
+    for name in ("evaluation.json", "game.txt", "game.jsonl"):
         (directory / name).unlink()
     said = command("run", tiny.PATH, "--runs", copy, "--resume")
     assert said.code == 0
     assert "against random" in said.out
-    for name in ("evaluation.json", "game.txt", "metrics.jsonl"):
+    for name in ("evaluation.json", "game.txt", "game.jsonl", "metrics.jsonl"):
         assert (directory / name).read_text() == (finished[0] / name).read_text()
 
 

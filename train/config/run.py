@@ -5,6 +5,8 @@ Importing this loads no JAX, so a config is read, checked and printed at once.
 
 import dataclasses
 import difflib
+import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,12 +21,15 @@ from train.network.config import NetworkConfig
 from train.players.config import HeuristicsConfig
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
+from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.planes import check_planes
 
 BEST = "best"
 """Stands for the best checkpoint so far where a player is named."""
+CONFIG_FILE = "config.json"
+"""File of a run directory that holds the run's config."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,17 +37,18 @@ class EvaluationConfig:
     """Matches of the newest weights against other players.
 
     Attributes:
-      every: iterations between the short matches of a run; 0 for no short match.
-      opponents: players (names as in `train.registry`) of the final matches; empty for no matches.
-      anchors: players of the short matches; `best` is the checkpoint that has won most against the
-        first other one.
-      games: games of a short match.
-      sprt: `ELO0,ELO1`: ends a short match as soon as a sequential test after a batch tells these
-        two leads apart (see `train.arena.sprt`); empty to play all games.
-      final_games: games against each opponent at the end of the run.
-      batch: games played in parallel.
-      simulations: simulations a move, without exploration noise.
-      opening_plies: random plies at the start of a pair of games.
+      every: iterations between the short matches of a run; 0 for none [iterations].
+      opponents: players of the final matches (`docs/players.md`); empty for a run without matches
+        [list of players].
+      anchors: players of the short matches; `best` is the strongest checkpoint so far [list of
+        players]. The strongest is the one that has won most against the first other anchor.
+      games: games of a short match, even [games].
+      sprt: `ELO0,ELO1`: ends a short match once a sequential test has decided; empty to play all
+        games [Elo points]. The test is asked after each batch (see `train.arena.sprt`).
+      final_games: games against each opponent at the end of the run, even [games].
+      batch: games played in parallel, even [games].
+      simulations: search budget of a move in matches, without exploration noise [simulations].
+      opening_plies: random plies that both games of a pair start with [plies].
     """
 
     every: int = 10
@@ -56,12 +62,12 @@ class EvaluationConfig:
     opening_plies: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.games, self.final_games, self.batch) < 2 or (
-            self.games % 2 or self.final_games % 2 or self.batch % 2
-        ):
-            raise ValueError("games, final_games and batch must be even, at least 2")
-        if self.every < 0 or self.opening_plies < 0 or self.simulations < 1:
-            raise ValueError("every and opening_plies must not be negative, simulations at least 1")
+        for key in ("games", "final_games", "batch"):
+            if getattr(self, key) < 2 or getattr(self, key) % 2:
+                raise ValueError(f"{key} must be even, at least 2")
+        for key, least in (("every", 0), ("opening_plies", 0), ("simulations", 1)):
+            if getattr(self, key) < least:
+                raise ValueError(f"{key} must be at least {least}")
         if self.sprt:
             parse_sprt(self.sprt)
 
@@ -71,10 +77,10 @@ class CheckpointConfig:
     """Choice of the checkpoints that are saved and kept.
 
     Attributes:
-      every: iterations between checkpoints.
-      keep: how many of the newest weights are kept; of what resuming needs the newest two are.
-      keep_best: how many more weights are kept, those that won most of a short match.
-      keep_every: weights saved in multiples of this iteration are kept for ever; 0 for none.
+      every: iterations between checkpoints [iterations].
+      keep: newest weights that are kept [checkpoints]. Of what resuming needs the newest two are.
+      keep_best: further weights kept, those with the best short matches [checkpoints].
+      keep_every: weights of multiples of this are kept for ever; 0 for none [iterations].
     """
 
     every: int = 10
@@ -83,17 +89,16 @@ class CheckpointConfig:
     keep_every: int = 0
 
     def __post_init__(self) -> None:
-        if self.every < 1 or self.keep < 1:
-            raise ValueError("every and keep must be at least 1")
-        if self.keep_best < 0 or self.keep_every < 0:
-            raise ValueError("keep_best and keep_every must not be negative")
+        for key, least in (("every", 1), ("keep", 1), ("keep_best", 0), ("keep_every", 0)):
+            if getattr(self, key) < least:
+                raise ValueError(f"{key} must be at least {least}")
 
 
 def _read_rules(given: Any) -> Any:
-    """Rules for a preset's name; all else is left to the reader of tables."""
+    """Rules for a preset's name, JSON or a file; all else is left to the reader of tables."""
     if isinstance(given, int | float | list):
         raise ValueError("rules: must be the name of a preset or a table of rules")
-    return rules_lib.named(given) if isinstance(given, str) else given
+    return read_rules(given) if isinstance(given, str) else given
 
 
 def _write_rules(rules: Rules) -> str | dict[str, Any]:
@@ -114,14 +119,14 @@ class RunConfig:
 
     Attributes:
       name: directory of the run below the directory of all runs.
-      seed: random seed.
-      iterations: how often the run plays and learns.
-      rules: the rules; where a config is read or built a preset's name stands for its rules.
-      heuristics: weights of the players `ethen` and `wjx`.
+      seed: random seed [0 to 2³¹ − 1].
+      iterations: length of the run [iterations]. An iteration plays, adds to the replay and learns.
+      rules: a preset's name, or a table of rules (`wallgo_jax/RULES.md`) [text or table]. The
+        command line also takes a JSON object or a file.
     """
 
-    # Unknown keys are errors, in the tables as well: they take this over.
-    __pydantic_config__: ClassVar = pydantic.ConfigDict(extra="forbid")
+    # Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
+    __pydantic_config__: ClassVar = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: str = "quickstart"
     seed: int = 0
@@ -147,7 +152,10 @@ class RunConfig:
             raise ValueError("iterations must be at least 1")
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
-        check_planes(self.network.planes)
+        try:
+            check_planes(self.network.planes)
+        except ValueError as error:
+            raise ValueError(f"network.{error}") from None
         if self.rules.players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "
@@ -167,9 +175,38 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
     fields = _default_fields() if path is None else _read_toml(Path(path))
-    for key, value in _pair_up(overrides):
-        _assign(fields, key, value)
+    _assign_all(fields, overrides)
     return config_from_dict(fields, where="config" if path is None else f"config {path}")
+
+
+def read_saved_config(directory: Path) -> RunConfig:
+    """The config that a run directory holds.
+
+    Raises:
+      UsageError: the directory holds none, or it cannot be read.
+    """
+    path = directory / CONFIG_FILE
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        reason = f"it has no {CONFIG_FILE}" if directory.exists() else "no such directory"
+        raise UsageError(f"{directory}: not a run directory: {reason}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(_one_line(f"{path}: not JSON: {error}")) from None
+    return config_from_dict(fields, where=str(path))
+
+
+def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
+    """The config changed by `--some.key value` words.
+
+    Raises:
+      UsageError: a key or a value that is not allowed: which, and what is.
+    """
+    fields = config_to_dict(config)
+    _assign_all(fields, overrides)
+    return config_from_dict(fields, where="command line")
 
 
 def _default_fields() -> dict[str, Any]:
@@ -182,8 +219,16 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"config {path}: no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"config {path}: {_one_line(str(error))}") from None
+    except IsADirectoryError:
+        is_run = (path / CONFIG_FILE).is_file()
+        hint = f"; --resume {path} goes on with the run in it" if is_run else ""
+        raise UsageError(f"config {path}: is a directory, not a TOML file{hint}") from None
+    except OSError as error:
+        raise UsageError(f"config {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"config {path}: not a text file (UTF-8)") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"config {path}: not TOML: {_one_line(str(error))}") from None
 
 
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
@@ -206,10 +251,27 @@ def _describe(failed: pydantic.ValidationError) -> str:
     if unknown:
         return _describe_unknown_key(_keys_of(unknown[0]))
     first = errors[0]
-    place = ".".join(_keys_of(first))
-    given = f" (got {first['input']!r})" if not isinstance(first["input"], dict) else ""
-    subject = f"{place}: " if place else ""
-    return f"{subject}{first['msg'].removeprefix('Value error, ').removeprefix(subject)}{given}"
+    keys, given, message = _keys_of(first), first["input"], first["msg"]
+    message, subject = message.removeprefix("Value error, "), ".".join(keys)
+    if first["type"] != "value_error" or not isinstance(given, dict):
+        told = "" if isinstance(given, dict) or repr(given) in message else f" (got {given!r})"
+        return f"{subject}: {message.removeprefix(f'{subject}: ')}{told}"
+    # A table's own check opens with the key that it is about.
+    key = re.split(r"\W", message, maxsplit=1)[0]
+    if key not in _fields_of(keys):
+        is_whole = not subject or message.startswith(f"{subject}: ")
+        return message if is_whole else f"{subject}: {message}"
+    is_told = key not in given or isinstance(given[key], dict)
+    is_told |= bool(re.match(rf"{key}(:| is)? {re.escape(repr(given.get(key)))}", message))
+    return ".".join([*keys, message]) + ("" if is_told else f" (got {given[key]!r})")
+
+
+def _fields_of(tables: Sequence[str]) -> list[str]:
+    """The keys of a table of the config; none where the keys lead to no table."""
+    table: Any = RunConfig()
+    for name in tables:
+        table = getattr(table, name, None)
+    return [field.name for field in dataclasses.fields(table)] if table is not None else []
 
 
 def _keys_of(error: Any) -> list[str]:
@@ -220,10 +282,7 @@ def _keys_of(error: Any) -> list[str]:
 def _describe_unknown_key(keys: list[str]) -> str:
     """An unknown key with the keys of its table, and the nearest of them if one is near."""
     *tables, key = keys
-    table: Any = RunConfig()
-    for name in tables:
-        table = getattr(table, name)
-    known = [field.name for field in dataclasses.fields(table)]
+    known = _fields_of(tables)
     near = difflib.get_close_matches(key, known, n=1)
     hint = f"; did you mean {'.'.join([*tables, *near])}? Known" if near else "; known"
     return f"unknown key {'.'.join(keys)}{hint} keys: {', '.join(known)}"
@@ -245,14 +304,29 @@ def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
+def _assign_all(fields: dict[str, Any], overrides: Sequence[str]) -> None:
+    for key, value in _pair_up(overrides):
+        _assign(fields, key, value)
+
+
 def _assign(fields: dict[str, Any], key: str, text: str) -> None:
     *tables, last = key.replace("-", "_").split(".")
+    if tables == ["rules"] and isinstance(fields.get("rules", RunConfig.rules), str | Rules):
+        fields["rules"] = _table_of_rules(fields.get("rules", RunConfig.rules))
     for name in tables:
         inner = fields.setdefault(name, {})
         if not isinstance(inner, dict):
             raise UsageError(f"command line: --{key}: {name} is not a table")
         fields = inner
     fields[last] = _read_value(text)
+
+
+def _table_of_rules(given: str | Rules) -> dict[str, Any]:
+    """The rules as a table, of which one key is to be changed."""
+    try:
+        return (read_rules(given) if isinstance(given, str) else given).to_dict()
+    except ValueError as error:
+        raise UsageError(f"config: {error}") from None
 
 
 def _read_value(text: str) -> Any:

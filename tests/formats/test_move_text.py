@@ -1,0 +1,82 @@
+"""Texts of moves name their rules; their picture of a board is no move."""
+
+import json
+
+import pytest
+
+from wallgo_jax import render
+from wallgo_jax.cli.sources import SourceRequest, read_games
+from wallgo_jax.formats import move_text
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.notation import parse_moves
+from wallgo_jax.view.game_replay import replay_moves
+
+SMALL = Rules(size=3, stones=1, order=(0, 1), tie=())
+MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
+
+
+def read(path, **options):
+    (loaded,) = read_games(SourceRequest(str(path), **options))
+    return loaded.game
+
+
+@pytest.mark.parametrize("rules", [*PRESETS.values(), SMALL])
+def test_header_names_the_rules(rules):
+    line = move_text.header(rules, ["a", "b"][: rules.players])
+    assert line.endswith(", Red a, Blue b")
+    assert move_text.read_rules(f"\n{line}\nA1 B1") == rules
+    assert move_text.read_rules(move_text.header(rules)) == rules
+
+
+@pytest.mark.parametrize(
+    "text", ["", "A1 C3", "# a game\nA1", "A1 # hkoi", "# hkoist, x", "#\n#hkoi"]
+)
+def test_other_comments_name_none(text):
+    assert move_text.read_rules(text) is None
+
+
+def test_rules_may_be_few_fields():
+    text = '# {"size": 3, "stones": 1, "order": [0, 1]}, Red "x": y'
+    assert move_text.read_rules(text) == Rules(size=3, stones=1, order=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("# {'size': 3}", "line 1: the rules are not JSON: "),
+        ('# {"sise": 3}', "rules: unknown key 'sise'"),
+    ],
+)
+def test_wrong_rules_are_refused(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        move_text.read_rules(text)
+
+
+@pytest.mark.parametrize("grid", [3, 5])
+def test_picture_is_cut_off(grid):
+    moves = parse_moves(MOVES, grid=grid)
+    text = render.game_file(replay_moves(SMALL, moves, grid=grid))
+    assert "+---+" in text
+    kept = move_text.without_picture(text)
+    assert "+---+" not in kept
+    found = parse_moves(kept, grid=grid)
+    assert [move.action for move in found] == [move.action for move in moves]
+    assert move_text.without_picture(MOVES) == MOVES
+
+
+def test_file_is_read_by_itself(tmp_path):
+    game, path = replay_moves(SMALL, parse_moves(MOVES, grid=3)), tmp_path / "game.txt"
+    path.write_text(render.game_file(game, players=["a: b", "#c"]))
+    found = read(path)
+    assert (found.rules, found.actions) == (SMALL, game.actions)
+
+
+def test_said_rules_come_first_and_default_rules_last(tmp_path):
+    path, other = tmp_path / "game.txt", tmp_path / "rules.json"
+    path.write_text(MOVES)
+    assert read(path, default_rules=SMALL).rules == SMALL
+    path.write_text(f"{move_text.header(SMALL)}\n{MOVES}")
+    assert read(path, default_rules=PRESETS["hkoi"]).rules == SMALL
+    tied = Rules(size=3, stones=1, order=(0, 1))
+    other.write_text(json.dumps(tied.to_dict()))
+    assert read(path, rules=str(other)).rules == tied

@@ -1,0 +1,26 @@
+"""Run directories with checkpoints that no run made."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from tests.support.learner import tiny
+from train.checkpoints.store import Store
+from train.config import RunConfig, config_to_dict
+from train.network.build import network_for
+
+
+def save_run(directory: Path, *, seeds: dict[int, int], config: RunConfig | None = None) -> Path:
+    """A run directory with checkpoints {iteration: seed of its weights}, and nothing to resume."""
+    config = config or tiny.config()
+    network = network_for(config.network, config.rules.players)
+    store = Store(directory, keep=9)
+    for iteration, seed in seeds.items():
+        # New networks have no preference: their last layers start at zero.
+        weights = jax.tree.map(
+            lambda x: np.asarray(x) + np.float32(0.1), network.init(jax.random.key(seed))
+        )
+        store.save(iteration, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
+    store.close()
+    return directory

@@ -1,0 +1,196 @@
+"""Every command takes every form of a trained player's name, and by default its rules."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.commands import MATCH, RULES, command, complaint
+from train.analysis import value_accuracy
+from train.loop.evaluation import check_opponents
+from train.ratings import pool
+from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import Rules
+
+SHIPPED = "pretrained:wallzero-4stone"
+NO_RULES = MATCH[2:]
+FORMS = ("{run}", "{run}/checkpoints/6", "search:{run}", "net:{run}", "{model}", "net:{model}")
+assert MATCH[:2] == ["--rules", RULES]
+
+
+@pytest.fixture(scope="session")
+def places(finished, tmp_path_factory) -> dict[str, Path]:
+    """A run and the folder that `export` made of it."""
+    run, _ = finished
+    model = tmp_path_factory.mktemp("models") / "mine"
+    said = command("export", run, model)
+    assert (said.code, said.err) == (0, "")
+    assert said.out == f"written: {model}, weights and card of {run}, iteration 6\n"
+    return {"run": run, "model": model}
+
+
+@pytest.fixture(params=FORMS)
+def player(request, places) -> str:
+    return request.param.format(**places)
+
+
+def test_export_says_how_the_weights_were_made(places):
+    card = json.loads((places["model"] / "card.json").read_text())
+    assert (card["model"], card["run"], card["iteration"]) == ("mine", "tiny", 6)
+    assert card["evaluation"]["iterations"] == 6
+    assert card["last_metrics"]["positions"] == 32
+    assert card["config"]["search"]["simulations"] == 2
+
+
+def test_export_of_an_older_checkpoint_claims_no_later_match(places, tmp_path):
+    assert command("export", f"{places['run']}/checkpoints/4", tmp_path / "old").code == 0
+    card = json.loads((tmp_path / "old" / "card.json").read_text())
+    rows = (places["run"] / "metrics.jsonl").read_text().splitlines()
+    assert (card["iteration"], card["evaluation"]) == (4, None)
+    assert card["last_metrics"] == json.loads(rows[3])
+    assert complaint(command("export", places["model"], places["run"])).endswith(
+        "is a run directory; export into a folder of its own"
+    )
+
+
+def test_export_takes_every_form(player, places, tmp_path):
+    assert command("export", player, tmp_path / "again").code == 0
+    cards = [
+        json.loads((p / "card.json").read_text()) for p in (places["model"], tmp_path / "again")
+    ]
+    assert cards[0] | {"model": "again"} == cards[1]
+
+
+def test_describe_takes_every_form(player):
+    said = command("describe", player, "--no-measure")
+    assert (said.code, said.err) == (0, "")
+    assert "R, width 8: the network of" in said.out
+
+
+def test_ownership_takes_every_form(player, places, tmp_path):
+    for game in ("game.jsonl", "game.txt"):
+        out = tmp_path / f"{game}.json"
+        words = ["ownership", player, places["run"] / game, "--ply", "2", "--out", out]
+        assert command(*words).err == ""
+        found = json.loads(out.read_text())
+        assert found["network"].startswith(str(places["run" if "tiny" in player else "model"]))
+    assert (tmp_path / "game.jsonl.json").read_text() == (tmp_path / "game.txt.json").read_text()
+
+
+def test_moves_are_of_the_rules_that_the_network_has_learned(places, tmp_path):
+    moves, out = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2", tmp_path / "o.json"
+    said = command("ownership", places["model"], moves, "--ply", "0", "--out", out)
+    assert said.err == ""
+    true = json.loads(out.read_text())["true"]
+    assert [[row.count(1) for row in owner] for owner in true] == [[1, 0, 0], [2, 3, 3], [0, 0, 0]]
+
+
+def rows_of(table: str) -> list[str]:
+    """The figures of a match."""
+    return [line.replace(" ", "") for line in table.splitlines() if line.startswith("│")]
+
+
+def test_match_takes_every_form(places):
+    """Without --rules: those of the run. The forms are one player, so the games are the same."""
+    forms = ("{run}@2", "search:{run}@2", "{run}/checkpoints/6@2", "{model}@2", "search:{model}@2")
+    found = []
+    for form in forms:
+        said = command("match", form.format(**places), "random", *NO_RULES)
+        assert (said.code, said.err) == (0, "")
+        found.append(rows_of(said.out))
+    assert all(rows == found[0] for rows in found)
+    said = command("match", "{run}@2".format(**places), "random", *MATCH)
+    assert rows_of(said.out) == found[0]
+
+
+def test_tournament_takes_folders_and_the_rules_of_the_run(places, tmp_path):
+    words = ["{model}@2".format(**places), "random", "--games", "20", "--json", tmp_path / "t.json"]
+    assert command("tournament", *words).code == 0
+    record = json.loads((tmp_path / "t.json").read_text())
+    assert Rules.from_dict(record["rules"]) == tiny.RULES
+    assert {row["player"] for row in record["table"]} == {f"search:{places['model']}@2", "random"}
+
+
+def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
+    asked = []
+
+    def measure(entrants, results, play, **options):
+        asked.append({entrant.name: entrant.iteration for entrant in entrants})
+        raise UsageError("enough")
+
+    def make_play(rules, **options):
+        asked.append(rules)
+
+    monkeypatch.setattr(pool, "measure", measure)
+    monkeypatch.setattr(pool, "make_play", make_play)
+    model, run, cache = places["model"], places["run"], ["--cache", tmp_path / "games.jsonl"]
+    words = [run, f"{model}@3", "wjx", "--anchors", "random", "wjx", "--simulations", "2"]
+    assert complaint(command("elo", *words, *cache)) == "enough"
+    words = [model, f"{run}/checkpoints/4", "net:" + str(run), "--simulations", "0", "--anchors"]
+    assert complaint(command("elo", *words, "random", *cache)) == "enough"
+    rules, first, again, second = asked
+    assert rules == again == tiny.RULES
+    single = {"random": None, "wjx": None, f"search:{model}@3": None}
+    assert first == {"tiny/4": 4, "tiny/6": 6} | single
+    trained = (f"net:{model}", f"net:{run}/checkpoints/4", f"net:{run}")
+    assert second == dict.fromkeys(("random", *trained))
+
+
+def test_accuracy_is_on_the_rules_that_the_player_has_learned(places, monkeypatch):
+    asked = []
+
+    def measure(name, rules, **options):
+        asked.append((name, rules))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(value_accuracy, "value_accuracy", measure)
+    command("accuracy", places["model"])
+    command("accuracy", "wjx")
+    command("accuracy", SHIPPED)
+    solved = Rules(size=3, stones=1, order=(0, 1))
+    name = str(places["model"])
+    assert asked[:2] == [(name, tiny.RULES), ("wjx", solved)]
+    assert asked[2][1].size == 7
+    assert solved == tiny.RULES
+
+
+def test_probe_is_on_the_rules_that_the_players_have_learned(player):
+    message = complaint(command("probe", player, "--seeds", "0"))
+    assert (
+        message == "corridors: the rules are for 2 players on size 3, not for 2 on size 5 or more"
+    )
+
+
+def test_configs_name_players_in_every_form(places):
+    names = [form.format(**places) for form in FORMS]
+    opponents = json.dumps(names)
+    check_opponents(
+        tiny.config("--evaluation.opponents", opponents, "--evaluation.anchors", opponents)
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["match", "{run}@2", SHIPPED],
+        ["tournament", "{model}", "random", SHIPPED],
+        ["elo", "{model}", SHIPPED, "--cache", "c"],
+        ["elo", "{run}", "--anchors", SHIPPED],
+        ["probe", "{model}", SHIPPED],
+    ],
+)
+def test_players_of_different_rules_need_rules(words, places):
+    message = complaint(command(*(word.format(**places) for word in words)))
+    assert "has learned custom rules on 3x3, " in message
+    assert message.endswith(f"{SHIPPED} wallzero-4stone: say with --rules which to play")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_said_rules_that_a_player_has_not_learned(form, places):
+    player = form.format(**places)
+    message = complaint(command("match", player, "random", "--rules", "wallzero-4stone"))
+    assert message == (
+        f"player {player!r}: learned custom rules on 3x3, asked to play wallzero-4stone; "
+        "--transfer lets networks play rules they have not learned"
+    )

@@ -1,0 +1,119 @@
+"""Folders that `export` writes: a network's weights with a card that says what they are for.
+
+FOLDER/weights.npz   arrays by name
+FOLDER/card.json     config, checksum of the weights, how they were made, how strong
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.config import RunConfig, config_from_dict, config_to_dict
+from train.network import Variables
+from train.runtime.errors import UsageError
+from wallgo_jax.env import VERSION
+
+WEIGHTS_FILE, CARD_FILE = "weights.npz", "card.json"
+OWN_KEYS = ("model", "env_version", "sha256", "bytes", "parameters", "config")
+"""Entries of a card that `write_model` makes; the others are told to it."""
+
+
+def is_model(folder: Traversable) -> bool:
+    """Whether the folder is one that `write_model` wrote."""
+    return folder.joinpath(CARD_FILE).is_file()
+
+
+def read_card(folder: Traversable, *, where: str) -> dict[str, Any]:
+    """Read a folder's card; the message of a UsageError begins with `where`.
+
+    Raises:
+      UsageError: it cannot be read, or is of another version of the game.
+    """
+    try:
+        card = json.loads(folder.joinpath(CARD_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: {CARD_FILE} cannot be read: {error}") from None
+    missing = [key for key in OWN_KEYS if not isinstance(card, dict) or key not in card]
+    if missing:
+        raise UsageError(f"{where}: {CARD_FILE} is no card of `export`: it has no {missing[0]!r}")
+    if card["env_version"] != VERSION:
+        raise UsageError(
+            f"{where}: made with version {card['env_version']!r} of the game, "
+            f"this program plays version {VERSION!r}"
+        )
+    return card
+
+
+def read_config(folder: Traversable, *, where: str) -> RunConfig:
+    """Read the config of the run that a folder's weights are from."""
+    return config_from_dict(read_card(folder, where=where)["config"], where=where)
+
+
+def read_weights(folder: Traversable, like: Variables, *, where: str) -> Variables:
+    """Read a folder's weights; `like` gives their shapes.
+
+    Raises:
+      UsageError: they cannot be read, do not have the checksum of the card, or are of another
+        network than its config describes.
+    """
+    try:
+        data = folder.joinpath(WEIGHTS_FILE).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{where}: {WEIGHTS_FILE} cannot be read: {error.strerror}") from None
+    if hashlib.sha256(data).hexdigest() != read_card(folder, where=where)["sha256"]:
+        raise UsageError(f"{where}: {WEIGHTS_FILE} is not what its card says")
+    paths, tree = jax.tree_util.tree_flatten_with_path(like)
+    try:
+        with np.load(io.BytesIO(data)) as arrays:
+            leaves = [arrays[_name_of(path)] for path, _ in paths]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{where}: {WEIGHTS_FILE} cannot be read: {error}") from None
+    for (path, wanted), found in zip(paths, leaves, strict=True):
+        if found.shape != wanted.shape:
+            raise UsageError(
+                f"{where}: {WEIGHTS_FILE} has {found.shape} for {_name_of(path)}, where the card's "
+                f"config asks for {wanted.shape}"
+            )
+    return tree.unflatten([jnp.asarray(leaf) for leaf in leaves])
+
+
+def write_model(
+    folder: Path, variables: Variables, config: RunConfig, about: dict[str, Any]
+) -> None:
+    """Write weights and their card into a folder, which is made if it is missing.
+
+    Args:
+      folder: its name is the model's.
+      variables: the weights.
+      config: of their run.
+      about: further entries of the card, JSON-ready.
+    """
+    paths, _ = jax.tree_util.tree_flatten_with_path(variables)
+    buffer = io.BytesIO()
+    arrays = {_name_of(path): np.asarray(leaf) for path, leaf in paths}
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    data = buffer.getvalue()
+    card = {
+        "model": folder.name,
+        "env_version": VERSION,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "bytes": len(data),
+        "parameters": sum(x.size for x in jax.tree.leaves(variables.params)),
+        **about,
+        "config": config_to_dict(config),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / WEIGHTS_FILE).write_bytes(data)
+    (folder / CARD_FILE).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+
+
+def _name_of(path: tuple[Any, ...]) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")

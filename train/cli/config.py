@@ -1,0 +1,107 @@
+"""The command that shows what a config says (`config`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from train.config import (
+    CONFIG_FILE,
+    RunConfig,
+    change_config,
+    read_config,
+    read_saved_config,
+)
+from train.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from train.config.keys import Key
+
+
+_MAX_WIDTH = 110
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Print every key of a config: value, default, unit and meaning. Any key can be changed:
+    --some.key value."""
+
+    config: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[CONFIG]")] = None
+    """TOML file or run directory; without one, the quickstart."""
+    toml: bool = False
+    """Print a TOML file that `run` reads back, its comments the meanings."""
+    only: str = ""
+    """Table or key to print alone, with all that is said of it, such as search or learner.batch."""
+
+    def run(self, overrides: Sequence[str]) -> int:
+        """Returns the exit code."""
+        config = self._read(overrides)
+        if self.toml:
+            from train.config.toml_text import config_to_toml
+
+            if self.only:
+                raise UsageError("config: --toml prints a whole config; leave --only out")
+            print(config_to_toml(config, opening=f"{config.name}: a run of `python -m train run`"))
+            return 0
+        self._show(config)
+        return 0
+
+    def _read(self, overrides: Sequence[str]) -> RunConfig:
+        if self.config is not None and (self.config / CONFIG_FILE).is_file():
+            return change_config(read_saved_config(self.config), overrides)
+        return read_config(self.config, overrides)
+
+    def _show(self, config: RunConfig) -> None:
+        from rich.console import Console
+        from rich.text import Text
+
+        from train.config.keys import keys_of
+
+        only = self.only.replace("-", "_")
+        keys = keys_of(config)
+        shown = [key for key in keys if f"{key.path}.".startswith(f"{only}." if only else "")]
+        if not shown:
+            tables = dict.fromkeys(key.path.partition(".")[0] for key in keys)
+            raise UsageError(
+                f"config: --only {self.only}: no such key or table: {', '.join(tables)}"
+            )
+        console = Console(highlight=False)
+        console.print(_table(shown, width=min(console.width, _MAX_WIDTH), is_full=bool(only)))
+        if any(key.is_changed for key in shown):
+            console.print(Text("* differs from its default, which stands below it"))
+
+
+def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
+    """A row a key, under the names of their tables; what differs from its default is marked."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from train.config.toml_text import in_toml
+
+    table = Table(box=None, pad_edge=False, width=width, show_header=False)
+    table.add_column(width=24, no_wrap=True)
+    table.add_column(width=14, overflow="fold")
+    table.add_column()
+    for name, group in itertools.groupby(keys, key=lambda key: key.table):
+        if name:
+            if table.row_count:
+                table.add_row()
+            table.add_row(Text(f"[{name}]", style="bold"))
+        for key in group:
+            mark, style = ("* ", "bold") if key.is_changed else ("  ", "")
+            value = Text(in_toml(key.value), style=style)
+            if key.is_changed:
+                value.append(f"\n({in_toml(key.default)})", style="not bold")
+            unit = f" [{key.unit}]" if key.unit else ""
+            more = f". {key.more}" if is_full and key.more else ""
+            table.add_row(
+                Text(mark + key.name, style=style), value, Text(key.meaning + unit + more)
+            )
+    return table

@@ -1,0 +1,27 @@
+"""The config of a run: its dataclasses, how they are read, and what every key means."""
+
+from train.config.run import (
+    BEST,
+    CONFIG_FILE,
+    CheckpointConfig,
+    EvaluationConfig,
+    RunConfig,
+    change_config,
+    config_from_dict,
+    config_to_dict,
+    read_config,
+    read_saved_config,
+)
+
+__all__ = [
+    "BEST",
+    "CONFIG_FILE",
+    "CheckpointConfig",
+    "EvaluationConfig",
+    "RunConfig",
+    "change_config",
+    "config_from_dict",
+    "config_to_dict",
+    "read_config",
+    "read_saved_config",
+]

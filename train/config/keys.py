@@ -1,0 +1,99 @@
+"""Every key of a config with its value, default, unit and meaning.
+
+The docstrings of the config's dataclasses are the one source: an entry of `Attributes` is the
+meaning, in one sentence, then the unit in brackets if there is one, then what else there is to say:
+
+    warmup: linear warm-up [steps]. More sentences.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from train.config.run import RunConfig
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
+
+_ENTRY = re.compile(r"(?P<meaning>.*?)(?: \[(?P<unit>[^\]]*)\])?\.(?:\s+(?P<more>.*))?", re.DOTALL)
+_HEURISTICS = ("ethen", "wjx")
+
+
+class Key(NamedTuple):
+    """One key of a config.
+
+    Attributes:
+      table: its table, such as `learner.weights`; empty for the keys above all tables.
+      name: its own name.
+      value: its value: what TOML can hold, or None.
+      default: its value where a file leaves it out.
+      unit: the unit, or the range; empty where there is none.
+      meaning: one sentence without its full stop.
+      more: further sentences; mostly empty.
+    """
+
+    table: str
+    name: str
+    value: Any
+    default: Any
+    unit: str
+    meaning: str
+    more: str
+
+    @property
+    def path(self) -> str:
+        """The key as the command line has it, such as `learner.weights.policy`."""
+        return f"{self.table}.{self.name}" if self.table else self.name
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the value differs from the default."""
+        return self.value != self.default
+
+
+def keys_of(config: RunConfig) -> list[Key]:
+    """The keys of a config: first those above all tables, then table by table."""
+    return list(_keys_of_table(config, "", RunConfig()))
+
+
+def _keys_of_table(values: Any, table: str, defaults: Any) -> Iterator[Key]:
+    entries, tables = _entries_of(type(values)), []
+    for field in dataclasses.fields(values):
+        value = getattr(values, field.name)
+        if isinstance(value, Rules):
+            default = name_of(getattr(defaults, field.name))
+            name = name_of(value)
+            if name in PRESETS:
+                yield Key(table, field.name, name, default, *entries[field.name])
+            else:
+                tables.append((value, field.name, Rules()))
+        elif dataclasses.is_dataclass(value):
+            # A table that a file writes starts from its own defaults, not from those of the
+            # quickstart that is built in. The two heuristics alone differ by where they stand.
+            default = getattr(defaults, field.name)
+            own = default if field.name in _HEURISTICS else type(value)()
+            tables.append((value, f"{table}.{field.name}".lstrip("."), own))
+        else:
+            default = getattr(defaults, field.name)
+            yield Key(table, field.name, _plain(value), _plain(default), *entries[field.name])
+    for inner, path, own in tables:
+        yield from _keys_of_table(inner, path, own)
+
+
+def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:
+    """Unit, meaning and further sentences of each attribute that a docstring describes."""
+    from docstring_parser import DocstringStyle, parse
+
+    found = {}
+    for attribute in parse(table.__doc__ or "", style=DocstringStyle.GOOGLE).params:
+        text = " ".join((attribute.description or "").split())
+        entry = _ENTRY.fullmatch(text)
+        if entry is None:
+            raise ValueError(f"{table.__name__}.{attribute.arg_name}: {text!r} is no sentence")
+        unit, meaning, more = (part or "" for part in entry.group("unit", "meaning", "more"))
+        found[attribute.arg_name] = (unit, meaning, more)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """The value as TOML and JSON have it: lists for tuples."""
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value

@@ -1,0 +1,90 @@
+"""The networks of trained players, by the players' names, and the rules that they have learned."""
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+
+from train.checkpoints import pretrained, weights
+from train.checkpoints.weights import TrainedNetwork
+from train.config import RunConfig
+from train.registry.names import MODEL, PLAYER_KINDS, PlayerName, read_name, read_network_name
+from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
+
+
+def load_network(name: str) -> TrainedNetwork:
+    """Load the network of a trained player, named as `train.registry.names` says.
+
+    Raises:
+      UsageError: the player has no network, or it cannot be read.
+    """
+    return network_of(read_network_name(name))
+
+
+def network_of(name: PlayerName) -> TrainedNetwork:
+    """Load the network of a trained player whose name is read."""
+    model = _model_of(name)
+    return (
+        weights.load_network(Path(name.target)) if model is None else weights.load_pretrained(model)
+    )
+
+
+def network_config(name: PlayerName) -> RunConfig:
+    """The config of the run that a trained player is from; its weights are not read."""
+    model = _model_of(name)
+    if model is None:
+        return weights.read_network_config(Path(name.target))
+    return pretrained.read_config(model)
+
+
+def _model_of(name: PlayerName) -> str | None:
+    """The model that a name means, `NAME` of pretrained:NAME or net:pretrained:NAME, if any."""
+    if PLAYER_KINDS[name.kind].target == MODEL:
+        return name.target
+    kind, colon, model = name.target.partition(":")
+    return model if colon and kind == "pretrained" else None
+
+
+def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules | None:
+    """The rules that the trained ones of these players have learned; None where none is trained.
+
+    Args:
+      names: of players.
+      are_networks: the names are of networks, so a path that does not exist is called that.
+
+    Raises:
+      UsageError: two have learned different rules, or a name is wrong.
+    """
+    read = read_network_name if are_networks else read_name
+    trained = [name for name in dict.fromkeys(map(read, names)) if name.has_network]
+    learned = [(name.text, network_config(name).rules) for name in trained]
+    if not learned:
+        return None
+    first, rules = learned[0]
+    for other, its_rules in learned[1:]:
+        if its_rules != rules:
+            told, told_too = tell_apart(rules, its_rules)
+            raise UsageError(
+                f"{first} has learned {told}, {other} {told_too}: say with --rules which to play"
+            )
+    return rules
+
+
+def tell_apart(one: Rules, other: Rules) -> tuple[str, str]:
+    """Both rules in words: their names, or what differs where neither is a preset."""
+    told = _tell(one), _tell(other)
+    if told[0] != told[1]:
+        return told
+    fields = [field.name for field in dataclasses.fields(Rules)]
+    changed = [name for name in fields if getattr(one, name) != getattr(other, name)]
+
+    def in_full(rules: Rules) -> str:
+        values = ", ".join(f"{name} {getattr(rules, name)}" for name in changed)
+        return f"{_tell(rules)} ({values})"
+
+    return in_full(one), in_full(other)
+
+
+def _tell(rules: Rules) -> str:
+    name = name_of(rules)
+    return name if name in PRESETS else f"custom rules on {rules.size}x{rules.size}"

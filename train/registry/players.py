@@ -1,0 +1,150 @@
+"""Players made from their names, for the rules that they are to play."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from train.checkpoints.weights import TrainedNetwork
+from train.players.basic import Player, make_greedy_player, make_random_player
+from train.players.config import HeuristicConfig, HeuristicsConfig
+from train.players.heuristics import (
+    make_heuristic_evaluator,
+    make_heuristic_player,
+    make_two_ply_player,
+)
+from train.players.learned import make_search_player, network_player, search_player
+from train.registry.names import PlayerName, read_name
+from train.registry.networks import network_of, tell_apart
+from train.runtime.errors import UsageError
+from train.search.config import SearchConfig
+from train.search.search import make_search
+from train.solver.exact_player import make_exact_player
+from wallgo_jax.game.rules import Rules
+
+_DEFAULT_HEURISTICS = HeuristicsConfig()
+
+
+class PlayerSpec(NamedTuple):
+    """A player's name, read, with the rules and options that it is made for."""
+
+    name: PlayerName
+    rules: Rules
+    heuristics: HeuristicsConfig
+    transfer: bool
+
+
+def make_player(
+    name: str,
+    rules: Rules,
+    *,
+    heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
+    transfer: bool = False,
+) -> Player:
+    """Make the player of a name, ready to play the rules.
+
+    Args:
+      name: `kind[:target][@simulations]`, see `train.registry.names`.
+      rules: the rules to play.
+      heuristics: weights of `ethen` and `wjx`.
+      transfer: let networks play rules that they were not trained on.
+
+    Raises:
+      UsageError: there is no such kind, target or checkpoint, or it is for other rules.
+    """
+    read = read_name(name)
+    return _MAKERS[read.kind](PlayerSpec(read, rules, heuristics, transfer))
+
+
+def _make_simple(make: Callable[..., Player]) -> Callable[[PlayerSpec], Player]:
+    shared = functools.cache(make)
+    return lambda spec: shared()
+
+
+def _make_exact(spec: PlayerSpec) -> Player:
+    return _exact(spec.rules)
+
+
+_exact = functools.cache(make_exact_player)
+
+
+def _weights_of(spec: PlayerSpec, name: str) -> HeuristicConfig:
+    if name not in ("ethen", "wjx"):
+        raise UsageError(
+            f"player {spec.name.text!r}: no heuristic {name!r}; known heuristics: ethen, wjx"
+        )
+    return getattr(spec.heuristics, name)
+
+
+def _make_one_ply(spec: PlayerSpec) -> Player:
+    return _one_ply(spec.name.kind, _weights_of(spec, spec.name.kind))
+
+
+_one_ply = functools.cache(make_heuristic_player)
+
+
+def _make_two_ply(spec: PlayerSpec) -> Player:
+    return _two_ply(spec.name.full, _weights_of(spec, spec.name.target))
+
+
+_two_ply = functools.cache(make_two_ply_player)
+
+
+def _make_heuristic_search(spec: PlayerSpec) -> Player:
+    weights = _weights_of(spec, spec.name.target)
+    return Player(spec.name.full, (), _heuristic_act(weights, spec.name.budget))
+
+
+@functools.cache
+def _heuristic_act(weights: HeuristicConfig, simulations: int) -> Callable[..., Any]:
+    evaluate = make_heuristic_evaluator(weights)
+    search = make_search(evaluate, SearchConfig(simulations=simulations), explores=False)
+    return make_search_player("heuristic-search", (), search).act
+
+
+def _make_net(spec: PlayerSpec) -> Player:
+    trained = _trained(spec)
+    return network_player(spec.name.full, trained.variables, trained.config.network, spec.rules)
+
+
+def _make_search(spec: PlayerSpec) -> Player:
+    config, variables, *_ = _trained(spec)
+    return search_player(
+        spec.name.full,
+        variables,
+        config.network,
+        config.search,
+        spec.rules,
+        simulations=spec.name.budget,
+    )
+
+
+def _trained(spec: PlayerSpec) -> TrainedNetwork:
+    """The player's network, unless it was trained on other rules."""
+    trained = network_of(spec.name)
+    learned, text = trained.config.rules, spec.name.text
+    if learned.players != spec.rules.players:
+        raise UsageError(
+            f"player {text!r}: learned games of {learned.players} players, the rules are for "
+            f"{spec.rules.players}"
+        )
+    if learned != spec.rules and not spec.transfer:
+        told, asked = tell_apart(learned, spec.rules)
+        raise UsageError(
+            f"player {text!r}: learned {told}, asked to play {asked}; --transfer lets networks "
+            "play rules they have not learned"
+        )
+    return trained
+
+
+_MAKERS: dict[str, Callable[[PlayerSpec], Player]] = {
+    "random": _make_simple(make_random_player),
+    "greedy": _make_simple(make_greedy_player),
+    "ethen": _make_one_ply,
+    "wjx": _make_one_ply,
+    "two-ply": _make_two_ply,
+    "heuristic-search": _make_heuristic_search,
+    "exact": _make_exact,
+    "net": _make_net,
+    "search": _make_search,
+    "pretrained": _make_search,
+}

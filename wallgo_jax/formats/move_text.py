@@ -1,0 +1,57 @@
+"""Text files of moves, for people first: rules in a comment, moves, and a picture of the end.
+
+    # wallzero-4stone, Red search:runs/a@64, Blue wjx
+      1. R F1             2. B A2             3. B F3             4. R F5
+      ...
+
+         A   B   C   D   E   F   G
+       +---+---+---+---+---+---+---+
+      ...
+
+The first comment may name the rules: a preset, or the JSON object of `wallgo_jax.Rules`. A reader
+stops at the line of column letters that opens a picture of a board.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.notation import COLOURS
+
+_COMMENT = re.compile(r"\s*#[ \t]*(.*)")
+_PICTURE = re.compile(r"^[ \t]*A +B +C[ A-Z]*$", re.MULTILINE)
+
+
+def header(rules: Rules, players: Sequence[str] | None = None) -> str:
+    """Write the comment that names the rules and, if they are known, the players."""
+    name = rules_lib.name_of(rules)
+    told = name if name in PRESETS else json.dumps(rules.to_dict())
+    names = [f"{colour} {name}" for colour, name in zip(COLOURS, players or (), strict=False)]
+    return f"# {', '.join([told, *names])}"
+
+
+def read_rules(text: str) -> Rules | None:
+    """Return the rules that the first comment names, if the text opens with one that does.
+
+    Raises:
+      ValueError: they are no rules.
+    """
+    comment = _COMMENT.match(text)
+    if comment is None:
+        return None
+    told = comment.group(1)
+    if not told.startswith("{"):
+        return PRESETS.get(re.split(r"[\s,]", told)[0])
+    try:
+        fields, _ = json.JSONDecoder().raw_decode(told)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"line 1: the rules are not JSON: {error}") from None
+    return Rules.from_dict(fields)
+
+
+def without_picture(text: str) -> str:
+    """Return the text up to the picture of a board, if it has one."""
+    picture = _PICTURE.search(text)
+    return text if picture is None else text[: picture.start()]

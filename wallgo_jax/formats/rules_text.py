@@ -1,0 +1,91 @@
+"""Rules from text: a preset's name, a JSON object, or a file.
+
+Both programs and the configs of runs read rules here, so they all take the same.
+"""
+
+import difflib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from wallgo_jax.game.rules import PRESETS, Rules
+
+
+def read_rules(text: str) -> Rules:
+    """Read rules from what a user writes after `--rules`.
+
+    Args:
+      text: a preset's name; a JSON object, or a TOML inline table, of rules; or the path of a JSON
+        or TOML file. A file holds the fields of the rules, or has them, or a preset's name, under
+        its key `rules`, as configs and records do.
+
+    Raises:
+      ValueError: in one line, what is wrong, where, and what is allowed.
+    """
+    if text in PRESETS:
+        return PRESETS[text]
+    if _is_object(text):
+        return Rules.from_dict(_read_object(text))
+    path = Path(text)
+    if _exists(path):
+        try:
+            return _rules_of(_read_file(path))
+        except ValueError as error:
+            raise ValueError(f"rules: {path}: {str(error).removeprefix('rules: ')}") from None
+    missing = "no such file, and " if path.suffix or "/" in text else ""
+    raise ValueError(f"rules: {missing}{_unknown_preset(text)}; or a JSON object, or a file")
+
+
+def _unknown_preset(name: str) -> str:
+    near = difflib.get_close_matches(name, PRESETS, n=1)
+    hint = f"; did you mean {near[0]}? Known" if near else "; known"
+    return f"unknown preset {name!r}{hint} presets: {', '.join(PRESETS)}"
+
+
+def _is_object(text: str) -> bool:
+    return text.lstrip().startswith("{")
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        try:
+            return tomllib.loads(f"rules = {text.strip()}")["rules"]
+        except tomllib.TOMLDecodeError:
+            raise ValueError(f"rules: not JSON: {error}") from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # Too long for a path, or with a character that none may have.
+        return False
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except IsADirectoryError:
+        raise ValueError("is a directory, not a JSON or TOML file") from None
+    except UnicodeDecodeError:
+        raise ValueError("not a text file") from None
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    if _is_object(text):
+        return _read_object(text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"neither JSON nor TOML: {error}") from None
+
+
+def _rules_of(fields: dict[str, Any]) -> Rules:
+    """The rules of a file's fields, or of its key `rules`."""
+    found = fields.get("rules", fields)
+    if isinstance(found, dict):
+        return Rules.from_dict(found)
+    if not isinstance(found, str) or found not in PRESETS:
+        raise ValueError(_unknown_preset(str(found)))
+    return PRESETS[found]
