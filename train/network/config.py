@@ -19,10 +19,10 @@ class NetworkConfig:
       width: features of the trunk [channels].
       heads: attention heads of a T block [heads].
       mlp_ratio: hidden width of a T block's MLP over `width` [ratio].
-      norm: normalisation of stem, R and W blocks: `batch`, `layer` or `none`. `batch` is the paper's
-        and has running statistics. `layer` normalises each cell's features, `none` scales each
-        block by a learned number that starts at 0; both leave `Variables.batch_stats` empty. T
-        blocks always have layer norms.
+      norm: normalisation of stem, R and W blocks: `batch`, `layer` or `none`. `batch` is the
+        paper's and has running statistics. `layer` normalises each cell's features, `none` scales
+        each block by a learned number that starts at 0; both leave `Variables.batch_stats` empty.
+        T blocks always have layer norms.
       value_width: hidden width of value and margin heads [channels].
       value: value head: `scalar` (expected reward) or `wdl` (win, draw, loss). `scalar` is one
         number (one per player beyond two), `wdl` the probabilities of each player's win and of a
