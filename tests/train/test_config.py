@@ -51,6 +51,9 @@ simulations = 5
 max_considered_actions = 4
 kind = "puct"
 engine = "mctx"
+value_scale = 0.5
+visit_offset = 20
+rescale_values = false
 c_init = 2
 c_base = 1000
 dirichlet_fraction = 0.5
@@ -135,7 +138,7 @@ FULL_CONFIG = RunConfig(
     network=NetworkConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, True, "BTRH", False, "bfloat16"
     ),
-    search=SearchConfig(5, 4, "puct", "mctx", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    search=SearchConfig(5, 4, "puct", "mctx", 0.5, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
