@@ -11,12 +11,13 @@ from tests.support.import_graph import ROOT, edges, folder_of, libraries_of, rea
 # says what lives in each.
 FLOORS = """
 wallgo_jax/_version wallgo_jax/display wallgo_jax/board wallgo_jax/game wallgo_jax/planes
-wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/env wallgo_jax/view wallgo_jax/formats
-wallgo_jax/drawing wallgo_jax/render wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli
-wallgo_jax/__main__
+wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/env wallgo_jax/view
+wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render wallgo_jax/__init__ wallgo_jax/adapters
+wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/network train/search train/data train/learning train/players
-train/solver train/arena train/config train/checkpoints train/registry train/loop train/ratings
-train/analysis train/bench/harness train/bench/parts train/bench train/cli train/__main__
+train/solver train/arena train/config train/metrics train/checkpoints train/registry train/opponents
+train/loop train/ratings train/analysis train/bench/harness train/bench/parts train/bench train/cli
+train/__main__
 """.split()
 DOORS = {
     "flax": "train/network",
@@ -30,9 +31,9 @@ MORE_LIBRARIES = {
     "wallgo_jax/cli": {"rich", "tyro"},
     "wallgo_jax/__main__": {"rich", "tyro"},
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
-    "wallgo_jax/adapters": {"gymnasium", "pettingzoo"},
+    "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }
-MAX_FILES, MAX_FOLDERS, MAX_EDGES = 11, 20, 90
+MAX_FILES, MAX_FOLDERS, MAX_EDGES = 11, 22, 95
 
 
 def complaints(texts: dict[str, str]) -> list[str]:

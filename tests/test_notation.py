@@ -26,14 +26,33 @@ def test_play():
     up_then_wall_above = B6 * 52 + 1 * 4 + 0
     assert notation.parse_action("R B6->B5:W0", grid=7) == NotatedMove(up_then_wall_above, 0)
     assert notation.parse_action("b6->b5:w0", grid=7) == NotatedMove(up_then_wall_above, None)
-    assert notation.format_action(up_then_wall_above, grid=7, player=1) == "B B6->B5:W0"
+    assert notation.format_action(up_then_wall_above, grid=7, player=1) == "B B6->B5:up"
+
+
+SIDES = {
+    0: ("W0", "up", "↑"),
+    1: ("W1", "right", "→"),
+    2: ("W2", "down", "↓"),
+    3: ("W3", "left", "←"),
+}
+
+
+@pytest.mark.parametrize(("side", "names"), SIDES.items())
+def test_sides_have_three_names(side, names):
+    action = B6 * 52 + 1 * 4 + side
+    for name in (*names, names[1].upper()):
+        assert notation.parse_action(f"B6->B5:{name}", grid=7) == NotatedMove(action, None)
+    assert notation.parse_action(f"B6→B5:{names[2]}", grid=7) == NotatedMove(action, None)
+    kinds = (notation.CANONICAL_SIDES, notation.SIDE_WORDS, notation.SIDE_ARROWS)
+    for name, sides in zip(names, kinds, strict=True):
+        assert notation.format_action(action, grid=7, sides=sides) == f"B6->B5:{name}"
 
 
 @pytest.mark.parametrize(("move", "end"), list(enumerate(ENDS_FROM_D4)))
 def test_every_move_ends_where_it_is_drawn(move, end):
     for side in range(4):
         action = (3 * 7 + 3) * 52 + move * 4 + side
-        assert notation.format_action(action, grid=7) == f"D4->{end}:W{side}"
+        assert notation.format_action(action, grid=7) == f"D4->{end}:{SIDES[side][1]}"
 
 
 @pytest.mark.parametrize("grid", [3, 7, 9])
@@ -64,9 +83,13 @@ def test_every_action_on_the_grid_comes_back(grid):
         ("A8", "'A8' is not a cell; cells are A1 to G7"),
         ("A0", "'A0' is not a cell"),
         ("A¹", "'A¹' is not a cell"),
-        ("B6->B5", "'B6->B5' is not a play; write it like B6->B5:W0"),
-        ("B6->B5:W4", "wall digit '4' is not a side; 0 up, 1 right, 2 down, 3 left"),
-        ("B6->B5:W", "wall digit '' is not a side"),
+        ("B6->B5", "'B6->B5' is not a play; write it like B6->B5:up"),
+        ("B6->B5:W4", "wall side 'W4' is not one of up, right, down, left, ↑ → ↓ ←, W0 to W3"),
+        ("B6->B5:W", "wall side 'W' is not one of"),  # west, or a digit that is missing
+        ("B6->B5:", "wall side '' is not one of"),
+        ("B6->B5:l", "wall side 'l' is not one of"),
+        ("B6->B5:up:left", "wall side 'up:left' is not one of"),
+        ("B6->B5:W0up", "wall side 'W0up' is not one of"),
         ("B6->B3:W0", "B6->B3 is more than two steps"),
         ("B6->D5:W0", "B6->D5 is more than two steps"),
         ("Q B6->B5:W0", "'Q' is not a colour; colours are R, B, G, Y"),
@@ -120,22 +143,22 @@ def moves(text, rules=SMALL):
     [
         ("R A1 R B2", "ply 2: Blue is to move, not Red"),
         ("A1 A1", "ply 2: A1: Red already stands on A1"),
-        ("A1 A1->A2:W1", "ply 2: A1->A2:W1: a stone has to be placed; write C3"),
-        ("A1 C3 B2", "ply 3: B2: every stone is placed; write B6->B5:W0"),
-        ("A1 C3 C3->C2:W0", "ply 3: C3->C2:W0: Red has no stone on C3; its stones: A1"),
-        ("A1 A2 A1->A2:W1", "ply 3: A1->A2:W1: Blue already stands on A2"),
-        ("A1 A2 A1->A3:W1", "ply 3: A1->A3:W1: walls or stones block the way to A3"),
+        ("A1 A1->A2:W1", "ply 2: A1->A2:right: a stone has to be placed; write C3"),
+        ("A1 C3 B2", "ply 3: B2: every stone is placed; write B6->B5:up"),
+        ("A1 C3 C3->C2:W0", "ply 3: C3->C2:up: Red has no stone on C3; its stones: A1"),
+        ("A1 A2 A1->A2:W1", "ply 3: A1->A2:right: Blue already stands on A2"),
+        ("A1 A2 A1->A3:W1", "ply 3: A1->A3:right: walls or stones block the way to A3"),
         (
             "A1 C3 A1->A1:W0",
-            "ply 3: A1->A1:W0: the upper side of A1 is the border; free there: W1, W2",
+            "ply 3: A1->A1:up: the upper side of A1 is the border; free there: right, down",
         ),
         (
             "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W1",
-            "ply 5: A1->A1:W1: the right side of A1 is a wall; free there: W2",
+            "ply 5: A1->A1:right: the right side of A1 is a wall; free there: down",
         ),
         (
             "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2 C3->C3:W3",
-            "ply 6: C3->C3:W3: the game is over",
+            "ply 6: C3->C3:left: the game is over",
         ),
     ],
 )
@@ -153,7 +176,7 @@ def test_a_move_outside_a_small_board_is_named():
 def test_no_room_to_stay():
     rules = Rules(size=3, stones=2, order=(0, 1, 0, 1), stay_needs_room=True)
     text = "A1 A2 C3 C1 A1->A1:W1 C1->C1:W3 A1->A1:W2"
-    with pytest.raises(ValueError, match="ply 7: A1->A1:W2: the stone on A1 has no room to step"):
+    with pytest.raises(ValueError, match="ply 7: A1->A1:down: the stone on A1 has no room to step"):
         moves(text, rules)
 
 

@@ -53,15 +53,15 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_the_game_imports_what_the_base_installs():
-    others = {"PIL", "cairosvg", "gymnasium", "pettingzoo"}
+    others = {"PIL", "cairosvg", "gymnasium", "pettingzoo", "pgx"}
     assert imported("wallgo_jax") - others <= set(requirements())
     assert set(requirements()) <= imported("wallgo_jax") | imported("train")
-    assert others == set(requirements("png", "pettingzoo"))
+    assert others == set(requirements("png", "pettingzoo", "gymnasium", "pgx"))
 
 
 def test_the_learner_imports_what_its_extra_installs():
     learner = imported("train") - set(requirements())
-    assert learner - {"pgx"} == set(requirements("train"))
+    assert learner - {"pgx", "wandb"} == set(requirements("train"))
 
 
 def test_every_requirement_has_a_lower_bound_alone():

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import wallgo_jax
+from wallgo_jax import notation
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.board.geometry import MOVE_OFFSETS, SIDE_OFFSETS
 from wallgo_jax.notation import COLOURS, LETTERS, parse_cell
@@ -87,3 +88,9 @@ def test_no_section_is_cited_that_is_not_there():
     sections = [int(number) for number in re.findall(r"^## (\d+)\.", TEXT, re.MULTILINE)]
     assert sections == list(range(1, 8))
     assert {int(number) for number in re.findall(r"section (\d+)", TEXT)} <= set(sections)
+
+
+def test_names_of_sides():
+    words, arrows, canonical = ([cell.strip("`") for cell in row[1:]] for row in rows("side"))
+    assert words == list(notation.SIDE_WORDS) and arrows == list(notation.SIDE_ARROWS)
+    assert canonical == list(notation.CANONICAL_SIDES)

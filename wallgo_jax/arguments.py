@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_LEGACY_KEY_SIZES = (2, 4)
-"""Words of a legacy key, which is uint32[2] or, of the generator `rbg`, uint32[4]."""
+_INT32 = np.iinfo(np.int32)
+_LEGACY_KEYS = ((2,), (4,))
+"""Shapes of a legacy key: uint32[2] or, of the generator `rbg`, uint32[4]."""
 
 
 def check_action(action: Any, *, num_actions: int, function: str) -> None:
@@ -29,7 +30,7 @@ def check_action(action: Any, *, num_actions: int, function: str) -> None:
     ):
         raise TypeError(f"action: {_describe(action)}, not an integer; {allowed}")
     if isinstance(action, int):
-        if abs(action) > np.iinfo(np.int32).max + 1:
+        if not _INT32.min <= action <= _INT32.max:
             raise ValueError(f"action: {action} does not fit int32; {allowed}")
         return
     if not jnp.issubdtype(action.dtype, jnp.integer):
@@ -53,9 +54,7 @@ def check_key(key: Any) -> None:
     is_array = isinstance(key, jax.Array | np.ndarray)
     if is_array and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         batch = key.shape
-    elif (
-        is_array and key.dtype == jnp.uint32 and key.shape[-1:] in ((n,) for n in _LEGACY_KEY_SIZES)
-    ):
+    elif is_array and key.dtype == jnp.uint32 and key.shape[-1:] in _LEGACY_KEYS:
         batch = key.shape[:-1]
     else:
         raise TypeError(f"key: {_describe(key)}, not a key; jax.random.key(0) makes one")
@@ -101,7 +100,7 @@ def _vmapped(function: str) -> str:
 
 
 def _describe(value: Any) -> str:
-    """Name a value: dtype and shape of an array, else its type, with the value where it is short."""
+    """Name a value: dtype and shape of an array, else its type, and its `repr` if that is short."""
     if isinstance(value, jax.Array | np.ndarray | np.generic):
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if value is None:

@@ -25,7 +25,7 @@ def to_text(state: Any) -> str:
 
 
 def to_html(state: Any) -> str:
-    """Return the state as HTML for a notebook, or the line of `to_text` where it holds no boards."""
+    """Return the state as HTML, or the line of `to_text` where it holds no boards."""
     drawn = _draw("html", state)
     return f"<pre>{escape(_name(state))}</pre>" if drawn is None else drawn
 
@@ -48,16 +48,18 @@ def _has_values(leaf: Any) -> bool:
     """Whether the host can read a leaf: an array that is neither traced nor deleted."""
     import jax
     import numpy as np
+    from jax.core import Tracer
 
     if isinstance(leaf, jax.Array):
-        is_traced = isinstance(leaf, jax.core.Tracer)
+        is_traced = isinstance(leaf, Tracer)
         return not is_traced and not leaf.is_deleted() and leaf.is_fully_addressable
     return isinstance(leaf, np.ndarray | np.generic)
 
 
 def _name(state: Any) -> str:
     import jax
+    from jax.core import Tracer
 
     kind = f"{type(state).__module__}.{type(state).__qualname__}"
-    is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(state))
+    is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(state))
     return f"<{kind}, {'traced by JAX' if is_traced else 'not boards'}>"

@@ -93,8 +93,8 @@ class WallGo:
     holds, so that states of several envs may be stacked into one batch.
 
     Envs of equal rules, grid and planes are equal, so that one may be a static argument of
-    `jax.jit`. Functions of one board raise a TypeError or a ValueError, while JAX traces, that names
-    an argument which is not one board's.
+    `jax.jit`. Functions of one board refuse an argument that is not one board's while JAX traces,
+    with a TypeError or a ValueError that names it.
     """
 
     def __init__(

@@ -1,17 +1,21 @@
-"""Human notation: public action ids to text such as `C3` or `R B6->B5:W0`, and back.
+"""Human notation: public action ids to text such as `C3` or `R B6->B5:up`, and back.
 
-Columns are letters from the left, rows numbers from the top. A play is written
-`from->to:Wside`; the digit is the side of the cell where the stone ends:
+Columns are letters from the left, rows numbers from the top. A play is written `from->to:side`; the
+side is that of the cell where the stone ends, as a word, an arrow or WallZero's `W` and a digit:
 
-        0           C3          place a stone on C3
-      3 c 1         B6->B5:W0   from B6 to B5, wall above B5
-        2           B6->B6:W1   stay on B6, wall to its right
+        W0 up ↑
+                            C3             place a stone on C3
+    W3    c    W1           B6->B5:up      from B6 to B5, wall above B5
+    left ←     right →      B6->B5:↑       the same
+                            B6->B5:W0      the same, the canonical form
+        W2 down ↓           B6->B6:right   stay on B6, wall to its right
 
-A colour's letter may lead (`R B6->B5:W0`); it is checked where the game is played, not here.
+Text for people has the words, which every terminal can show; all forms are read. A colour's letter
+may lead (`R B6->B5:up`); it is checked where the game is played, not here.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
@@ -21,10 +25,14 @@ COLOURS = ("Red", "Blue", "Green", "Yellow")
 """Players 0 to 3."""
 LETTERS = "RBGY"
 SIDE_NAMES = ("upper", "right", "lower", "left")
-"""Sides 0 to 3."""
+"""Sides 0 to 3, in front of a noun."""
+SIDE_WORDS = ("up", "right", "down", "left")
+"""Sides 0 to 3 behind a play."""
+SIDE_ARROWS = "↑→↓←"
+CANONICAL_SIDES = ("W0", "W1", "W2", "W3")
 COLUMNS = "ABCDEFGHI"
 
-_PLAY = re.compile(r"([A-Z]\w*)->(\w*):W(\w*)", re.IGNORECASE)
+_PLAY = re.compile(r"([A-Z]\w*)(?:->|→)(\w*):(.*)", re.IGNORECASE)
 
 
 class Play(NamedTuple):
@@ -86,8 +94,14 @@ def target_of(play: Play, *, grid: int) -> int | None:
     return row * grid + column if 0 <= row < grid and 0 <= column < grid else None
 
 
-def format_action(action: int, *, grid: int, player: int | None = None) -> str:
-    """Write a public action as text, with the player's letter in front if given.
+def format_action(
+    action: int, *, grid: int, player: int | None = None, sides: Sequence[str] = SIDE_WORDS
+) -> str:
+    """Write a public action as text.
+
+    Args:
+      player: whose letter to write in front; None for no letter.
+      sides: the names of sides 0 to 3: SIDE_WORDS, SIDE_ARROWS or CANONICAL_SIDES.
 
     Raises:
       ValueError: if the id is out of range or its move leaves the grid.
@@ -101,7 +115,7 @@ def format_action(action: int, *, grid: int, player: int | None = None) -> str:
     origin = cell_name(play.cell, grid=grid)
     if target is None:
         raise ValueError(f"action {action} moves off the grid from {origin}")
-    return f"{led}{origin}->{cell_name(target, grid=grid)}:W{play.side}"
+    return f"{led}{origin}->{cell_name(target, grid=grid)}:{sides[play.side]}"
 
 
 def parse_action(text: str, *, grid: int) -> NotatedMove:
@@ -114,9 +128,9 @@ def parse_action(text: str, *, grid: int) -> NotatedMove:
     if len(words) == 2:
         player, words = _parse_letter(words[0]), words[1:]
     if len(words) != 1:
-        raise ValueError(f"{text!r} is not a move; write C3, B6->B5:W0 or R B6->B5:W0")
+        raise ValueError(f"{text!r} is not a move; write C3, B6->B5:up or R B6->B5:up")
     (word,) = words
-    if "->" in word or ":" in word:
+    if "->" in word or "→" in word or ":" in word:
         return NotatedMove(_parse_play(word, grid=grid), player)
     return NotatedMove(first_placement(grid) + parse_cell(word, grid=grid), player)
 
@@ -131,16 +145,25 @@ def _parse_letter(text: str) -> int:
 def _parse_play(text: str, *, grid: int) -> int:
     match = _PLAY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a play; write it like B6->B5:W0")
+        raise ValueError(f"{text!r} is not a play; write it like B6->B5:up")
     origin, target = (parse_cell(name, grid=grid) for name in match.group(1, 2))
-    digit = match.group(3)
-    if digit not in ("0", "1", "2", "3"):
-        raise ValueError(f"wall digit {digit!r} is not a side; 0 up, 1 right, 2 down, 3 left")
+    side = _parse_side(match.group(3))
     rows, columns = target // grid - origin // grid, target % grid - origin % grid
     if (rows, columns) not in MOVE_OFFSETS:
         raise ValueError(f"{match.group(1)}->{match.group(2)} is more than two steps")
     move = MOVE_OFFSETS.index((rows, columns))
-    return origin * PLAYS_PER_STONE + move * NUM_SIDES + int(digit)
+    return origin * PLAYS_PER_STONE + move * NUM_SIDES + side
+
+
+def _parse_side(text: str) -> int:
+    for names in (SIDE_WORDS, SIDE_ARROWS, CANONICAL_SIDES):
+        for side, name in enumerate(names):
+            if text.upper() == name.upper():
+                return side
+    raise ValueError(
+        f"wall side {text!r} is not one of {', '.join(SIDE_WORDS)}, {' '.join(SIDE_ARROWS)}, "
+        f"{CANONICAL_SIDES[0]} to {CANONICAL_SIDES[-1]}"
+    )
 
 
 def parse_moves(text: str, *, grid: int) -> list[NotatedMove]:

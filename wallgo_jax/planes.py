@@ -8,8 +8,8 @@ Nothing here needs JAX, so that a config can be checked without it.
 
 from typing import NamedTuple
 
-_UNNAMED_VARIANT = ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD")
-PLANE_SETS = (*_UNNAMED_VARIANT, *(f"{planes}V" for planes in _UNNAMED_VARIANT))
+_WITHOUT_VARIANT = ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD")
+PLANE_SETS = (*_WITHOUT_VARIANT, *(f"{planes}V" for planes in _WITHOUT_VARIANT))
 DEFAULT_PLANES = "BTRH"
 HISTORY_LENGTH = 4
 """Past positions that H shows; a position's trail holds as many plies."""
@@ -67,6 +67,21 @@ def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[
     if has_playable:
         table.append(Channel("playable"))
     return tuple(table)
+
+
+def orders_by_side(table: tuple[Channel, ...], players: int) -> tuple[tuple[int, ...], ...]:
+    """For each player, the channels in the order in which it comes first.
+
+    Planes show player 0 first. `planes[..., orders[player]]` renumbers the players in order of
+    turn, so that `player` is 0, the one after it 1.
+    """
+    return tuple(
+        tuple(
+            table.index(c if c.player is None else c._replace(player=(c.player + side) % players))
+            for c in table
+        )
+        for side in range(players)
+    )
 
 
 def check_planes(planes: str) -> None:

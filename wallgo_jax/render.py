@@ -5,7 +5,7 @@
 | text | `text` | `summary` | `game_text`, `game_file` |
 | SVG | `svg` | `contact_sheet` | `animation` |
 | pixels | `png` of any SVG | | `gif` |
-| HTML | `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
+| HTML | `position_page`; `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
 
 States are those of the env or of the rules. Pixels need the extra `wallgo-jax[png]`.
 """
@@ -21,15 +21,15 @@ from wallgo_jax.drawing import contact_sheet as contact_sheet_lib
 from wallgo_jax.drawing import page as page_lib
 from wallgo_jax.drawing import theme as theme_lib
 from wallgo_jax.env import State as EnvState
-from wallgo_jax.formats import ascii_board, move_text
+from wallgo_jax.formats import ascii_board, diagram, move_text
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, sizes_of_state
-from wallgo_jax.notation import format_action
+from wallgo_jax.notation import SIDE_WORDS, format_action
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game, replay_actions
-from wallgo_jax.view.snapshot import Snapshot, game_of, take_snapshot
+from wallgo_jax.view.snapshot import Snapshot, game_of, one_board, take_snapshot
 
 MAX_BOARDS = 16
 """Boards of a batch that `sheet` and `html` show."""
@@ -65,14 +65,14 @@ def summary(state: EnvState | State) -> str:
         return "\n".join([_heading(game), "", text(state), *_last_result(state)])
     variant, position = jax.device_get(game)
     if position.ply.size == 0:
-        return f"{_heading(game)}: no boards, a batch of shape {batch}"
+        return f"{_heading(game)}\nBatch of shape {batch}: no boards"
     plies = f"plies {position.ply.min()} to {position.ply.max()}"
     over = f"{position.terminated.sum()} of {position.ply.size} over"
     first = (0,) * len(batch)
     board = jax.tree.map(lambda leaf: leaf[first], State(variant, position))
     name = f"Board {', '.join(map(str, first))}:"
-    head = f"{_heading(game)}: a batch of shape {batch}, {over}, {plies}"
-    return "\n".join([head, "", name, text(board)])
+    head = f"Batch of shape {batch}: {over}, {plies}"
+    return "\n".join([_heading(game), head, "", name, text(board)])
 
 
 def _check_boards(game: State) -> tuple[int, ...]:
@@ -94,9 +94,9 @@ def _check_boards(game: State) -> tuple[int, ...]:
 def _heading(game: State) -> str:
     _, players, stones = sizes_of_state(game)
     sizes = np.unique(np.asarray(game.variant.size))
-    boards = " and ".join(f"{size}x{size}" for size in sizes)
+    boards = " and ".join(f"{size}x{size}" for size in sizes) or "boards"
     each = f"{stones} stone{'s' if stones > 1 else ''} each"
-    return f"WallGo {boards or 'boards'}, {players} players, {each}"
+    return f"WallGo {boards}, {players} players, {each}"
 
 
 def _last_result(state: EnvState | State) -> list[str]:
@@ -131,11 +131,11 @@ def game_file(game: Game, *, players: Sequence[str] | None = None) -> str:
     return f"{move_text.header(game.rules, players)}\n{played_text(game)}\n"
 
 
-def move_lines(game: Game) -> list[str]:
-    """Write the moves of a game, numbered, four a line."""
+def move_lines(game: Game, *, sides: Sequence[str] = SIDE_WORDS) -> list[str]:
+    """Write the moves of a game, numbered, four a line; `sides` as in `notation.format_action`."""
     moves = zip(game.actions, game.movers, strict=True)
     numbered = [
-        f"{f'{ply}.':>4} {format_action(action, grid=game.grid, player=mover)}"
+        f"{f'{ply}.':>4} {format_action(action, grid=game.grid, player=mover, sides=sides)}"
         for ply, (action, mover) in enumerate(moves, start=1)
     ]
     rows = [numbered[i : i + 4] for i in range(0, len(numbered), 4)]
@@ -148,6 +148,7 @@ def svg(
     theme: str = "light",
     reach: int | None = None,
     heat: Sequence[float] | np.ndarray | None = None,
+    heat_label: str = "value",
     arrows: Mapping[int, float] | None = None,
     caption: bool = True,
 ) -> str:
@@ -156,7 +157,8 @@ def svg(
     Args:
       theme: `light` or `dark`.
       reach: a player whose reachable cells to mark.
-      heat: a number for each cell of the grid, to be shown as colour.
+      heat: a number for each cell of the grid, shown as colour over its territory, with a scale.
+      heat_label: what the scale calls the numbers.
       arrows: visits or probabilities of legal public actions, to be shown as moves.
       caption: whether to say below who moves and what each player holds.
 
@@ -164,10 +166,12 @@ def svg(
       ValueError: if the state is a batch, or an argument does not fit it.
     """
     snapshot, colours = take_snapshot(state), theme_lib.named(theme)
-    under = [] if heat is None else overlay.heat(snapshot, colours, heat)
+    under, scale = [], None
+    if heat is not None:
+        under, scale = overlay.heat(snapshot, colours, heat, label=heat_label)
     under += [] if reach is None else overlay.reach(snapshot, colours, reach)
     over = [] if arrows is None else overlay.arrows(snapshot, colours, arrows)
-    return board.draw(snapshot, colours, under=under, over=over, caption=caption)
+    return board.draw(snapshot, colours, under=under, over=over, caption=caption, scale=scale)
 
 
 def contact_sheet(
@@ -235,17 +239,31 @@ def animation(game: Game, *, theme: str = "light", seconds: float = 0.9, loop: b
 def page(
     game: Game,
     *,
-    theme: str = "light",
+    theme: str = "auto",
     seconds: float = 0.9,
     players: Sequence[str] | None = None,
 ) -> str:
     """Draw a game as one HTML page that needs no other file, stepped with the arrow keys.
 
+    Its theme may also be `auto`: light or dark, as the reader's system is set.
+
     Raises:
-      ValueError: if a ply takes no time.
+      ValueError: if a ply takes no time, or for an unknown theme.
     """
     check_seconds(seconds)
-    return page_lib.draw(game, theme_lib.named(theme), seconds=seconds, players=players)
+    return page_lib.draw(game, theme=theme, seconds=seconds, players=players)
+
+
+def position_page(state: EnvState | State, *, theme: str = "auto", reach: int | None = None) -> str:
+    """Draw one board as an HTML page that needs no other file; `theme` as in `page`.
+
+    Raises:
+      ValueError: if the state is a batch, or an argument does not fit it.
+    """
+    snapshot, colours = take_snapshot(state), theme_lib.of_variables()
+    under = [] if reach is None else overlay.reach(snapshot, colours, reach)
+    rules = diagram.rules_of(one_board(state))
+    return page_lib.draw_position(snapshot, rules, theme=theme, under=under)
 
 
 def check_seconds(seconds: float) -> None:
@@ -261,6 +279,15 @@ def png(svg: str, *, scale: float = 2.0) -> bytes:
       ImportError: without the extra `wallgo-jax[png]`, naming it.
     """
     return raster.png(svg, scale=scale)
+
+
+def rgb_array(svg: str, *, scale: float = 1.0) -> np.ndarray:
+    """Draw an SVG document as uint8[height, width, 3] colours, `scale` pixels a unit.
+
+    Raises:
+      ImportError: without the extra `wallgo-jax[png]`, naming it.
+    """
+    return raster.rgb_array(svg, scale=scale)
 
 
 def gif(game: Game, *, theme: str = "light", seconds: float = 0.9, scale: float = 1.0) -> bytes:

@@ -22,15 +22,15 @@ SMALL = {"size": 3, "players": 2, "stones": 1, "order": [0, 1]}
 BOARD = """\
      A   B   C
    +---+---+---+
- 1 | R r .   . |
+ 1 | R r.b  .b |
    +=r=+   +   +
- 2 | .   .   . |
+ 2 |.b  .b  .b |
    +   +   +=b=+
- 3 | .   .   B |
+ 3 |.b  .b   B |
    +---+---+---+
 Ply 5: over, Blue won.
 Territory: Red 1, Blue 8.
-Last: R A1->A1:W2
+Last: R A1->A1:down
 """
 
 
@@ -60,6 +60,16 @@ def test_show_a_preset(capsys):
 def test_show_moves(capsys, here):
     assert run(capsys, "show", MOVES, "--rules", "small.json") == BOARD
     assert run(capsys, "show", "moves.txt", "--rules", "small.json") == BOARD
+
+
+@pytest.mark.parametrize("names", [["up", "right", "down", "left"], "↑→↓←"])
+def test_every_way_to_write_a_side_is_read(capsys, here, names):
+    text = MOVES
+    for digit, name in enumerate(names):
+        text = text.replace(f":W{digit}", f":{name}")
+    assert run(capsys, "show", text, "--rules", "small.json") == BOARD
+    canonical = run(capsys, "convert", text, "--to", "moves", "--rules", "small.json")
+    assert "A1->A1:W1" in canonical and "A1->A1:W2" in canonical
 
 
 def test_show_moves_longer_than_the_name_of_a_file(capsys, here):
@@ -104,7 +114,7 @@ def test_pixels_of_a_position(capsys, here):
 
 def test_replay_the_printed_example(capsys):
     out = run(capsys, "replay", CODE)
-    assert " 9. R G1->G2:W2" in out
+    assert " 9. R G1->G2:down" in out
     assert "Ply 52: over, Red won.\nTerritory: Red 26, Blue 11.\n" in out
 
 
@@ -177,13 +187,16 @@ PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwa
         ("show moves.txt", f"moves.txt: moves need --rules; {PRESETS}"),
         ("show moves.txt --rules chess", f"unknown preset 'chess'; known {PRESETS}"),
         ("show moves.txt --rules moves.txt", "moves.txt: not JSON"),
-        ("show bad.txt --rules small.json", "bad.txt: ply 3: wall digit '7' is not a side; 0 up"),
-        ("show wrong.txt --rules small.json", "wrong.txt: ply 3: A1->A1:W0: the upper side of A1"),
+        (
+            "show bad.txt --rules small.json",
+            "bad.txt: ply 3: wall side 'W7' is not one of up, right",
+        ),
+        ("show wrong.txt --rules small.json", "wrong.txt: ply 3: A1->A1:up: the upper side of A1"),
         ("show turn.txt --rules small.json", "turn.txt: ply 2: Blue is to move, not Red"),
         ("show position.txt", "position.txt: line 2: 'turns' is unknown; keys are rules, grid"),
         ("replay drawn.txt", "drawn.txt: a position diagram holds no game"),
         ("replay code.txt", "code.txt: move 18: a second step without a first"),
-        ("replay games.jsonl", "games.jsonl, line 2: ply 1: A1->A1:W0: a stone has to be placed"),
+        ("replay games.jsonl", "games.jsonl, line 2: ply 1: A1->A1:up: a stone has to be placed"),
         ("replay games.jsonl --game 2", "--game 2: games.jsonl has 1 games"),
         ("replay binary.dat", "binary.dat: not a text file"),
         ("replay broken.gz", "broken.gz: not a gzip file"),
@@ -215,7 +228,7 @@ def test_help_is_no_error(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["show", "--help"])
     assert not stop.value.code
-    assert "--theme {light,dark}" in capsys.readouterr().out
+    assert "--theme {auto,light,dark}" in capsys.readouterr().out
 
 
 def test_as_a_program(here):

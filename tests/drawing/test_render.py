@@ -14,8 +14,9 @@ from PIL import Image
 import wallgo_jax
 from wallgo_jax import render
 from wallgo_jax.drawing import animation as animation_lib
-from wallgo_jax.drawing import contact_sheet, overlay, raster
+from wallgo_jax.drawing import board, contact_sheet, overlay, raster
 from wallgo_jax.drawing.layout import PITCH, Layout
+from wallgo_jax.drawing.scale import Scale
 from wallgo_jax.drawing.theme import DARK, LIGHT
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import NOT_PLACED
@@ -37,7 +38,7 @@ POSITION = """\
    +---+---+---+
 Ply 5: Blue to move.
 Territory: Red 0, Blue 0.
-Last: R B1->A1:W2"""
+Last: R B1->A1:down"""
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +78,31 @@ def test_colours_in_text(small):
     red, blue, end = "\x1b[1;91m", "\x1b[1;94m", "\x1b[0m"
     lines = render.text(small.states[-1], color=True).splitlines()
     assert lines[2] == f" 1 |{red} R {end}  . {red}┃{end} . |"
-    assert lines[3] == f"   +{red}━━━{end}+   +{blue}━━━{end}+"
+    assert lines[3] == f"   +{red}━━━{end}+   +{blue}═══{end}+"
     plain = re.sub(r"\x1b\[[\d;]+m", "", "\n".join(lines))
     assert len(plain.splitlines()[2]) == len(POSITION.splitlines()[2])
 
 
+def test_colours_are_not_alone_in_text(four):
+    """Without its colour codes a board still tells builders by strokes and owners by letters."""
+    game, record = four
+    text = re.sub(r"\x1b\[[\d;]+m", "", render.text(game.states[-1], color=True))
+    rows = text.splitlines()[1:16]
+    snapshot = take_snapshot(game.states[-1])
+    for player, (level, upright) in enumerate(("━┃", "═║", "╍╏", "─│")):
+        drawn = sum(row.count(level * 3) + row.count(upright) for row in rows)
+        assert drawn == sum(wall.builder == player for wall in snapshot.walls)
+    for player, letter in enumerate("rbgy"):
+        marked = sum(row.count(f".{letter}") for row in rows)
+        own = [cell for cell in snapshot.stone_at if snapshot.owner[cell] == player]
+        assert marked == record["territory"][player] - len(own)
+
+
 def test_a_game_as_text(small):
     moves, board = render.game_text(SMALL, small.actions).split("\n\n")
-    assert moves.split() == ("1. R A1 2. B C3 3. R A1->B1:W1 4. B C3->C2:W0 5. R B1->A1:W2".split())
+    assert moves.split() == (
+        "1. R A1 2. B C3 3. R A1->B1:right 4. B C3->C2:up 5. R B1->A1:down".split()
+    )
     assert board == POSITION
 
 
@@ -143,8 +161,26 @@ def test_a_picture_has_every_stone_and_wall(four):
 
 def test_a_picture_tints_territory(four):
     game, record = four
-    fills = [e.get("fill") for e in elements(render.svg(game.states[-1]), "rect")]
-    assert [fills.count(LIGHT.tint(player)) for player in range(4)] == record["territory"]
+    svg = render.svg(game.states[-1])
+    fills = [e.get("fill") for e in elements(svg, "rect")]
+    assert [fills.count(LIGHT.tints[player]) for player in range(4)] == record["territory"]
+    strokes = [e.get("stroke") for e in elements(svg, "path") if e.get("opacity")]
+    assert [strokes.count(LIGHT.edges[player]) for player in range(4)] == record["territory"]
+
+
+def test_stones_and_walls_tell_their_player_without_colour(four):
+    """Each stone has its letter; lines on walls differ: none, whole, dashed, dotted."""
+    game, _ = four
+    snapshot = take_snapshot(game.states[-1])
+    svg = render.svg(game.states[-1], caption=False)
+    letters = [e.text for e in elements(svg, "text") if e.get("font-weight") == "bold"]
+    on_board = [sum(cell != NOT_PLACED for cell in cells) for cells in snapshot.stones]
+    assert [letters.count(letter) for letter in "RBGY"] == on_board
+    dashes = [e.get("stroke-dasharray") for e in elements(svg, "path")]
+    built = [sum(wall.builder == player for wall in snapshot.walls) for player in range(4)]
+    assert [dashes.count(kind) for kind in ("none", "7 5", "0.1 5")] == built[1:]
+    patterns = [board.pattern(owner, 0, 0, LIGHT) for owner in (-1, 0, 1, 2, 3)]
+    assert len({re.search(' d="([^"]*)"', pattern)[1] for pattern in patterns}) == 5
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
@@ -158,8 +194,8 @@ def test_pixels_show_the_board(small, theme):
         return "#{:02x}{:02x}{:02x}".format(*image.getpixel((round(x), round(y))))
 
     red, blue = layout.centre(0), layout.centre(5)
-    assert colour(red[0] + 3, red[1] + 5) == theme.players[0]
-    assert colour(blue[0] + 3, blue[1] + 5) == theme.players[1]
+    assert colour(red[0] - 11, red[1]) == theme.players[0]
+    assert colour(blue[0] - 11, blue[1]) == theme.players[1]
     assert colour(*layout.centre(4)) == theme.tile
     assert colour(red[0], red[1] + PITCH / 2) in (theme.players[0], theme.accent)
     assert image.size == (192, 240)
@@ -191,17 +227,21 @@ def test_reach_is_marked(small):
         render.svg(small.states[-1], reach=2)
 
 
-def test_heat_is_as_strong_as_the_value(small):
+def test_heat_has_a_scale_and_no_players_hue(small):
     values = np.array([[0, 1, 0], [0, 0.5, 0], [0, 0, -1]])
-    svg = render.svg(small.states[-1], heat=values)
-    shown = [e for e in elements(svg, "rect") if e.get("fill-opacity") is not None]
-    assert [e.get("fill") for e in (shown[1], shown[8])] == list(LIGHT.players[:2])
-    assert float(shown[4].get("fill-opacity")) == pytest.approx(
-        float(shown[1].get("fill-opacity")) / 2, abs=0.01
-    )
-    one_sign = render.svg(small.states[-1], heat=np.arange(9))
-    assert one_sign.count(f'fill="{LIGHT.heat}"') == 9
-    assert "B1: 1" in [e.text for e in elements(svg, "title")]
+    svg = render.svg(small.states[-1], heat=values, heat_label="gain")
+    fills = {}
+    for tile in elements(svg, "rect"):
+        for title in tile.iter(SVG + "title"):
+            fills[title.text] = tile.get("fill")
+    assert fills["B1: 1"] == LIGHT.heat and fills["C3: -1"] == LIGHT.chill
+    assert fills["A1: 0"] == LIGHT.tile and fills["B2: 0.5"] not in (LIGHT.tile, LIGHT.heat)
+    said = [e.text for e in elements(svg, "text")]
+    assert said[-6:] == ["gain", "-1", "-0.5", "0", "0.5", "1"]
+    one_sign = [e.text for e in elements(render.svg(small.states[-1], heat=-np.arange(9)), "text")]
+    assert one_sign[-4:] == ["value", "0", "-4", "-8"]
+    flat = [e.text for e in elements(render.svg(small.states[-1], heat=np.zeros(9)), "text")]
+    assert flat[-3:] == ["0", "0.5", "1"]
     with pytest.raises(ValueError, match="heat: 8 values, not 9, one a cell of the grid"):
         render.svg(small.states[-1], heat=np.zeros(8))
     with pytest.raises(ValueError, match="heat: a value is not finite"):
@@ -225,19 +265,22 @@ def test_painted_cells_keep_stones_in_sight(small):
 def test_painted_boards_share_a_sheet(small):
     bare = (LIGHT.tile,) * 9
     panels = [
-        contact_sheet.Panel(take_snapshot(state), f"board {index} <&>", bare, None, index)
+        contact_sheet.Panel(take_snapshot(state), f"board {index} <&>", bare, None, None, index)
         for index, state in enumerate(small.states[:3])
     ]
-    legend = contact_sheet.Legend("low", (LIGHT.tile, LIGHT.shade), "high")
-    svg = contact_sheet.draw_panels(panels, LIGHT, columns=2, title="three", legend=legend)
+    scale = Scale("how much", (LIGHT.tile, LIGHT.heat), ((0.0, "low"), (1.0, "high")))
+    svg = contact_sheet.draw_panels(
+        panels, LIGHT, columns=2, title="three", key="the colours", scales=[scale]
+    )
     root = ElementTree.fromstring(svg)
     assert len(elements(svg, "svg")) == 1 + 3
     said = [e.text for e in root.findall(f"./{SVG}text") + root.findall(f"./{SVG}g/{SVG}text")]
-    assert said == ["three", "low", "high", "board 0 <&>", "board 1 <&>", "board 2 <&>"]
+    assert said[:5] == ["three", "the colours", "board 0 <&>", "board 1 <&>", "board 2 <&>"]
+    assert said[5:] == ["how much", "low", "high"]
     frames = [e for e in elements(svg, "rect") if e.get("stroke") == LIGHT.mark]
     corners = {(float(e.get("x")), float(e.get("y"))) for e in frames}
     assert corners == {(Layout(3, 3).corner(cell)[0] + 1, 31.0) for cell in range(3)}
-    places = [e.get("transform") for e in root.findall(f"./{SVG}g")]
+    places = [e.get("transform") for e in root.findall(f"./{SVG}g") if e.get("transform")]
     assert len(set(places)) == 3  # none over another
 
 
@@ -246,14 +289,14 @@ def test_a_search_is_drawn(small):
     visits = {c2 + 3 * 4 + 0: 30, c2 + 3 * 4 + 2: 10, c2 + 0 * 4 + 2: 60}
     svg = render.svg(small.states[-1], arrows=visits)
     labels = [e.text for e in elements(svg, "text")]
-    assert labels.count("40") == labels.count("60") == 2  # a halo and the figure
+    assert labels.count("40%") == labels.count("60%") == 2  # a halo and the figure
     assert len(elements(svg, "polygon")) == 1
-    with pytest.raises(ValueError, match="arrows: C2->C2:W0: the upper side of C2 is a wall"):
+    with pytest.raises(ValueError, match="arrows: C2->C2:up: the upper side of C2 is a wall"):
         render.svg(small.states[-1], arrows={c2: 1})
     with pytest.raises(ValueError, match="arrows: a weight is negative or not finite"):
         render.svg(small.states[-1], arrows={c2 + 2: -1})
     placing = render.svg(small.states[0], arrows={9 * 52 + 4: 1.0, 9 * 52 + 5: 0.0})
-    assert [e.text for e in elements(placing, "text")].count("100") == 2
+    assert [e.text for e in elements(placing, "text")].count("100%") == 2
 
 
 def test_an_unknown_theme_is_refused(small):
@@ -310,8 +353,14 @@ def test_a_film_shows_each_position_at_its_time(four, loop):
     assert durations == {f"{total:g}s"}
     assert ("indefinite" in svg) == loop
     groups = [e for e in elements(svg, "g") if (e.get("transform") or "").startswith("translate")]
-    bars = [e for e in elements(svg, "rect") if e.get("stroke-width") == "1"]
-    tiles = [e for e in elements(svg, "rect") if e.get("rx") == "5"]
+    groups_of = {kind: [] for kind in ("1", "5")}
+    for group in elements(svg, "g"):
+        for rect in group.findall(SVG + "rect"):
+            if rect.get("fill") in LIGHT.tints:
+                groups_of["5"].append(group)
+            elif rect.get("stroke-width") == "1":
+                groups_of["1"].append(group)
+    bars, owned = groups_of["1"], groups_of["5"]
     for frame, state in enumerate(game.states):
         time = 2.0 * (frame + animation_lib.SETTLED)
         stones = set()
@@ -325,8 +374,10 @@ def test_a_film_shows_each_position_at_its_time(four, loop):
         assert stones == {layout.centre(int(cell)) for cell in on_board}
         standing = sum(float(shown_at(bar, "opacity", time, total) or 1) for bar in bars)
         assert standing == sum(int(word).bit_count() for word in np.ravel(state.position.walls))
-        fills = [shown_at(tile, "fill", time, total) for tile in tiles]
-        tinted = [fills.count(LIGHT.tint(player)) for player in range(4)]
+        tinted = [0] * 4
+        for group in owned:
+            player = LIGHT.tints.index(next(iter(group.iter(SVG + "rect"))).get("fill"))
+            tinted[player] += int(shown_at(group, "opacity", time, total) or 1)
         assert tinted == list(take_snapshot(state).territory)
 
 
@@ -345,18 +396,6 @@ def test_stones_go_round_corners():
     (red, _) = [e for e in elements(svg, "g") if (e.get("transform") or "").startswith("trans")]
     half = shown_at(red, "transform", 5 + animation_lib.GLIDE / 2, 6 + 4)
     assert half == pytest.approx(Layout(3, 3).centre(3))
-
-
-def test_a_page_needs_nothing_else(small):
-    page = render.page(small, players=["<me>", "you"])
-    links = set(re.findall(r"https?://[^\"' )]+", page)) - {"http://www.w3.org/2000/svg"}
-    assert not links and "src=" not in page and "@import" not in page
-    assert "&lt;me&gt;" in page and "<me>" not in page
-    assert page.count("data-ply=") == len(small.actions)
-    for key in ("ArrowRight", "ArrowLeft", "Home", "End"):
-        assert key in page
-    assert "FRAMES = 6" in page
-    assert "$" not in page
 
 
 def test_a_gif_has_a_frame_a_position(small):

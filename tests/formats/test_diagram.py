@@ -1,5 +1,7 @@
 """Diagrams hold all that the rules read: states come back from them and play on alike."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -195,3 +197,25 @@ def test_limits_that_are_not_there():
 
 def diagram_of_hkoi():
     return "".join(diagram.draw(replay_actions(PRESETS["hkoi"], []).states[0]).splitlines(True)[2:])
+
+
+def test_marks_of_territory_are_read_as_empty_cells():
+    """The text of a board says whose territory a cell is; a diagram leaves that out."""
+    shown = """rules: 3x3
+turn: B
+     A   B   C
+   +---+---+---+
+ 1 | R r.b  .b |
+   +=r=+   +   +
+ 2 |.b  .b  .b |
+   +   +   +=b=+
+ 3 |.b  .b   B |
+   +---+---+---+
+"""
+    rules = json.dumps(Rules(size=3, stones=1, order=(0, 1)).to_dict())
+    state = diagram.parse(shown.replace("3x3", rules).replace("turn: B", "turn: B\nover: yes"))
+    assert take_snapshot(state).territory == (1, 8)
+    bare = diagram.draw(state)
+    assert ".b" not in bare and diagram.draw(diagram.parse(bare)) == bare
+    with pytest.raises(ValueError, match=r"A2 is '\.x', not '\.' or a stone"):
+        diagram.parse(shown.replace("3x3", rules).replace("2 |.b ", "2 |.x "))

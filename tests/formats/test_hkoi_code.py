@@ -45,7 +45,7 @@ def test_the_printed_example_read_by_hand(example):
     assert placed == "D6 C6 C3 D3 A3 B3 F1 G1".split()
     assert example.movers[:9] == (0, 1, 1, 0, 0, 1, 1, 0, 0)
     # 2k1 is 2 + 32 * 20 + 1024 = 0b11_010_000_010: Red, piece 3, down, no more, wall below.
-    assert format_action(example.actions[8], grid=7) == "G1->G2:W2"
+    assert format_action(example.actions[8], grid=7) == "G1->G2:down"
 
 
 def test_the_example_written_again_is_the_same_game(example):
@@ -116,7 +116,7 @@ def test_a_step_out_and_back_stays():
         (f"{SETUP_CODE}_{move(2, 0, 0, 0, UP)}", "move 1: player 2 is not a digit from 0 to 1"),
         (f"{SETUP_CODE}_{move(1, 0, 0, 0, UP)}", "move 1: Red is to move, not Blue"),
         (f"{SETUP_CODE}_{move(0, 0, UP, 0, UP)}", "move 1: A1 steps off the board"),
-        (f"{SETUP_CODE}_{move(0, 0, RIGHT, 0, UP)}", "move 1: A1->B1:W0: Blue already stands"),
+        (f"{SETUP_CODE}_{move(0, 0, RIGHT, 0, UP)}", "move 1: A1->B1:up: Blue already stands"),
     ],
 )
 def test_what_is_refused(code, reason):

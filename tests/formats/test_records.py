@@ -144,8 +144,8 @@ def test_a_number_that_is_none_cannot_be_written():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"actions": [*FINISHED, 0]}, "ply 6: A1->A1:W0: the game is over"),
-        ({"actions": [0]}, "ply 1: A1->A1:W0: a stone has to be placed"),
+        ({"actions": [*FINISHED, 0]}, "ply 6: A1->A1:up: the game is over"),
+        ({"actions": [0]}, "ply 1: A1->A1:up: a stone has to be placed"),
         ({"result": (1.0, -1.0)}, r"result: the record says \[1.0, -1.0\], the referee \[-1.0"),
         (
             {"actions": FINISHED[:-1], "result": (-1.0, 1.0)},

@@ -11,6 +11,7 @@ from train.config import (
     CheckpointConfig,
     EvaluationConfig,
     RunConfig,
+    TrackingConfig,
     config_from_dict,
     config_to_dict,
     read_config,
@@ -113,6 +114,9 @@ keep = 22
 keep_best = 23
 keep_every = 24
 
+[tracking]
+wandb = "walls"
+
 [heuristics.ethen]
 formula = "wjx"
 sure_own = 0.7
@@ -161,6 +165,7 @@ FULL_CONFIG = RunConfig(
         0, ("greedy", "net:runs/old"), ("best", "random"), 14, "-5,15", 16, 18, 19, 20
     ),
     checkpoint=CheckpointConfig(21, 22, 23, 24),
+    tracking=TrackingConfig("walls"),
     heuristics=HeuristicsConfig(
         ethen=HeuristicConfig("wjx", 0.7, -0.6, 0.5, -0.4, 3, 0.2, True, 2, 0.5, 4.0),
         wjx=HeuristicConfig("wjx", top_k=3),

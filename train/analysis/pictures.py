@@ -1,35 +1,39 @@
 """Draws heat maps over boards, several in a picture, as SVG documents."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
-from wallgo_jax.drawing import contact_sheet
+from wallgo_jax.drawing import board, contact_sheet
 from wallgo_jax.drawing import theme as theme_lib
-from wallgo_jax.drawing.contact_sheet import Legend, Panel
-from wallgo_jax.drawing.theme import Theme, mix
+from wallgo_jax.drawing.contact_sheet import Panel
+from wallgo_jax.drawing.layout import TILE
+from wallgo_jax.drawing.scale import Scale, ramp, shade
+from wallgo_jax.drawing.svg import element
+from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import COLOURS, cell_name
 from wallgo_jax.view import captions
-from wallgo_jax.view.snapshot import Snapshot, take_snapshot
+from wallgo_jax.view.snapshot import NOBODY, Snapshot, take_snapshot
 
-_STEPS = 24
-"""Colours of a scale from the bare tile to its end."""
 _FULL = 0.65
-"""Strength of a player's colour on a cell that the player owns with probability 1."""
+"""Strength of an owner's colour on a cell that is the owner's with probability 1."""
+_TICKS = ((0.0, "0"), (0.5, "0.5"), (1.0, "1"))
 _FLAT = 1e-6
 """A map whose values differ by less than this share of the largest counts as constant, up to
 rounding."""
 
 
 class Picture(NamedTuple):
-    """Boards in rows, with a title and a colour scale."""
+    """Boards in rows, with a title, and colour scales below a line that explains them."""
 
     title: str
     panels: tuple[Panel, ...]
     columns: int
-    legend: Legend
+    key: str
+    scales: tuple[Scale, ...]
     theme: Theme
 
 
@@ -77,7 +81,8 @@ def attention_picture(
         title=f"{name}: attention of {cell_name(cell, grid=snapshot.grid)} · {_status(snapshot)}",
         panels=tuple(panels),
         columns=raw.shape[1] + 1,
-        legend=Legend("least of its board", tuple(_ramp(colours.shade, colours)), "most"),
+        key="A cell is as strong in colour as its weight in the attention of the framed cell.",
+        scales=(_attention_scale(colours),),
         theme=colours,
     )
 
@@ -86,9 +91,19 @@ def _attention_panel(
     caption: str, values: np.ndarray, snapshot: Snapshot, cell: int, theme: Theme
 ) -> Panel:
     shares = normalised(values).reshape(-1)
-    colours = tuple(mix(theme.shade, theme.tile, float(share)) for share in shares)
+    colours = tuple(shade(theme.tile, theme.heat, float(share)) for share in shares)
     notes = tuple(f"{100 * value:.2f} %" for value in values.reshape(-1))
-    return Panel(snapshot, caption, colours, notes, cell)
+    span = f"{caption}: {_percent(values.min())} to {_percent(values.max())} %"
+    return Panel(snapshot, span, colours, notes, None, cell)
+
+
+def _attention_scale(theme: Theme) -> Scale:
+    label = "weight, from the least to the most of its board"
+    return Scale(label, ramp(theme.tile, theme.heat), _TICKS)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}" if share >= 1e-4 else "0"
 
 
 def ownership_picture(
@@ -103,8 +118,8 @@ def ownership_picture(
 ) -> Picture:
     """Two boards: a position with its predicted ownership, and the end with the true one.
 
-    A cell has the colour of its likeliest owner, as strong as that player's lead in probability
-    over the next. For two players this shows the board evaluation from Blue to Red.
+    A cell has the colour and the pattern of its likeliest owner, nobody included, as strong as the
+    owner's lead in probability over the next. An undecided cell is empty.
 
     Args:
       predicted: float32[P + 1, H, W] probabilities, nobody last.
@@ -125,39 +140,71 @@ def ownership_picture(
             _ownership_panel(right, true, end, colours),
         ),
         columns=2,
-        legend=_ownership_legend(now.players, colours),
+        key="Colour and pattern tell the likeliest owner, their strength its lead in probability "
+        "over the next; an empty cell is undecided.",
+        scales=_ownership_scales(now.players, colours),
         theme=colours,
     )
 
 
 def _ownership_panel(caption: str, shares: np.ndarray, snapshot: Snapshot, theme: Theme) -> Panel:
     flat = shares.reshape(len(shares), -1)
-    second, first = np.sort(flat[:-1], axis=0)[-2:]
-    colours = tuple(
-        mix(theme.players[owner], theme.tile, _FULL * float(lead))
-        for owner, lead in zip(flat[:-1].argmax(axis=0), first - second, strict=True)
+    second, first = np.sort(flat, axis=0)[-2:]
+    owners = _owners(snapshot.players)
+    owned = tuple(
+        (owners[kind], float(lead))
+        for kind, lead in zip(flat.argmax(axis=0), first - second, strict=True)
     )
+    colours = tuple(shade(theme.tile, _full_colour(owner, theme), lead) for owner, lead in owned)
     names = (*COLOURS[: snapshot.players], "nobody")
     notes = tuple(
         ", ".join(f"{name} {100 * share:.0f} %" for name, share in zip(names, cell, strict=True))
         for cell in flat.T
     )
-    return Panel(snapshot, caption, colours, notes, None)
+    return Panel(snapshot, caption, colours, notes, owned, None)
 
 
-def _ownership_legend(players: int, theme: Theme) -> Legend:
-    ramps = [_ramp(theme.players[player], theme, _FULL) for player in range(players)]
-    if players == 2:
-        return Legend(COLOURS[1], (*reversed(ramps[1]), *ramps[0]), COLOURS[0])
-    return Legend("even", tuple(colour for ramp in ramps for colour in ramp), "certain")
+def _owners(players: int) -> tuple[int, ...]:
+    return (*range(players), NOBODY)
+
+
+def _full_colour(owner: int, theme: Theme) -> str:
+    """The colour of a cell that is an owner's for certain; nobody's is a grey."""
+    colour = theme.quiet if owner == NOBODY else theme.players[owner]
+    return shade(theme.tile, colour, 0.5 * _FULL if owner == NOBODY else _FULL)
+
+
+def _ownership_scales(players: int, theme: Theme) -> tuple[Scale, ...]:
+    """A scale for each owner: its lead in probability, from an undecided cell on."""
+    return tuple(
+        Scale(
+            f"{COLOURS[owner]}'s" if owner != NOBODY else "nobody's",
+            ramp(theme.tile, _full_colour(owner, theme)),
+            _TICKS,
+            functools.partial(_pattern_over_bar, owner, theme),
+        )
+        for owner in _owners(players)
+    )
+
+
+def _pattern_over_bar(
+    owner: int, theme: Theme, x: float, y: float, width: float, height: float
+) -> str:
+    """Tiles with the owner's pattern along a bar, stronger from left to right."""
+    scale, tiles = height / TILE, round(width / height)
+    drawn = [
+        element(
+            "g",
+            board.pattern(owner, 0, 0, theme, strength=tile / (tiles - 1)),
+            transform=f"translate({x + tile * width / tiles:g} {y:g}) scale({scale:g})",
+        )
+        for tile in range(tiles)
+    ]
+    return "".join(drawn)
 
 
 def _status(snapshot: Snapshot) -> str:
     return f"ply {snapshot.ply} · {captions.status(snapshot)}"
-
-
-def _ramp(colour: str, theme: Theme, most: float = 1.0) -> list[str]:
-    return [mix(colour, theme.tile, most * step / (_STEPS - 1)) for step in range(_STEPS)]
 
 
 def svg(picture: Picture) -> str:
@@ -167,5 +214,6 @@ def svg(picture: Picture) -> str:
         picture.theme,
         columns=picture.columns,
         title=picture.title,
-        legend=picture.legend,
+        key=picture.key,
+        scales=picture.scales,
     )

@@ -6,12 +6,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from train.players.basic import Player
 from train.registry import make_player
+from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.reachable import batches, reachable_levels
@@ -69,21 +69,22 @@ def value_accuracy(
     check_tables(rules)
     if batch < 1:
         raise UsageError(f"accuracy: batch ({batch}) must be at least 1")
-    with _progress(is_quiet) as progress:
-        task = progress.add_task("solving", total=None)
-        tables = make_tables(rules)
-        levels = list(reachable_levels(rules, seed=seed))
+    display = Display(is_quiet=is_quiet)
+    with display:
+        with display.task("solving the board", 1, "boards"):
+            tables = make_tables(rules)
+            levels = list(reachable_levels(rules, seed=seed))
         total = sum(len(level.position.ply) for level in levels)
-        progress.update(task, description=name, total=total)
-        return value_kept(
-            make_player(name, rules),
-            rules,
-            tables,
-            levels,
-            batch=batch,
-            key=jax.random.key(seed),
-            on_progress=lambda done: progress.update(task, completed=done),
-        )
+        with display.task(name, total, "positions") as task:
+            return value_kept(
+                make_player(name, rules),
+                rules,
+                tables,
+                levels,
+                batch=batch,
+                key=jax.random.key(seed),
+                on_progress=task,
+            )
 
 
 def value_kept(
@@ -179,14 +180,3 @@ def _figures(result: ValueAccuracy, where: np.ndarray) -> dict[str, Any]:
         "total_where_one_can_err": strict[0],
         "kept_where_one_can_err": strict[1],
     }
-
-
-def _progress(is_quiet: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        disable=is_quiet,
-        transient=True,
-    )

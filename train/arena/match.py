@@ -104,7 +104,7 @@ def play_match(
       rules: two-player rules.
       options: how many games, and how.
       key: consumed; decides the openings and all that the players draw.
-      on_progress: called with the number of games done so far.
+      on_progress: called with the number of games done so far, first when all is compiled.
 
     Raises:
       ValueError: the rules are not for two players.
@@ -124,8 +124,13 @@ def play_match(
     variables = jax.device_put((first.variables, second.variables), devices.sharding(EVERYWHERE))
     pairs = np.int32(games // 2)
     openings, match = programs.begin(pairs, open_key)
+    is_first = True
     while True:
         match, done = programs.go_on(variables, openings, match, pairs, play_key)
+        if is_first:
+            # The call has compiled and returned; the games are being played.
+            on_progress(0)
+            is_first = False
         finished = int(fetch(done).sum())
         on_progress(finished)
         if finished == games:

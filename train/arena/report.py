@@ -26,6 +26,16 @@ def match_table(results: Sequence[MatchResult], *, caption: str) -> Table:
     return table
 
 
+def match_line(result: MatchResult, *, seconds: float) -> str:
+    """A match in one line: win rate with its 95 % interval, from the first player's side."""
+    low, high = result.interval
+    return (
+        f"{result.first} against {result.second}: {result.win_rate:.1%} ({100 * low:.1f} to "
+        f"{high:.1%}), {result.wins} won, {result.draws} drawn, {result.losses} lost, "
+        f"{seconds:.1f} s"
+    )
+
+
 def _interval(result: MatchResult) -> str:
     low, high = result.interval
     return f"{low:.1%} to {high:.1%}"

@@ -15,7 +15,7 @@ import wallgo_jax
 from train.bench.harness.timing import Row
 from train.bench.parts import games, learn, selfplay
 from train.bench.parts.memory import LIMIT, TreeMemory
-from train.bench.scaling import Point, knee_of
+from train.bench.scaling import Point, knee_text
 from train.bench.suite import Figures, Request
 from train.config import config_to_dict
 
@@ -136,7 +136,7 @@ def memory_lines(found: TreeMemory) -> Iterator[str]:
 def scaling_lines(points: Sequence[Point]) -> Iterator[str]:
     """Speed by batch, in words."""
     yield "core by batch: " + ", ".join(f"{x.batch:,}: {_short(x.plies)}" for x in points)
-    yield f"knee at {knee_of(points).batch:,} boards"
+    yield knee_text(points)
 
 
 def goals(figures: Figures, wide: Figures) -> list[Goal]:
@@ -203,7 +203,7 @@ def markdown(
         lines += ["", f"## {title}", "", *_markdown_rows(found), ""]
         lines += [f"- {line}" for line in _lines(found)]
     if points:
-        lines += ["", "## Scaling", "", "![plies a second by batch](scaling.png)", ""]
+        lines += ["", "## Scaling", "", "![games a second by batch](scaling.png)", ""]
         lines += [f"- {line}" for line in scaling_lines(points)]
     lines += ["", "## A short training run", "", *(f"- {line}" for line in training)]
     most = [count for count in environment()["most_bytes_in_use"] if count is not None]
@@ -226,6 +226,14 @@ def _where() -> str:
         f"{found['devices']} × {found['device']} ({found['processor']}) · python "
         f"{found['python']}, {versions}"
     )
+
+
+def chip() -> str:
+    """The devices' model and number; the processor's name where JAX only says `cpu`."""
+    found = environment()
+    if found["platform"] == "cpu":
+        return found["processor"]
+    return found["device"] if found["devices"] == 1 else f"{found['devices']} × {found['device']}"
 
 
 def _processor() -> str:

@@ -1,20 +1,23 @@
-"""Measures the core's plies a second by batch, and finds the knee, past which more boards add
+"""Measures the core's speed by number of boards, and finds the knee, past which more boards add
 little speed."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from train.bench.harness import play, timing
 from train.bench.parts import games
 from train.bench.suite import devices_for
-from train.loop.run_directory import make_directory
-from train.runtime.errors import UsageError
+from train.ratings import curves
 from wallgo_jax.game.rules import Rules
 
 BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
 KNEE = 0.8
 """The knee is the smallest batch that reaches this share of the best speed."""
+RISING = 0.16
+"""Slope, in powers of the batch, from which the last step still rises: four times the boards gain a
+quarter of speed."""
 
 
 class Point(NamedTuple):
@@ -22,6 +25,7 @@ class Point(NamedTuple):
 
     batch: int
     plies: float  # a second
+    games: float  # a second, plies over the mean length of all games measured; 0 if none ended
 
 
 def sweep(
@@ -34,18 +38,39 @@ def sweep(
 ) -> list[Point]:
     """Measure random play of the core at each batch."""
     game, benches = games.core_game(rules, on_bits=True), []
-    for batch in batches:
+    for batch in sorted(set(batches)):
         on_progress(f"scaling, batch {batch}: compiling")
         benches.append(play.make_bench(game, batch, devices_for(batch)))
     on_progress("scaling: measuring")
     rows = timing.take_turns(benches, seconds=seconds, repeats=repeats)
-    return [Point(row.batch, row.rates["plies"]) for row in rows]
+    plies, games_played = (sum(row.rates[of] for row in rows) for of in ("plies", "games"))
+    share = games_played / plies
+    return [Point(row.batch, row.rates["plies"], share * row.rates["plies"]) for row in rows]
 
 
-def knee_of(points: Sequence[Point]) -> Point:
-    """The smallest batch that reaches KNEE of the best speed."""
-    best = max(point.plies for point in points)
-    return min(point for point in points if point.plies >= KNEE * best)
+def knee_of(points: Sequence[Point]) -> Point | None:
+    """The smallest batch that reaches KNEE of the best speed; None while the speed still rises.
+
+    Args:
+      points: batches in any order, each once.
+    """
+    ordered = sorted(points)
+    if len(ordered) < 2 or _slope(*ordered[-2:]) > RISING:
+        return None
+    best = max(point.plies for point in ordered)
+    return next(point for point in ordered if point.plies >= KNEE * best)
+
+
+def _slope(before: Point, after: Point) -> float:
+    return math.log(after.plies / before.plies) / math.log(after.batch / before.batch)
+
+
+def knee_text(points: Sequence[Point]) -> str:
+    """Where the knee is, in words."""
+    knee = knee_of(points)
+    if knee is None:
+        return f"no knee: the speed still rises at {max(points).batch:,} boards"
+    return f"knee at {knee.batch:,} boards: {KNEE:.0%} of the best speed"
 
 
 def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
@@ -54,24 +79,37 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
     Raises:
       UsageError: the file cannot be written.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullLocator
 
-    make_directory(path.parent)
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes, knee = figure.subplots(), knee_of(points)
-    batches, speeds = zip(*points, strict=True)
-    axes.loglog(batches, speeds, marker="o")
-    axes.axvline(knee.batch, linestyle="--", linewidth=1, color="grey")
-    axes.annotate(
-        f"{KNEE:.0%} of the best at {knee.batch:,}",
-        (knee.batch, min(speeds)),
-        textcoords="offset points",
-        xytext=(-6, 0),
-        horizontalalignment="right",
+    points, knee = sorted(points), knee_of(points)
+    has_games = min(point.games for point in points) > 0
+    figure, axes = curves.new_figure(
+        title=title,
+        x_label="boards at once (batch)",
+        y_label="games a second" if has_games else "plies a second",
     )
-    axes.set(xlabel="boards at once", ylabel="plies a second", title=title)
-    axes.grid(which="major", linewidth=0.5, alpha=0.5)
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be written: {error}") from None
+    batches = [point.batch for point in points]
+    speeds = [point.games if has_games else point.plies for point in points]
+    axes.loglog(batches, speeds, color=curves.COLOURS[0], marker="o", markersize=5, linewidth=1.8)
+    axes.set_xticks(batches, [f"{batch:,}" for batch in batches])
+    axes.xaxis.set_minor_locator(NullLocator())
+    _set_speed_ticks(axes.yaxis)
+    if has_games:
+        plies = points[0].plies / points[0].games
+        right = axes.secondary_yaxis("right", functions=(lambda x: x * plies, lambda x: x / plies))
+        right.set_ylabel("plies a second", color=curves.INK)
+        _set_speed_ticks(right.yaxis)
+        right.tick_params(colors=curves.INK)
+        right.spines["right"].set_visible(False)
+    if knee is not None:
+        axes.axvline(knee.batch, linestyle=(0, (5, 3)), linewidth=1, color=curves.GREY, zorder=1)
+    curves.save_figure(figure, path, caption=knee_text(points))
+
+
+def _set_speed_ticks(axis: Any) -> None:
+    """Ticks at 1, 2 and 5 of each power of ten, such as 20 k."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(EngFormatter())

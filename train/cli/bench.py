@@ -101,6 +101,7 @@ class Bench:
         self, request: Request, batches: tuple[int, ...], plot: Path, console: Console
     ) -> list[Point]:
         from train.bench import report, scaling
+        from wallgo_jax.game.rules import name_of
 
         with console.status("scaling") as status:
             points = scaling.sweep(
@@ -110,8 +111,9 @@ class Bench:
                 repeats=self.repeats,
                 on_progress=status.update,
             )
-        title = f"random play, {report.environment()['device']}"
+        title = f"Random play of {name_of(request.config.rules)} on {report.chip()}"
         scaling.draw(plot, points, title=title)
+        console.print(f"written: {plot}")
         for line in report.scaling_lines(points):
             console.print(line)
         return points
@@ -159,7 +161,7 @@ def _measured(request: Request, console: Console) -> Figures:
 def _train_a_little(config: RunConfig, directory: Path) -> list[str]:
     """Lines on a new run of the config, trained for some iterations without matches."""
     from train.loop import training
-    from train.loop.metrics import METRICS_FILE
+    from train.metrics.rows import METRICS_FILE
 
     runs, number = directory / "runs", 1
     while (runs / f"{config.name}-{number}").exists():

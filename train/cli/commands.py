@@ -11,7 +11,7 @@ from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
 from train.cli.run import Fit, Run
 from train.cli.tournament import Tournament
-from train.cli.weights import Export
+from train.cli.weights import Curves, Export
 
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
@@ -21,6 +21,7 @@ Command = (
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
     | Annotated[Elo, tyro.conf.subcommand("elo")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
+    | Annotated[Curves, tyro.conf.subcommand("curves")]
     | Annotated[Export, tyro.conf.subcommand("export")]
     | Annotated[Describe, tyro.conf.subcommand("describe")]
     | Annotated[Attention, tyro.conf.subcommand("attention")]

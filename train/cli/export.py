@@ -7,8 +7,8 @@ from typing import Any
 from train.checkpoints import weights
 from train.checkpoints.exported import write_model
 from train.checkpoints.weights import TrainedNetwork
-from train.loop.metrics import METRICS_FILE
 from train.loop.run_directory import RESULT_FILE, STARTS_FILE
+from train.metrics.rows import METRICS_FILE, read_rows
 from train.registry import load_network
 from train.runtime.errors import UsageError
 
@@ -52,5 +52,5 @@ def _read(path: Path) -> Any:
 
 def _row(path: Path, iteration: int) -> Any:
     """The row of metrics of an iteration, counted from 1; None where there is none."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return json.loads(lines[iteration - 1]) if 1 <= iteration <= len(lines) else None
+    rows = read_rows(path) if path.exists() else []
+    return next((row for row in rows if row["iteration"] == iteration), None)

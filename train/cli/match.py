@@ -63,7 +63,7 @@ class Match(options.MatchSettings):
         if self.records is not None:
             run_directory.make_directory(self.records.parent)
         display = Display()
-        with display, display.match(f"{first.name} against {second.name}", self.games) as tick:
+        with display, display.match(f"{first.name} against {second.name}", self.games) as task:
             result = match.play_rounds(
                 first,
                 second,
@@ -71,7 +71,7 @@ class Match(options.MatchSettings):
                 how,
                 key=jax.random.key(self.seed),
                 is_decided=lambda found: test is not None and _is_decided(test, found),
-                on_progress=tick,
+                on_progress=task,
             )
         caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
         if test is not None:

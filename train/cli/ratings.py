@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,6 +20,7 @@ from wallgo_jax.game.rules import Rules, name_of
 if TYPE_CHECKING:
     from train.ratings.curves import Curve
     from train.ratings.pool import Entrant, Measured, Progress
+    from train.runtime.display import Display, Task
 
 ANCHORS = ("random", "greedy", "wjx", "heuristic-search:wjx@64")
 Axis = Literal["iteration", "positions"]
@@ -63,6 +62,7 @@ class Elo(options.MatchSettings):
         """Returns the exit code."""
         from train.ratings import pool
         from train.ratings.results_cache import ResultsCache
+        from train.runtime.display import Display
 
         rules = self.rules_for((*self.players, *self.anchors))
         self._check(rules)
@@ -72,17 +72,23 @@ class Elo(options.MatchSettings):
             cache, pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         )
         names = [entrant.name for entrant in entrants]
-        with _rating_bar(self.budget) as on_progress:
+        display = Display()
+        with display, display.task("elo", self.budget, "games") as task:
+            bar = _RatingBar(display, task, self.budget)
             measured = pool.measure(
                 entrants,
                 results,
                 pool.make_play(
-                    rules, games=self.games, opening_plies=self.opening_plies, seed=self.seed
+                    rules,
+                    games=self.games,
+                    opening_plies=self.opening_plies,
+                    seed=self.seed,
+                    on_games=bar.on_games,
                 ),
                 games=self.games,
                 budget=self.budget,
                 anchor=self.zero if self.zero in names else None,
-                on_progress=on_progress,
+                on_progress=bar.on_progress,
             )
         self._show(measured, rules, cache)
         return EXIT_INTERRUPTED if measured.is_interrupted else 0
@@ -226,51 +232,39 @@ def positions_after(run: Path, iterations: Sequence[int]) -> list[int]:
     Raises:
       UsageError: its metrics do not say.
     """
-    from train.loop.metrics import METRICS_FILE
+    from train.metrics.rows import METRICS_FILE, read_rows
 
     path = run / METRICS_FILE
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        played = [(row["iteration"], row["positions"]) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        played = [(row["iteration"], row["positions"]) for row in read_rows(path)]
+    except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{path}: cannot be read for --axis positions: {error}") from None
-    return [sum(count for place, count in played if place < each) for each in iterations]
+    return [sum(count for done, count in played if done <= each) for each in iterations]
 
 
-@contextlib.contextmanager
-def _rating_bar(budget: int) -> Iterator[Callable[[Progress], None]]:
-    """Show games done and the newest checkpoint's rating so far: a bar on a terminal, elsewhere
-    ten lines."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as RichProgress
+class _RatingBar:
+    """Games done and the newest checkpoint's rating so far: live on a terminal, elsewhere ten
+    lines."""
 
-    console = Console()
-    bar = RichProgress(
-        TextColumn("elo"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[figures]}", markup=False),
-        console=console,
-        disable=not console.is_terminal,
-    )
-    task = bar.add_task("games", total=budget, figures="connecting all players")
-    said = -1
+    def __init__(self, display: Display, task: Task, budget: int) -> None:
+        self._display, self._task, self._budget = display, task, budget
+        self._before, self._said = 0, -1
 
-    def show(progress: Progress) -> None:
-        nonlocal said
-        figures = "connecting all players"
-        if progress.ratings is not None:
-            figures = _newest(progress)
-        bar.update(task, completed=progress.games, figures=figures)
-        tenth = 10 * progress.games // budget
-        if not console.is_terminal and tenth > said:
-            said = tenth
-            print(f"{progress.games} of {budget} games: {figures}", file=sys.stderr)
+    def on_progress(self, progress: Progress) -> None:
+        """A batch begins."""
+        self._before = progress.games
+        figures = "connecting all players" if progress.ratings is None else _newest(progress)
+        self._task(progress.games)
+        self._task.keep(figures)
+        self._task.compile()
+        tenth = 10 * progress.games // self._budget
+        if not self._display.is_live and tenth > self._said:
+            self._said = tenth
+            print(f"{progress.games} of {self._budget} games: {figures}", file=sys.stderr)
 
-    with bar:
-        yield show
+    def on_games(self, games: int) -> None:
+        """Games of the batch are done."""
+        self._task(self._before + games)
 
 
 def _newest(progress: Progress) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
     from train.arena.tournament import Meeting, Play, Score
-    from train.runtime.display import Display
+    from train.runtime.display import Display, Task
 
 Format = Literal["round-robin", "double-elimination"]
 
@@ -56,8 +56,8 @@ class Tournament(options.MatchSettings):
         display = display_lib.Display()
         try:
             tournament.check_field(names, self.games // 2)
-            with display, display.match(self.format, self._expected_games()) as tick:
-                play = self._make_play(by_name, rules, tick)
+            with display, display.match(self.format, self._expected_games()) as task:
+                play = self._make_play(by_name, rules, display, task)
                 found = self._play(names, play, display, name_of(rules))
         except ValueError as error:
             raise UsageError(str(error)) from None
@@ -66,11 +66,12 @@ class Tournament(options.MatchSettings):
         return 0
 
     def _make_play(
-        self, players: dict[str, Any], rules: Rules, tick: Callable[[int], None]
+        self, players: dict[str, Any], rules: Rules, display: Display, task: Task
     ) -> Play:
         import jax
 
         from train.arena import match
+        from train.arena.report import match_line
         from train.arena.tournament import Score
         from train.ratings.pool import MAX_BATCH
 
@@ -80,6 +81,8 @@ class Tournament(options.MatchSettings):
             nonlocal done
             who = zlib.crc32("\n".join(sorted((first, second))).encode()) % options.MAX_SEED
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), who), before)
+            began = task.seconds
+            task.compile()
             result = match.play_match(
                 players[first],
                 players[second],
@@ -90,8 +93,9 @@ class Tournament(options.MatchSettings):
                     opening_plies=self.opening_plies,
                 ),
                 key=key,
-                on_progress=lambda games: tick(done + games),
+                on_progress=lambda games: task(done + games),
             )
+            display.say(match_line(result, seconds=task.seconds - began))
             if self.records is not None:
                 options.write_records(self.records, result, append=done > 0)
             done += 2 * pairs

@@ -1,10 +1,20 @@
-"""The command that writes weights as a model of their own."""
+"""The commands that take results out of run directories: weights (`export`), metrics (`curves`)."""
+
+from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+
+from train.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from train.metrics.rows import Row
+
+Axis = Literal["iteration", "hours", "positions"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,3 +35,69 @@ class Export:
         trained = export.export(self.player, self.out)
         print(f"written: {self.out}, weights and card of {trained.source}")
         return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Curves:
+    """Draw loss, win rate and games a second of runs, finished or not, into one picture."""
+
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
+    """Run directories."""
+    axis: Axis = "iteration"
+    """Horizontal axis: iterations, hours of the run, or positions of self-play."""
+    out: Path | None = None
+    """Picture to write, .png, .svg or .pdf; by default curves.png in the run's directory, or, of
+    several runs, beside the first one's."""
+    csv: Path | None = None
+    """File to write all metrics into, as comma-separated values. Then a picture is drawn only where
+    --out names it."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.metrics.figure import draw_metrics
+        from train.metrics.table import write_csv
+
+        if not self.runs:
+            raise UsageError("curves: names no run")
+        if len(set(self.runs)) < len(self.runs):
+            raise UsageError("curves: a run is named twice")
+        rows = {name: _read(run) for run, name in zip(self.runs, _names(self.runs), strict=True)}
+        if self.csv is not None:
+            write_csv(self.csv, rows)
+            print(f"written: {self.csv}")
+        if self.out is not None or self.csv is None:
+            out = self.out or _default_picture(self.runs)
+            draw_metrics(out, rows, axis=self.axis)
+            print(f"written: {out}")
+        return 0
+
+
+def _read(run: Path) -> list[Row]:
+    """The metrics of a run so far.
+
+    Raises:
+      UsageError: there are none.
+    """
+    from train.metrics.rows import METRICS_FILE, read_rows
+
+    if not run.is_dir():
+        raise UsageError(f"{run}: no such run directory")
+    path = run / METRICS_FILE
+    try:
+        rows = read_rows(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    if not rows:
+        raise UsageError(f"{path}: has no iteration yet")
+    return rows
+
+
+def _names(runs: Sequence[Path]) -> list[str]:
+    """The directories' names, or, where two have the same, their paths."""
+    short = [run.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run) for run in runs]
+
+
+def _default_picture(runs: Sequence[Path]) -> Path:
+    directory = runs[0] if len(runs) == 1 else runs[0].parent
+    return directory / "curves.png"

@@ -94,6 +94,18 @@ class CheckpointConfig:
                 raise ValueError(f"{key} must be at least {least}")
 
 
+@dataclasses.dataclass(frozen=True)
+class TrackingConfig:
+    """Services that mirror a run's metrics.
+
+    Attributes:
+      wandb: project in Weights & Biases, which the extra `wandb` installs; empty for none
+        [project].
+    """
+
+    wandb: str = ""
+
+
 def _read_rules(given: Any) -> Any:
     """Rules for a preset's name, JSON or a file; all else is left to the reader of tables."""
     if isinstance(given, int | float | list):
@@ -141,6 +153,7 @@ class RunConfig:
     learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
     evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
     checkpoint: CheckpointConfig = dataclasses.field(default_factory=CheckpointConfig)
+    tracking: TrackingConfig = dataclasses.field(default_factory=TrackingConfig)
     heuristics: HeuristicsConfig = dataclasses.field(default_factory=HeuristicsConfig)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from train import registry
 from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
 from train.arena.match import MatchOptions, play_match, play_rounds
-from train.arena.report import match_record, match_table
+from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
 from train.arena.sprt import UNDECIDED, decide
 from train.checkpoints import store
@@ -52,10 +52,12 @@ def short_matches(
 
     Returns:
       Figures for the row of metrics: `matches`, the win rate against each anchor, `best` left out
-      while no earlier checkpoint had a match; `win_rate` against `opponent`, the first anchor that
-      is the same player all along. It decides which checkpoints are the best.
+      while no earlier checkpoint had a match; `intervals_95` of these rates; `win_rate` against
+      `opponent`, the first anchor that is the same player all along. It decides which checkpoints
+      are the best.
     """
     rates: dict[str, float] = {}
+    intervals: dict[str, list[float]] = {}
     for number, anchor in enumerate(config.evaluation.anchors):
         opponent = (
             _predecessor(config, directory, done) if anchor == BEST else _opponent(config, anchor)
@@ -63,9 +65,9 @@ def short_matches(
         if opponent is not None:
             key = jax.random.fold_in(_key(config, done), number)
             result = _short_match(config, variables, opponent, key, display)
-            rates[anchor] = result.win_rate
+            rates[anchor], intervals[anchor] = result.win_rate, list(result.interval)
     fixed = next((anchor for anchor in rates if anchor != BEST), None)
-    row: dict[str, Any] = {"matches": rates}
+    row: dict[str, Any] = {"matches": rates, "intervals_95": intervals}
     return row if fixed is None else row | {"opponent": fixed, "win_rate": rates[fixed]}
 
 
@@ -74,30 +76,30 @@ def _short_match(
 ) -> MatchResult:
     options = config.evaluation
     player = _player(config, variables)
-    with display.match(f"{player.name} against {opponent.name}", options.games) as on_progress:
-        how = MatchOptions(
-            games=options.games,
-            batch=options.batch,
-            opening_plies=options.opening_plies,
-            round_games=options.batch,
-        )
-        if not options.sprt:
-            return play_match(player, opponent, config.rules, how, key=key, on_progress=on_progress)
-        test = parse_sprt(options.sprt)
-
-        def is_decided(result: MatchResult) -> bool:
-            counts = pair_counts(result.outcome)
-            return decide(test, counts).decision != UNDECIDED
-
-        return play_rounds(
-            player,
-            opponent,
-            config.rules,
-            how,
-            key=key,
-            is_decided=is_decided,
-            on_progress=on_progress,
-        )
+    how = MatchOptions(
+        games=options.games,
+        batch=options.batch,
+        opening_plies=options.opening_plies,
+        round_games=options.batch,
+    )
+    with display.match(f"{player.name} against {opponent.name}", options.games) as task:
+        if options.sprt:
+            test = parse_sprt(options.sprt)
+            result = play_rounds(
+                player,
+                opponent,
+                config.rules,
+                how,
+                key=key,
+                is_decided=lambda found: (
+                    decide(test, pair_counts(found.outcome)).decision != UNDECIDED
+                ),
+                on_progress=task,
+            )
+        else:
+            result = play_match(player, opponent, config.rules, how, key=key, on_progress=task)
+    display.say(match_line(result, seconds=task.seconds))
+    return result
 
 
 def final_matches(
@@ -111,15 +113,16 @@ def final_matches(
     for number, name in enumerate(options.opponents):
         opponent = _opponent(config, name)
         title = f"{config.name} against {opponent.name}"
-        with display.match(title, options.final_games) as on_progress:
+        with display.match(title, options.final_games) as task:
             result = play_match(
                 _player(config, variables),
                 opponent,
                 config.rules,
                 how,
                 key=_key(config, _FINAL + number),
-                on_progress=on_progress,
+                on_progress=task,
             )
+        display.say(match_line(result, seconds=task.seconds))
         results.append(result)
     caption = (
         f"seed {config.seed} · {options.simulations} simulations · "

@@ -18,13 +18,24 @@ from train.data.record_dataset import Examples, make_examples, read_recorded_gam
 from train.learning.learner import Learner, LearnerState, make_learner
 from train.learning.losses import Losses
 from train.learning.steps import check_finite, means_of, warning_of
-from train.loop.run_directory import check_directory, first_state, has_checkpoint, write_json
-from train.loop.run_loop import Row, Session, open_session, run_loop, say_saved
+from train.loop.closing import closing_lines
+from train.loop.run_directory import (
+    RECORDS_FILE,
+    check_directory,
+    first_state,
+    has_checkpoint,
+    write_json,
+)
+from train.loop.run_loop import Session, open_session, run_loop, say_saved
+from train.metrics.columns import FIT_COLUMNS
+from train.metrics.rows import Row
+from train.metrics.wandb_run import check_wandb
 from train.network.build import network_for
+from train.runtime.ahead import Ahead
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 
-RECORDS_FILE, VALIDATION_FILE = "records.json", "validation.json"
+VALIDATION_FILE = "validation.json"
 _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
 
 
@@ -45,8 +56,19 @@ class _Data(NamedTuple):
 
 class _Programs(NamedTuple):
     init: Callable[[], FitState]
-    learn: Callable[..., Any]
-    validation_losses: Callable[..., Losses]
+    learn: Ahead
+    """(learner, examples, int32[N] positions to learn, key) -> the learner a step later, metrics;
+    the learner is consumed."""
+    validation_losses: Ahead
+    """(variables, examples, int32[n] positions) -> Losses."""
+
+    def compile(self, state: FitState, data: _Data) -> float:
+        """Compile both; returns the seconds that it took, 0 where they are compiled."""
+        key = jax.random.key(0)
+        index = jnp.asarray(data.checked[0])
+        learning = self.learn.compile(state.learner, data.examples, data.learned, key)
+        player = state.learner.player
+        return learning + self.validation_losses.compile(player, data.examples, index)
 
 
 def fit(
@@ -77,13 +99,16 @@ def fit(
     data, summary = _read(config, records, validation)
     if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
         _check_records(directory, summary)
+    check_wandb(config.tracking.wandb)
     programs = _make_programs(config)
     state = first_state(directory, programs.init, _place, resume=resume)
 
     def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
-        return _iterate(config, programs, state, data, iteration)
+        compile_seconds = programs.compile(state, data)
+        state, row = _iterate(config, programs, state, data, iteration)
+        return state, row | {"compile_seconds": compile_seconds}
 
-    with open_session(config, directory, state) as session:
+    with open_session(config, directory, state, FIT_COLUMNS) as session:
         session.display.say(
             f"{summary['games']} games, {summary['learned']} positions to learn, "
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
@@ -110,11 +135,13 @@ def _iterate(
         steps.append(metrics)
     steps = fetch(steps)
     check_finite(steps, learner, iteration)
-    seconds = time.perf_counter() - started
+    seconds, positions = time.perf_counter() - started, config.learner.steps * config.learner.batch
     state = FitState(learner, state.iterations + 1)
     row = {
-        "iteration": iteration,
-        "positions_per_second": config.learner.steps * config.learner.batch / seconds,
+        "iteration": iteration + 1,
+        "positions": positions,
+        "positions_per_second": positions / seconds,
+        "learn_seconds": seconds,
         **means_of(steps),
         **warning_of(steps),
         **_validate(programs, state, data),
@@ -142,6 +169,8 @@ def _finish(session: Session, row: Row, data: _Data) -> None:
     done = session.config.iterations
     write_json(session.directory / VALIDATION_FILE, {"iterations": done, **record})
     session.display.console.print(_table(session.config, record, data))
+    for line in closing_lines(session.directory, session.config, table=VALIDATION_FILE):
+        session.display.say(line)
 
 
 def _place(state: FitState) -> FitState:
@@ -173,7 +202,9 @@ def _make_programs(config: RunConfig) -> _Programs:
     def validation_losses(variables: Any, examples: Examples, index: jax.Array) -> Losses:
         return learner.validation_losses(variables, choose(examples, index))
 
-    return _Programs(init, jax.jit(learn, donate_argnums=0), jax.jit(validation_losses))
+    return _Programs(
+        init, Ahead(jax.jit(learn, donate_argnums=0)), Ahead(jax.jit(validation_losses))
+    )
 
 
 def _read(

@@ -1,6 +1,7 @@
 """Assembles a run's programs from those of its state, self-play, replay and learning."""
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from train.learning.learner import Learner, make_learner
 from train.loop.learn_programs import LearnInputs, LearnProgram, make_learn_program
 from train.loop.replay_programs import make_replay_programs
 from train.loop.run_state import Keys, RunState, make_keys, make_state_programs
-from train.loop.selfplay_programs import make_selfplay_at, selfplay_of, stage_at
+from train.loop.selfplay_programs import Stage, make_selfplay_programs, selfplay_of, stage_at
 from train.network import Network
 from train.network.build import network_for
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, devices_for
@@ -31,10 +32,13 @@ class Programs(NamedTuple):
     keys: Callable[[int], Keys]
     """Iteration -> its keys."""
     selfplay_at: Callable[[int], Callable[..., Any]]
-    """The program of an iteration; the first call compiles those of all later ones as well."""
+    """The program of an iteration, as `SelfplayPrograms.at`."""
     add: Callable[[ReplayState, Trajectory], ReplayState]
     learn_program: Callable[[], LearnProgram]
     """The first call compiles it."""
+    compile: Callable[[int], float]
+    """Compiles all that an iteration and those after it call, learning included, so that none of
+    them waits for the compiler. Returns the seconds that it took, 0 where all is compiled."""
 
 
 def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs:
@@ -65,14 +69,30 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
         )
         return make_learn_program(config, learner, replay_programs, like, devices)
 
+    selfplay = make_selfplay_programs(config, network, variant, devices)
+    compiled: set[Stage] = set()
+
+    def compile_from(iteration: int) -> float:
+        stage = stage_at(config, iteration)
+        if stage in compiled:
+            return 0.0
+        started = time.perf_counter()
+        keys(iteration)
+        selfplay.compile(iteration)
+        replay_programs.compile_add()
+        learn_program()
+        compiled.update(stage_at(config, later) for later in range(iteration, config.iterations))
+        return time.perf_counter() - started
+
     return Programs(
         init=state.init,
         place=state.place,
         variant=variant,
         keys=keys,
-        selfplay_at=make_selfplay_at(config, network, variant, devices),
+        selfplay_at=selfplay.at,
         add=replay_programs.add,
         learn_program=learn_program,
+        compile=compile_from,
     )
 
 

@@ -12,6 +12,7 @@ from jax.stages import Compiled
 from train.config import RunConfig
 from train.data import replay
 from train.data.replay import ReplayState, Sample, Trajectory
+from train.runtime.ahead import Ahead
 from train.runtime.devices import (
     BY_BOARD,
     EVERYWHERE,
@@ -37,6 +38,8 @@ class ReplayPrograms(NamedTuple):
     """Takes a replay of NumPy arrays, such as a checkpoint's."""
     add: Callable[[ReplayState, Trajectory], ReplayState]
     """Consumes the replay."""
+    compile_add: Callable[[], float]
+    """Compiles `add`, which its first call does otherwise; returns the seconds that it took."""
     sample_like: Callable[[], Sample]
     """Shapes of a batch, and how it lies on the devices. Where sampling is a program of its own,
     this compiles it."""
@@ -63,13 +66,14 @@ def make_replay_programs(
     # A multiple of T, so that the rows of an iteration never wrap round the end of the ring.
     rows = -(-config.replay.positions // (boards * plies)) * plies
     make = _make_host_replay if config.replay.memory == HOST else _make_device_replay
-    return make(config, lambda: replay.init(rows, like), variants, devices)
+    return make(config, rows, like, variants, devices)
 
 
 def _make_device_replay(
-    config: RunConfig, empty: Callable[[], ReplayState], variants: Variant, devices: Devices
+    config: RunConfig, rows: int, plies: Trajectory, variants: Variant, devices: Devices
 ) -> ReplayPrograms:
     """Each device keeps and samples the rows of its own boards."""
+    empty = functools.partial(replay.init, rows, plies)
     like = jax.eval_shape(empty)
     # Rows lie with the boards that played them, so adding and sampling transfer nothing.
     specs = jax.tree.map(lambda x: EVERYWHERE, like)._replace(
@@ -78,6 +82,8 @@ def _make_device_replay(
     )
     shardings = devices.shardings(specs)
     own_batch, has_reply = config.learner.batch // devices.count, config.network.reply
+    placed_like, plies_like = devices.like(like, specs), devices.like(plies, ROWS_BY_BOARD)
+    add = Ahead(jax.jit(replay.add, donate_argnums=0, out_shardings=shardings))
 
     def sample_own(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
         own = device_key(key)
@@ -90,25 +96,27 @@ def _make_device_replay(
         return devices.like(found, BY_BOARD)
 
     return ReplayPrograms(
-        like=devices.like(like, specs),
+        like=placed_like,
         # Made in parts, each on its device: one device may be too small for the whole.
         init=lambda: jax.jit(empty, out_shardings=shardings)(),
         place=lambda replay_state: devices.place(replay_state, specs),
-        add=jax.jit(replay.add, donate_argnums=0, out_shardings=shardings),
+        add=add,
+        compile_add=lambda: add.compile(placed_like, plies_like),
         sample_like=sample_like,
         sample=sample,
     )
 
 
 def _make_host_replay(
-    config: RunConfig, empty: Callable[[], ReplayState], variants: Variant, devices: Devices
+    config: RunConfig, rows: int, plies: Trajectory, variants: Variant, devices: Devices
 ) -> ReplayPrograms:
     """The host's first CPU device keeps and samples the rows of all boards."""
     if jax.process_count() > 1:
         raise UsageError("replay.memory = 'host' is for one process")
     cpu = jax.local_devices(backend="cpu")[0]
     there = SingleDeviceSharding(cpu)
-    add = jax.jit(replay.add, donate_argnums=0)
+    empty = functools.partial(replay.init, rows, plies)
+    add = Ahead(jax.jit(replay.add, donate_argnums=0))
     batch, has_reply = config.learner.batch, config.network.reply
 
     def place_like(tree: Any) -> Any:
@@ -141,6 +149,7 @@ def _make_host_replay(
         # Copied: a CPU array may share memory with its source, and `add` consumes this one.
         place=lambda replay_state: jax.device_put(jax.tree.map(np.array, replay_state), cpu),
         add=lambda replay_state, plies: add(replay_state, jax.device_put(plies, cpu)),
+        compile_add=lambda: add.compile(like, place_like(plies)),
         sample_like=sample_like,
         sample=sample,
     )

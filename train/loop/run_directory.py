@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ from wallgo_jax.env import VERSION
 
 CONFIG_FILE, RESULT_FILE = "config.json", "evaluation.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
+RECORDS_FILE = "records.json"
+"""File of a directory that `fit` made: which games it learns."""
 STARTS_FILE = "run.json"
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "numpy")
 
@@ -65,6 +68,12 @@ def _difference(field: str, old: Any, new: Any) -> str:
             if a != b:
                 return _difference(f"{field}.{inner.name}", a, b)
     return f"the checkpoint was made with {field} = {old!r}, the config says {new!r}"
+
+
+def resume_command(directory: Path) -> str:
+    """What a user types to go on with the run in a directory."""
+    command = "fit" if (directory / RECORDS_FILE).exists() else "run"
+    return f"python -m train {command} --resume {shlex.quote(str(directory))}"
 
 
 def has_checkpoint(directory: Path) -> bool:

@@ -2,24 +2,27 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import jax
 
 from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
 from train.learning.learner import LearnerState
-from train.loop.metrics import MetricsWriter, describe, describe_matches
-from train.loop.run_directory import begin, naming_last_good
+from train.loop.run_directory import begin, naming_last_good, resume_command
+from train.metrics.columns import describe_matches
+from train.metrics.rows import Row, elapsed_seconds
+from train.metrics.wandb_run import WandbRun
+from train.metrics.writer import MetricsWriter
+from train.runtime.clock import RunClock
 from train.runtime.devices import Mute, any_process, is_first_process
 from train.runtime.display import Display
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
-
-Row = dict[str, Any]
-"""Figures of an iteration by name, as they are written; `iteration` counts from 0."""
+from train.runtime.lines import Column
 
 
 class State(Protocol):
@@ -65,26 +68,59 @@ class LoopResult(NamedTuple, Generic[S]):
 
 
 @contextlib.contextmanager
-def open_session(config: RunConfig, directory: Path, state: State) -> Iterator[Session]:
+def open_session(
+    config: RunConfig, directory: Path, state: State, columns: Sequence[Column]
+) -> Iterator[Session]:
     """Make the run's directory ready to go on from a state, and close all files at the end.
+
+    Args:
+      columns: figures of an iteration that the console shows.
 
     Raises:
       UsageError: the directory cannot be made.
     """
     done = int(fetch(state.iterations))
     weights = fetch(state.learner.player)
-    display = Display(total=config.iterations, done=done, is_quiet=not is_first_process())
-    if is_first_process():
-        store = begin(directory, config, weights, done=done)
-        writer = MetricsWriter(directory, from_iteration=done)
-    else:
-        store, writer = Mute(), Mute()
-    try:
-        with display:
-            yield Session(config, directory, display, writer, store)
-    finally:
-        store.close()
-        writer.close()
+    with contextlib.ExitStack() as stack:
+        store, writer, rows = Mute(), Mute(), []
+        if is_first_process():
+            store = begin(directory, config, weights, done=done)
+            stack.callback(store.close)
+            writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
+            stack.callback(writer.close)
+            rows = writer.kept
+        display = stack.enter_context(_make_display(config, done, columns, rows))
+        yield Session(config, directory, display, writer, store)
+
+
+def _mirrors(config: RunConfig, directory: Path) -> tuple[WandbRun, ...]:
+    """Further places that get the metrics, as the config says."""
+    project = config.tracking.wandb
+    if not project:
+        return ()
+    return (WandbRun(directory, config_to_dict(config), project=project, name=config.name),)
+
+
+def _make_display(
+    config: RunConfig, done: int, columns: Sequence[Column], rows: Sequence[Row]
+) -> Display:
+    """The console of a run that goes on after these rows."""
+
+    def matches_after(done: int) -> int:
+        every, later = config.evaluation.every, range(done + 1, config.iterations)
+        return sum(is_due(each, every) for each in later) * len(config.evaluation.anchors)
+
+    before = elapsed_seconds(rows)[-1] if rows else 0.0
+    display = Display(
+        total=config.iterations,
+        done=done,
+        columns=columns,
+        clock=RunClock(config.iterations, matches_after=matches_after, before=before),
+        is_quiet=not is_first_process(),
+    )
+    played = [text for text in map(describe_matches, rows) if text]
+    display.keep(played[-1] if played else "")
+    return display
 
 
 def run_loop(
@@ -98,7 +134,8 @@ def run_loop(
     Args:
       session: the run.
       state: consumed.
-      iterate: (state, iteration from 0) -> the next state and the iteration's row.
+      iterate: (state, iteration from 0) -> the next state and the iteration's row, with its
+        `compile_seconds`.
       evaluate: (state, iterations done) -> what to add to the row, before it is written; its
         `win_rate` decides which checkpoints are the best.
 
@@ -107,16 +144,19 @@ def run_loop(
     """
     row, last = None, session.config.iterations
     with (
-        interrupts() as is_interrupted,
+        interrupts(session.display.note) as is_interrupted,
         naming_last_good(session.directory, session.store.wait),
     ):
+        began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), last):
             state, row = iterate(state, iteration)
-            done = iteration + 1
+            done, seconds = iteration + 1, time.perf_counter() - began - row["compile_seconds"]
             row |= evaluate(state, done)
             # All processes ask at this point, so all stop after the same iteration.
             stops = any_process(is_interrupted())
-            _report(session, row)
+            # The saving of the iteration before is part of these seconds.
+            began = time.perf_counter()
+            _report(session, row, seconds)
             if stops or done == last or is_due(done, session.config.checkpoint.every):
                 _save(session, state, done, row)
             if stops:
@@ -128,7 +168,8 @@ def run_loop(
 def say_saved(session: Session, state: State) -> None:
     """Tell how an interrupted run goes on."""
     done = int(fetch(state.iterations))
-    session.display.say(f"saved after iteration {done}; the same command with --resume goes on")
+    command = resume_command(session.directory)
+    session.display.say(f"saved after iteration {done}; to go on: {command}")
 
 
 def is_due(done: int, every: int) -> bool:
@@ -136,10 +177,12 @@ def is_due(done: int, every: int) -> bool:
     return every > 0 and done % every == 0
 
 
-def _report(session: Session, row: Row) -> None:
+def _report(session: Session, row: Row, seconds: float) -> None:
     session.writer.write(row)
-    done = row["iteration"] + 1
-    session.display.show(done, describe(row), describe_matches(row))
+    done, matches = row["iteration"], describe_matches(row)
+    if matches:
+        session.display.keep(matches)
+    session.display.show(done, row, seconds=seconds)
     if "warning" in row:
         session.display.say(f"iteration {done}: {row['warning']}")
 

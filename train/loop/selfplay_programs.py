@@ -6,7 +6,7 @@ B boards.
 import dataclasses
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -14,6 +14,7 @@ from train.config import RunConfig
 from train.data.selfplay import first_boards, make_selfplay
 from train.network import Network
 from train.players.basic import make_greedy_search
+from train.runtime.ahead import Ahead
 from train.runtime.devices import (
     AXIS,
     BY_BOARD,
@@ -91,40 +92,49 @@ def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
     )
 
 
-def make_selfplay_at(
+class SelfplayPrograms(NamedTuple):
+    """Self-play of each iteration."""
+
+    at: Callable[[int], Ahead]
+    """The program of an iteration: it takes (variables, variant, boards, key) and consumes the
+    boards. Where a run has several stages, the first call compiles those of all later iterations,
+    so that none of them waits for the compiler."""
+    compile: Callable[[int], None]
+    """Compiles the programs of an iteration and of all later ones."""
+
+
+def make_selfplay_programs(
     config: RunConfig, network: Network, variant: Variant, devices: Devices
-) -> Callable[[int], Callable[..., Any]]:
-    """Make a function from an iteration to its program of self-play.
+) -> SelfplayPrograms:
+    """Make the programs of all stages; nothing is compiled yet.
 
     Args:
       variant: [B], on the devices.
-
-    Returns:
-      A function whose first call compiles the programs of all stages from its iteration on, where
-      there are several; the program of a single stage is compiled when it is first called. A
-      program takes (variables, variant, boards, key) and consumes the boards.
     """
     stages = [stage_at(config, iteration) for iteration in range(config.iterations)]
-    if len(set(stages)) == 1:
-        only = _jitted(config, stages[0], devices)
-        return lambda iteration: only
-
     like = (
         devices.like(network.shapes, EVERYWHERE),
         devices.like(variant, BY_BOARD),
         devices.like(jax.eval_shape(first_boards, variant), BY_BOARD),
         devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE),
     )
-    compiled: dict[Stage, Callable[..., Any]] = {}
+    programs: dict[Stage, Ahead] = {}
 
-    def selfplay_at(iteration: int) -> Callable[..., Any]:
-        # Later stages compile now, so that no later iteration waits for the compiler.
-        for stage in stages[iteration:]:
-            if stage not in compiled:
-                compiled[stage] = _jitted(config, stage, devices).lower(*like).compile()
-        return compiled[stages[iteration]]
+    def program_of(stage: Stage) -> Ahead:
+        if stage not in programs:
+            programs[stage] = Ahead(_jitted(config, stage, devices))
+        return programs[stage]
 
-    return selfplay_at
+    def compile_from(iteration: int) -> None:
+        for stage in dict.fromkeys(stages[iteration:]):
+            program_of(stage).compile(*like)
+
+    def selfplay_at(iteration: int) -> Ahead:
+        if len(set(stages)) > 1:
+            compile_from(iteration)
+        return program_of(stages[iteration])
+
+    return SelfplayPrograms(selfplay_at, compile_from)
 
 
 def _jitted(config: RunConfig, stage: Stage, devices: Devices) -> Any:

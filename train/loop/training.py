@@ -11,6 +11,7 @@ from train.data import replay
 from train.data.replay import ReplayState
 from train.data.selfplay import SelfPlayMetrics
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
+from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.programs import Programs, make_programs
 from train.loop.run_directory import (
@@ -19,11 +20,15 @@ from train.loop.run_directory import (
     check_directory,
     first_state,
 )
-from train.loop.run_loop import Row, Session, is_due, open_session, run_loop, say_saved
+from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
 from train.loop.selfplay_programs import stage_at
+from train.metrics.columns import SELFPLAY_COLUMNS, WIN_RATE
+from train.metrics.rows import Row
+from train.metrics.wandb_run import check_wandb
 from train.runtime.devices import is_first_process, sync_processes
 from train.runtime.host import fetch
+from train.runtime.lines import Column
 from wallgo_jax import render
 from wallgo_jax.formats import records
 from wallgo_jax.view.game_replay import replay_actions
@@ -47,14 +52,17 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     directory = runs / config.name
     check_directory(directory, config, resume=resume)
     check_opponents(config)
+    check_wandb(config.tracking.wandb)
     programs = make_programs(config)
     state = first_state(directory, programs.init, programs.place, resume=resume)
     sync_processes("every process has its first state")
 
     def iterate(state: RunState, iteration: int) -> tuple[RunState, Row]:
-        return run_iteration(config, programs, state, iteration)
+        compile_seconds = programs.compile(iteration)
+        state, row = run_iteration(config, programs, state, iteration)
+        return state, row | {"compile_seconds": compile_seconds}
 
-    with open_session(config, directory, state) as session:
+    with open_session(config, directory, state, _columns(config)) as session:
         session.display.say(_about(config, state))
         evaluate = functools.partial(_evaluate, session)
         ended = run_loop(session, state, iterate, evaluate)
@@ -77,7 +85,8 @@ def run_iteration(
       iteration: counted from 0; its keys come from it and the seed alone.
 
     Returns:
-      The next state and the iteration's row of metrics.
+      The next state and the iteration's row of metrics. Its times leave out the compiler's if
+      `programs.compile` was called before.
     """
     started = time.perf_counter()
     with jax.transfer_guard_device_to_host("disallow"):
@@ -87,15 +96,14 @@ def run_iteration(
         replay_state = programs.add(state.replay_state, plies)
         played, ready = fetch((played, replay_state.ready))
         between, found = time.perf_counter(), []
-        # Asked for where nothing can be learned yet, too: the first iteration compiles everything.
-        learn = programs.learn_program().learn
         if ready > 0:
+            learn = programs.learn_program().learn
             learner, found = learn(learner, replay_state, programs.variant, keys.learn)
         steps = split_steps(fetch(found))
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)
     row = {
-        "iteration": iteration,
+        "iteration": iteration + 1,
         **_selfplay_figures(config, played, iteration),
         "games_per_second": float(played.games) / (ended - started),
         "positions_per_second": float(played.positions) / (ended - started),
@@ -107,6 +115,12 @@ def run_iteration(
         **(_replay_warning(config, replay_state, int(ready), iteration) or warning_of(steps)),
     }
     return RunState(learner, boards, replay_state, state.iterations + 1), row
+
+
+def _columns(config: RunConfig) -> list[Column]:
+    """Figures that the console shows; no win rate where there are no matches."""
+    has_matches = config.evaluation.every > 0 and bool(config.evaluation.opponents)
+    return [c for c in SELFPLAY_COLUMNS if has_matches or c.heading != WIN_RATE]
 
 
 def _selfplay_figures(config: RunConfig, played: SelfPlayMetrics, iteration: int) -> Row:
@@ -167,13 +181,15 @@ def _evaluate(session: Session, state: RunState, done: int) -> Row:
 
 
 def _finish(session: Session, programs: Programs, state: RunState) -> None:
-    """A game and the final matches, by the first process."""
+    """A game, the final matches and what to do next, by the first process."""
     if not is_first_process():
         return
     if jax.process_count() == 1:
         _write_game(session, programs, state)
     if session.config.evaluation.opponents:
         final_matches(session.config, state.learner.player, session.directory, session.display)
+    for line in closing_lines(session.directory, session.config):
+        session.display.say(line)
 
 
 def _write_game(session: Session, programs: Programs, state: RunState) -> None:

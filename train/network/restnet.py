@@ -23,7 +23,7 @@ from train.network.layers import Board, Playable, ResidualBlock, Stem, Transform
 from train.network.slots import POLICY_PLANES
 from train.network.walls import WalledBlock, wall_gates
 from wallgo_jax.board.geometry import NUM_SIDES
-from wallgo_jax.planes import Channel
+from wallgo_jax.planes import Channel, orders_by_side
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
 """The module of each letter of a block string."""
@@ -218,16 +218,9 @@ def playable_cells(
 
 def mover_first(planes: jax.Array, channels: tuple[Channel, ...]) -> jax.Array:
     """Planes with the players renumbered in order of turn, so that player 0 is to move."""
-    players = num_players(channels)
-    shown = planes
-    for mover in range(1, players):
+    shown, orders = planes, orders_by_side(channels, num_players(channels))
+    for mover, order in enumerate(orders[1:], start=1):
         to_move = planes[..., channels.index(Channel("turn", mover))].any(axis=(1, 2))
-        order = [
-            channels.index(
-                c if c.player is None else c._replace(player=(c.player + mover) % players)
-            )
-            for c in channels
-        ]
         shown = jnp.where(to_move[:, None, None, None], planes[..., np.array(order)], shown)
     return shown
 

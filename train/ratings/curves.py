@@ -8,9 +8,9 @@ import numpy as np
 
 from train.runtime.errors import UsageError
 
-_INK, _GREY, _PAPER = "#1f2328", "#6e7781", "#ffffff"
+INK, GREY, PAPER = "#1f2328", "#6e7781", "#ffffff"
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MARKS = "osD^vP"
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
@@ -40,31 +40,58 @@ def draw_curves(
     Raises:
       UsageError: the file cannot be written.
     """
+    figure, axes = new_figure(title=title, x_label=x_label, y_label=y_label)
+    for index, curve in enumerate(curves):
+        _draw_curve(axes, curve, index)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    _draw_anchors(axes, anchors)
+    if curves:
+        axes.legend(
+            loc="center right", fontsize=9, labelcolor=INK, facecolor=PAPER, edgecolor="none"
+        )
+    save_figure(figure, path, caption=caption, format="png")
+
+
+def new_figure(*, title: str, x_label: str, y_label: str) -> tuple[Any, Any]:
+    """An empty figure in the project's style, and its axes."""
     # Imported here because it takes a second, which no other command should pay.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 5.4), dpi=144, facecolor=_PAPER, layout="constrained")
+    figure = Figure(figsize=(9, 5.4), dpi=144, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for index, curve in enumerate(curves):
-        _draw_curve(axes, curve, index)
-    _set_style(axes, title, x_label, y_label)
-    _draw_anchors(axes, anchors)
-    if curves:
-        axes.legend(
-            loc="center right", fontsize=9, labelcolor=_INK, facecolor=_PAPER, edgecolor="none"
-        )
-    figure.supxlabel(caption, fontsize=8, color=_GREY)
+    axes.set_title(title, loc="left", fontsize=12, color=INK)
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    axes.set_facecolor(PAPER)
+    axes.grid(axis="y", color="#d8dee4", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure, axes
+
+
+def save_figure(figure: Any, path: Path, *, caption: str, format: str | None = None) -> None:
+    """Write a figure with a line of small print below; the suffix names a format of None.
+
+    Raises:
+      UsageError: the file cannot be written, or there is no such format.
+    """
+    figure.supxlabel(caption, fontsize=8, color=GREY)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="png")
+        figure.savefig(path, format=format)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: cannot be written: {error}") from None
 
 
 def _draw_curve(axes: Any, curve: Curve, index: int) -> None:
-    colour = _COLOURS[index % len(_COLOURS)]
+    colour = COLOURS[index % len(COLOURS)]
     axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
     axes.plot(
         curve.x,
@@ -77,23 +104,10 @@ def _draw_curve(axes: Any, curve: Curve, index: int) -> None:
     )
 
 
-def _set_style(axes: Any, title: str, x_label: str, y_label: str) -> None:
-    axes.set_title(title, loc="left", fontsize=12, color=_INK)
-    axes.set_xlabel(x_label, color=_INK)
-    axes.set_ylabel(y_label, color=_INK)
-    axes.set_facecolor(_PAPER)
-    axes.grid(axis="y", color="#d8dee4", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=_INK)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-
-
 def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
     """Draw a line for each anchor, with its name at the right; names that would overlap move."""
     for elo in anchors.values():
-        axes.axhline(elo, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+        axes.axhline(elo, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     low, high = axes.get_ylim()
     ordered = sorted(anchors.items(), key=lambda entry: entry[1])
     heights = spread_labels([(elo - low) / (high - low) for _, elo in ordered], _LABEL_GAP)
@@ -105,10 +119,10 @@ def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
             xycoords="axes fraction",
             textcoords="axes fraction",
             fontsize=9,
-            color=_INK,
+            color=INK,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": _GREY, "linewidth": 0.6},
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )
 
 

@@ -68,6 +68,7 @@ class Measured(NamedTuple):
 
 Play = Callable[[Entrant, Entrant, int], MatchResult]
 """(first, second, number of the batch) -> a batch of games."""
+OnGames = Callable[[int], None]
 MakePlayer = Callable[[str, Rules], Player]
 
 
@@ -193,11 +194,18 @@ def settings_of(rules: Rules, *, opening_plies: int, seed: int) -> dict[str, Any
 
 
 def make_play(
-    rules: Rules, *, games: int, opening_plies: int, seed: int, play_match: Any = match.play_match
+    rules: Rules,
+    *,
+    games: int,
+    opening_plies: int,
+    seed: int,
+    on_games: OnGames = lambda games: None,
+    play_match: Any = match.play_match,
 ) -> Play:
     """Make a function that plays batches of `games` games.
 
-    Their randomness follows from the seed, the two identities and the batch's number.
+    Their randomness follows from the seed, the two identities and the batch's number. `on_games` is
+    called with the number of games of the batch done so far, first when all is compiled.
     """
 
     how = match.MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
@@ -205,7 +213,7 @@ def make_play(
     def play(first: Entrant, second: Entrant, number: int) -> MatchResult:
         who = zlib.crc32(f"{first.identity}\n{second.identity}".encode()) % _SEEDS
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), who), number)
-        return play_match(first.player, second.player, rules, how, key=key)
+        return play_match(first.player, second.player, rules, how, key=key, on_progress=on_games)
 
     return play
 

@@ -64,8 +64,10 @@ def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules |
     for other, its_rules in learned[1:]:
         if its_rules != rules:
             told, told_too = tell_apart(rules, its_rules)
+            transfer = "" if are_networks else ", and --transfer lets both play it"
             raise UsageError(
-                f"{first} has learned {told}, {other} {told_too}: say with --rules which to play"
+                f"{first} has learned {told}, {other} {told_too}: --rules says which to play"
+                f"{transfer}"
             )
     return rules
 

@@ -1,62 +1,197 @@
-"""The console of a long run or a match."""
+"""The console of a long command: live lines at the foot of a terminal, lasting lines above."""
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.text import Text
+
+from train.runtime.clock import RunClock, TaskClock, duration
+from train.runtime.lines import (
+    Column,
+    bar_line,
+    columns_for,
+    figures_line,
+    header_line,
+    line_every,
+    phrases,
+    row_line,
+)
+
+_REFRESHES = 4  # a second
+_HEADER_EVERY = 20  # lasting rows; a terminal of 24 lines then always shows the headings
 
 
 class Display:
-    """A live bar on a terminal, a line for each iteration elsewhere."""
+    """A bar and the newest figures on a terminal, with a table of finished iterations above.
 
-    def __init__(self, *, total: int = 0, done: int = 0, is_quiet: bool = False) -> None:
-        self.console = Console(file=sys.stdout, quiet=is_quiet)
-        self._lasting = ""
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=self.console,
-            disable=not self.console.is_terminal,
-        )
-        self._task = self._bar.add_task(
-            "iteration", total=total, completed=done, figures="compiling", visible=total > 0
+    Elsewhere, as in a file or a pipe, it prints one plain line for each iteration and whatever is
+    said, and no bar.
+    """
+
+    def __init__(
+        self,
+        *,
+        total: int = 0,
+        done: int = 0,
+        columns: Sequence[Column] = (),
+        clock: RunClock | None = None,
+        is_quiet: bool = False,
+        console: Console | None = None,
+    ) -> None:
+        """Prepare the console; entering the context shows it.
+
+        Args:
+          total: iterations of the run; 0 for a command without iterations.
+          done: iterations done before.
+          columns: figures of an iteration.
+          clock: of the run; a new one by default.
+          is_quiet: whether nothing is shown at all.
+          console: instead of standard output.
+        """
+        self.console = console or Console(file=sys.stdout, quiet=is_quiet)
+        self._clock = clock or RunClock(total)
+        self._total, self._done, self._columns = total, done, columns
+        self._every, self._rows = line_every(total), 0
+        self._figures, self._lasting, self._note = ["compiling"], "", ""
+        self._tasks: list[Task] = []
+        # A terminal is asked for by its file too: FORCE_COLOR makes rich call a pipe a terminal.
+        is_live = self.console.is_terminal and self.console.file.isatty()
+        self.is_live = is_live and not self.console.is_dumb_terminal and not is_quiet
+        self._live = Live(
+            _Foot(self), console=self.console, refresh_per_second=_REFRESHES, transient=True
         )
 
     def __enter__(self) -> "Display":
-        self._bar.start()
+        if self.is_live:
+            self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-    @contextlib.contextmanager
-    def match(self, title: str, games: int) -> Iterator[Callable[[int], None]]:
-        """A bar for a match; yields a function that takes the number of games done."""
-        task = self._bar.add_task("games", total=games, figures=title)
-        try:
-            yield lambda done: self._bar.update(task, completed=done)
-        finally:
-            self._bar.remove_task(task)
+        self._live.stop()
 
     def say(self, text: str) -> None:
-        """Print a line above the bar."""
+        """Print a lasting line."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def show(self, done: int, figures: str, lasting: str = "") -> None:
+    def note(self, text: str) -> bool:
+        """Show a text below the bar from now on; returns False where there is no bar."""
+        self._note = text
+        return self.is_live
+
+    def keep(self, lasting: str) -> None:
+        """Show a figure in the live lines until another one comes, such as a win rate."""
+        self._lasting = lasting
+
+    @contextlib.contextmanager
+    def task(self, title: str, total: int, unit: str) -> Iterator["Task"]:
+        """A bar for something with a known number of parts; call what is yielded with the parts
+        that are done."""
+        task = Task(title, total, unit)
+        self._tasks.append(task)
+        try:
+            yield task
+        finally:
+            self._tasks.remove(task)
+
+    @contextlib.contextmanager
+    def match(self, title: str, games: int) -> Iterator["Task"]:
+        """A bar for a match; call what is yielded with the games that are done.
+
+        In a run its time counts for the estimate of all matches to come.
+        """
+        with self.task(title, games, "games") as task:
+            yield task
+        self._clock.note_match(task.seconds)
+
+    def show(self, done: int, row: Mapping[str, Any], *, seconds: float) -> None:
         """Show the figures of the newest iteration.
 
         Args:
           done: iterations done, that one included.
-          figures: of that iteration.
-          lasting: further figures, repeated by later calls until others replace them.
+          row: its figures, as `columns` read them.
+          seconds: its time, compilation and matches left out.
         """
-        self._lasting = lasting or self._lasting
-        text = " · ".join(part for part in (figures, self._lasting) if part)
-        self._bar.update(self._task, completed=done, figures=text)
-        if not self.console.is_terminal:
-            self.say(f"iteration {done}: {text}")
+        self._clock.note_iteration(done, seconds)
+        self._done, self._figures = done, phrases(self._columns, row)
+        if not self.is_live:
+            left = f"{duration(self._clock.remaining())} left"
+            self.say(f"iteration {done}: {' · '.join([*self._figures, left])}")
+        elif done % self._every == 0 or done == self._total or not self._rows:
+            columns = columns_for(self._columns, self.console.width)
+            if self._rows % _HEADER_EVERY == 0:
+                self.console.print(Text(header_line(columns), style="bold", no_wrap=True))
+            self.say(row_line(columns, row))
+            self._rows += 1
+
+    def lines(self, width: int) -> list[Text]:
+        """The live lines, none of them longer than the width."""
+        found = []
+        if self._total:
+            tail = (
+                f"{self._done / self._total:4.0%}",
+                f"{duration(self._clock.elapsed())} elapsed",
+                f"{duration(self._clock.remaining())} left",
+            )
+            title = f"iteration {self._done} of {self._total}"
+            found.append(bar_line(title, self._done / self._total, tail, width))
+            first, *rest = self._figures or [""]
+            figures = [first, self._lasting, *rest] if self._lasting else self._figures
+            found.append(figures_line(figures, width))
+        for task in list(self._tasks):
+            found += task.lines(width)
+        if self._note:
+            found.append(figures_line([self._note], width))
+        return found
+
+
+class Task:
+    """A part of a command with a bar of its own."""
+
+    def __init__(self, title: str, total: int, unit: str) -> None:
+        self._title, self._unit, self._figures = title, unit, ""
+        self._clock = TaskClock(total)
+
+    def __call__(self, done: int) -> None:
+        """Note how much is done; the first call says that compilation is over."""
+        self._clock.note(done)
+
+    def compile(self, total: int | None = None) -> None:
+        """Say that something is compiled from here on, until the next call.
+
+        Args:
+          total: parts, where they were not known before.
+        """
+        self._clock.compile()
+        self._clock.total = self._clock.total if total is None else total
+
+    def keep(self, figures: str) -> None:
+        """Show figures below the bar."""
+        self._figures = figures
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far, compilation left out."""
+        return self._clock.seconds()
+
+    def lines(self, width: int) -> list[Text]:
+        """The bar and, where there are some, the figures below it."""
+        clock = self._clock
+        count = f"{clock.done} of {clock.total} {self._unit}"
+        state = "compiling" if clock.is_compiling else f"{duration(clock.remaining())} left"
+        share = clock.done / clock.total if clock.total else 0.0
+        found = [bar_line(self._title, share, (count, state), width, needs_bar=False)]
+        return [*found, figures_line([self._figures], width)] if self._figures else found
+
+
+class _Foot:
+    """The live lines, drawn anew at each refresh."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self._display.lines(options.max_width)

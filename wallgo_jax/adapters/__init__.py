@@ -1,1 +1,1 @@
-"""The game behind the interfaces of other libraries; each needs an extra."""
+"""The game behind the interfaces of other libraries; most need an extra."""

@@ -15,15 +15,18 @@ its player 1.
 
 from typing import Any, Literal
 
-import jax
 import numpy as np
-from gymnasium import spaces
-from gymnasium.utils import EzPickle
-from pettingzoo import AECEnv
 
 from wallgo_jax import env as env_lib
 from wallgo_jax import render
+from wallgo_jax.adapters import host
+from wallgo_jax.adapters.extras import needs
 from wallgo_jax.game.rules import Rules
+
+with needs("pettingzoo"):
+    from gymnasium import spaces
+    from gymnasium.utils import EzPickle
+    from pettingzoo import AECEnv
 
 RenderMode = Literal["ansi", "human", "svg"]
 
@@ -57,8 +60,6 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         super().__init__()
         self.render_mode = render_mode
         self._env = env_lib.make(rules, grid=grid, planes=planes)
-        self._init = jax.jit(self._env.init)
-        self._step = jax.jit(self._env.step)
         self.possible_agents = [f"player_{player}" for player in range(self._env.num_players)]
         self._actions = {
             agent: spaces.Discrete(self._env.num_actions) for agent in self.possible_agents
@@ -81,7 +82,7 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         del seed, options
         self.agents = list(self.possible_agents)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-        self._show(self._init())
+        self._show(host.start(self._env))
 
     def step(self, action: int | None) -> None:
         """Play a public action for the agent selected; None for an agent whose game is over.
@@ -95,12 +96,12 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         if action is None:
             raise ValueError(f"step: {self.agent_selection} is to move and needs an action")
         self._cumulative_rewards[self.agent_selection] = 0.0
-        self._show(self._step(self._state, np.int32(action)))
+        self._show(host.play(self._env, self._state, int(action)))
         self._accumulate_rewards()
 
     def _show(self, state: env_lib.State) -> None:
         """Set the attributes that PettingZoo reads."""
-        self._state: env_lib.State = jax.device_get(state)
+        self._state = state
         mask = np.asarray(self._state.legal_action_mask, np.int8)
         over = bool(self._state.terminated)
         self.agent_selection = self.possible_agents[int(self._state.current_player)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wallgo_jax.view.game_replay import Game
 
 Source = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
-Theme = Literal["light", "dark"]
+Theme = Literal["auto", "light", "dark"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Show:
     """Print a diagram that `show` can read again, in place of the picture."""
     out: str = ""
     """File to write in place of printing: .svg, .png, .html or .txt (a diagram)."""
-    theme: Theme = "light"
-    """Colours of pictures."""
+    theme: Theme = "auto"
+    """Colours; `auto` is light in pictures, and in pages as the reader's system is set."""
     reach: Literal["", "R", "B", "G", "Y"] = ""
     """Player whose reachable cells pictures mark; empty for nobody."""
 
@@ -66,7 +66,7 @@ class Show:
         reach = LETTERS.index(self.reach) if self.reach else None
 
         def svg() -> str:
-            return render.svg(state, theme=self.theme, reach=reach)
+            return render.svg(state, theme=_of_picture(self.theme), reach=reach)
 
         makers: dict[str, Callable[[], str | bytes]] = {
             ".svg": svg,
@@ -98,8 +98,8 @@ class Replay:
     """Time for one ply in the terminal and in animations, in seconds."""
     out: str = ""
     """File to write: .svg or .gif (animated), .html (stepped with the arrow keys) or .txt."""
-    theme: Theme = "light"
-    """Colours of pictures."""
+    theme: Theme = "auto"
+    """Colours; `auto` is light in pictures, and in pages as the reader's system is set."""
 
     def run(self, console: Console) -> None:
         """Print, play or write the game."""
@@ -122,9 +122,10 @@ class Replay:
         from wallgo_jax import render
 
         game, players = played.game, played.record.players if played.record else None
+        theme = _of_picture(self.theme)
         makers: dict[str, Callable[[], str | bytes]] = {
-            ".svg": lambda: render.animation(game, theme=self.theme, seconds=self.seconds),
-            ".gif": lambda: render.gif(game, theme=self.theme, seconds=self.seconds),
+            ".svg": lambda: render.animation(game, theme=theme, seconds=self.seconds),
+            ".gif": lambda: render.gif(game, theme=theme, seconds=self.seconds),
             ".html": lambda: render.page(
                 game, theme=self.theme, seconds=self.seconds, players=players
             ),
@@ -140,7 +141,8 @@ class Convert:
     source: Source
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     to: Literal["record", "moves", "hkoi"]
-    """Format to write: records or HKOI codes, one game a line, or moves in human notation."""
+    """Format to write: records or HKOI codes, one game a line, or moves in human notation, sides as
+    W0 to W3."""
     rules: str = ""
     """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
     name their own."""
@@ -186,17 +188,21 @@ def _record_line(played: LoadedGame) -> str:
 def _moves(played: LoadedGame) -> str:
     from wallgo_jax import render
     from wallgo_jax.formats import move_text
+    from wallgo_jax.notation import CANONICAL_SIDES
 
     players = played.record.players if played.record else None
-    return "\n".join(
-        [move_text.header(played.game.rules, players), *render.move_lines(played.game)]
-    )
+    header = move_text.header(played.game.rules, players)
+    return "\n".join([header, *render.move_lines(played.game, sides=CANONICAL_SIDES)])
 
 
 def _code(played: LoadedGame) -> str:
     from wallgo_jax.formats import hkoi_code
 
     return hkoi_code.encode(played.game)
+
+
+def _of_picture(theme: Theme) -> str:
+    return "light" if theme == "auto" else theme
 
 
 def _has_colour(console: Console) -> bool:

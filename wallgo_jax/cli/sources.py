@@ -23,6 +23,7 @@ from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
 
 _CODE = re.compile(r"[0-9a-v\s]*_[0-9a-v\s]*", re.IGNORECASE)
 _DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
+_GAME_OF_A_RUN = "game.jsonl"
 _MOVES = re.compile(r"(\s|#.*\n|\d+\.|[RBGY]\s)*[A-Z]\d", re.IGNORECASE)
 
 
@@ -118,6 +119,10 @@ def _text_of(source: str) -> tuple[str | None, str]:
     if _is_file(source):
         with _naming(source):
             return _read_file(Path(source)), source
+    if _is_folder(source):
+        kept = Path(source) / _GAME_OF_A_RUN
+        hint = f"; this one keeps its game in {kept}" if kept.is_file() else ""
+        raise ValueError(f"{source}: is a directory, not a file of a game{hint}")
     if _CODE.fullmatch(source):
         return source, "code"
     if _MOVES.match(source) and not Path(source).suffix:
@@ -131,6 +136,13 @@ def _is_file(source: str) -> bool:
     try:
         return Path(source).is_file()
     except OSError:  # Moves written down are soon longer than a file's name may be.
+        return False
+
+
+def _is_folder(source: str) -> bool:
+    try:
+        return Path(source).is_dir()
+    except OSError:
         return False
 
 

@@ -58,26 +58,40 @@ def draw(
       loop: whether the animation begins again at its end; else it stops there.
     """
     snapshots = [take_snapshot(state) for state in game.states]
-    return draw_snapshots(game, snapshots, theme, Clock(len(snapshots), seconds, hold), loop=loop)
+    clock = Clock(len(snapshots), seconds, hold)
+    return draw_snapshots(game, snapshots, theme, clock, loop=loop, caption=True)
 
 
 def draw_snapshots(
-    game: Game, snapshots: Sequence[Snapshot], theme: Theme, clock: Clock, *, loop: bool
+    game: Game,
+    snapshots: Sequence[Snapshot],
+    theme: Theme,
+    clock: Clock,
+    *,
+    loop: bool,
+    caption: bool,
 ) -> str:
-    """Draw like `draw`, from snapshots and a clock that the caller has made."""
+    """Draw like `draw`, from snapshots and a clock that the caller has made.
+
+    Args:
+      caption: whether the picture says below who moves and what each player holds, and in its
+        title how the game ended.
+    """
     layout = layout_of(snapshots[-1])
     timeline = Timeline(clock, loop)
+    height = layout.side + (FOOT if caption else 0)
     parts = [
-        board.ground(layout, theme, layout.side + FOOT),
+        board.ground(layout, theme, height),
         *_territory(snapshots, layout, theme, timeline),
         *_last_plies(board.last_origin, snapshots, layout, theme, timeline),
         *_walls(snapshots, layout, theme, timeline),
         *_stones(game, snapshots, layout, theme, timeline),
         *_last_plies(board.last_target, snapshots, layout, theme, timeline),
-        *_footer(snapshots, layout, theme, timeline),
+        *(_footer(snapshots, layout, theme, timeline) if caption else []),
     ]
-    label = f"A game of {len(game.actions)} plies: {captions.status(snapshots[-1])}"
-    return document(layout.side, layout.side + FOOT, *parts, label=label)
+    end = f": {captions.status(snapshots[-1])}" if caption else ""
+    label = f"A game of {len(game.actions)} plies{end}"
+    return document(layout.side, height, *parts, label=label)
 
 
 class Timeline(NamedTuple):
@@ -142,10 +156,10 @@ def _territory(
     drawn = []
     for cell in snapshots[-1].cells:
         owners = [snapshot.owner[cell] for snapshot in snapshots]
-        if set(owners) == {NOBODY}:
-            continue
-        fills = [theme.tile if owner == NOBODY else theme.tint(owner) for owner in owners]
-        drawn.append(board.tile(layout, cell, fills[-1], timeline.steps("fill", fills)))
+        for player in sorted({*owners} - {NOBODY}):
+            shown = ["1" if owner == player else "0" for owner in owners]
+            change = timeline.steps("opacity", shown)
+            drawn.append(board.owned_tile(layout, cell, player, theme, change, opacity=shown[-1]))
     return drawn
 
 
@@ -234,6 +248,6 @@ def _footer(
     tallies = ["".join(board.tally(snapshot, layout, theme)) for snapshot in snapshots]
     drawn = [_during(text, first, end, timeline) for first, end, text in _runs(tallies)]
     for frame, snapshot in enumerate(snapshots):
-        line = board.footer_line(board.caption_text(snapshot), layout, theme)
+        line = board.footer_line(captions.step_text(snapshot), layout, theme)
         drawn.append(_during(line, frame, frame + 1, timeline))
     return drawn

@@ -1,15 +1,25 @@
-"""One position as an SVG picture: tiles, territory, walls, stones, last ply, caption."""
+"""One position as an SVG picture: tiles, territory, walls, stones, last ply, caption.
+
+Colour alone never tells the players apart: stones carry their player's letter, territory a pattern
+(Red strokes, Blue dots, Green bars, Yellow crosses), and walls a line that is Red's none, Blue's
+whole, Green's dashed and Yellow's dotted.
+"""
 
 from collections.abc import Iterable
 from typing import Any
 
-from wallgo_jax.board.geometry import wall_on_side
-from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Layout, layout_of
-from wallgo_jax.drawing.svg import document, element
+from wallgo_jax.board.geometry import HORIZONTAL, wall_on_side
+from wallgo_jax.drawing import scale as scale_lib
+from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Box, Layout, layout_of
+from wallgo_jax.drawing.scale import Scale
+from wallgo_jax.drawing.svg import document, element, number
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import COLOURS, COLUMNS, LETTERS, cell_name
 from wallgo_jax.view import captions
 from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot
+
+_WALL_DASHES = (None, "none", "7 5", "0.1 5")
+"""The line on each player's walls as a dash array; None for no line."""
 
 
 def draw(
@@ -19,6 +29,7 @@ def draw(
     under: Iterable[str] = (),
     over: Iterable[str] = (),
     caption: bool = True,
+    scale: Scale | None = None,
 ) -> str:
     """Draw the picture as an SVG document.
 
@@ -26,9 +37,11 @@ def draw(
       under: more elements, between the tiles and the walls.
       over: more elements, above the stones.
       caption: whether to say below who moves and what each player holds.
+      scale: the meaning of painted cells, drawn below all else.
     """
     layout = layout_of(snapshot)
-    height = layout.side + (FOOT if caption else 0)
+    foot = layout.side + (FOOT if caption else 0)
+    height = foot + (scale_lib.HEIGHT + 8 if scale else 0)
     label = " ".join(captions.status_lines(snapshot))
     parts = [
         ground(layout, theme, height),
@@ -40,6 +53,7 @@ def draw(
         *(last_target(snapshot.last, layout, theme) if snapshot.last else []),
         *over,
         *(footer(snapshot, layout, theme) if caption else []),
+        *(scale_lib.draw_row([scale], theme, y=foot, width=layout.side) if scale else []),
     ]
     return document(layout.side, height, *parts, label=label)
 
@@ -93,12 +107,59 @@ def tile(layout: Layout, cell: int, fill: str, *children: str, **more: Any) -> s
 
 
 def territory(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
-    """Draw a tint over each owned cell."""
+    """Draw each owned cell in its owner's tint and pattern."""
     return [
-        tile(layout, cell, theme.tint(owner))
+        owned_tile(layout, cell, owner, theme)
         for cell, owner in enumerate(snapshot.owner)
         if owner != NOBODY
     ]
+
+
+def owned_tile(
+    layout: Layout, cell: int, owner: int, theme: Theme, *children: str, **more: Any
+) -> str:
+    """Draw a cell of a player's territory."""
+    drawn = tile(layout, cell, theme.tints[owner])
+    x, y = layout.corner(cell)
+    return element("g", *children, drawn, pattern(owner, x, y, theme), **more)
+
+
+def pattern(owner: int, x: float, y: float, theme: Theme, *, strength: float = 1.0) -> str:
+    """Draw the pattern of an owner, NOBODY's a lattice, into the tile with that corner.
+
+    Paths need no ids, which would clash where a page holds several pictures.
+    """
+    colour = theme.quiet if owner == NOBODY else theme.edges[owner]
+    style = {"stroke": colour, "stroke_linecap": "round", "fill": "none"}
+    width = 3.2 if owner == 1 else 1.5
+    steps = "".join(f"M{number(x + a)} {number(y + b)}{way}" for a, b, way in _PATTERNS[owner])
+    return element("path", d=steps, stroke_width=width, opacity=0.45 * strength, **style)
+
+
+def _diagonals() -> tuple[tuple[float, float, str], ...]:
+    lines, low, high = [], 4.0, TILE - 4
+    for total in (15.0, 29.0, 44.0, 59.0, 73.0):
+        left = max(low, total - high)
+        length = number(total - 2 * left)
+        lines.append((left, total - left, f"l{length} -{length}"))
+    return tuple(lines)
+
+
+def _make_patterns() -> dict[int, tuple[tuple[float, float, str], ...]]:
+    """Return each owner's strokes: (x, y) in the tile and the way from there as SVG writes it."""
+    strokes = _diagonals()
+    back = tuple((TILE - x, y, way.replace("l", "l-", 1)) for x, y, way in strokes)
+    four, three = (7.0, 17.0, 27.0, 37.0), (9.0, 22.0, 35.0)
+    return {
+        NOBODY: (*strokes, *back),
+        0: strokes,
+        1: tuple((x, y, "h.01") for y in four for x in four),
+        2: tuple((5.0, y, "h34") for y in four),
+        3: tuple((x, y, "m-3.5 0h7m-3.5 -3.5v7") for y in three for x in three),
+    }
+
+
+_PATTERNS = _make_patterns()
 
 
 def walls(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
@@ -112,16 +173,22 @@ def wall(
     place: tuple[int, int], player: int, layout: Layout, theme: Theme, *children: str, **more: Any
 ) -> str:
     """Draw a wall at (orientation, cell)."""
-    return element(
-        "rect",
-        *children,
-        **layout.wall(*place)._asdict(),
-        rx=3,
-        fill=theme.players[player],
-        stroke=theme.edges[player],
-        stroke_width=1,
-        **more,
-    )
+    box, paint = layout.wall(*place), {"fill": theme.players[player], "stroke": theme.edges[player]}
+    bar = element("rect", **box._asdict(), rx=3, stroke_width=1, **paint)
+    return element("g", *children, bar, _wall_line(place, player, layout, theme), **more)
+
+
+def _wall_line(place: tuple[int, int], player: int, layout: Layout, theme: Theme) -> str:
+    dashes = _WALL_DASHES[player]
+    if dashes is None:
+        return ""
+    box, inset = layout.wall(*place), 5.0
+    if place[0] == HORIZONTAL:
+        way = f"M{number(box.x + inset)} {number(box.y + box.height / 2)}h{box.width - 2 * inset:g}"
+    else:
+        way = f"M{number(box.x + box.width / 2)} {number(box.y + inset)}v{box.height - 2 * inset:g}"
+    style = {"stroke": theme.letters[player], "stroke_width": 1.6, "stroke_linecap": "round"}
+    return element("path", d=way, fill="none", stroke_dasharray=dashes, **style)
 
 
 def stones(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
@@ -136,12 +203,17 @@ def stones(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
 
 
 def stone(player: int, theme: Theme) -> str:
-    """Draw a stone around the origin."""
-    disc = element(
-        "circle", r=STONE, fill=theme.players[player], stroke=theme.edges[player], stroke_width=2
-    )
-    shine = element("circle", cx=-4, cy=-5, r=4.5, fill="#ffffff", fill_opacity=0.35)
-    return disc + shine
+    """Draw a stone with its player's letter around the origin."""
+    style = {"fill": theme.players[player], "stroke": theme.edges[player], "stroke_width": 2}
+    return element("circle", r=STONE, **style) + letter(player, theme, size=17)
+
+
+def letter(player: int, theme: Theme, *, size: float, x: float = 0.0, y: float = 0.0) -> str:
+    """Draw a player's letter with its middle at (x, y)."""
+    style = {"font_size": size, "font_weight": "bold", "text_anchor": "middle"}
+    # Capitals are about 0.72 of the size high; text stands on its baseline.
+    at = {"x": x, "y": y + 0.36 * size}
+    return element("text", text=LETTERS[player], fill=theme.letters[player], **at, **style)
 
 
 def last_origin(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
@@ -149,7 +221,7 @@ def last_origin(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
     if last.origin is None or last.origin == last.target:
         return []
     x, y = layout.centre(last.origin)
-    style = {"fill": "none", "stroke": theme.players[last.player], "stroke_width": 2}
+    style = {"fill": "none", "stroke": theme.edges[last.player], "stroke_width": 2}
     return [element("circle", cx=x, cy=y, r=STONE - 3, stroke_dasharray="4 4", **style)]
 
 
@@ -166,15 +238,10 @@ def last_target(last: LastPly, layout: Layout, theme: Theme) -> list[str]:
 
 def footer(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     """Draw each player's territory and walls left, then who moves or who won."""
-    return [*tally(snapshot, layout, theme), footer_line(caption_text(snapshot), layout, theme)]
-
-
-def caption_text(snapshot: Snapshot) -> str:
-    """Say the last ply and who moves, or who won."""
-    last = (
-        "" if snapshot.last is None else f": {captions.ply_text(snapshot.last, grid=snapshot.grid)}"
-    )
-    return f"Ply {snapshot.ply}{last} · {captions.status(snapshot)}"
+    return [
+        *tally(snapshot, layout, theme),
+        footer_line(captions.step_text(snapshot), layout, theme),
+    ]
 
 
 def footer_line(text: str, layout: Layout, theme: Theme) -> str:
@@ -192,14 +259,21 @@ def tally(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     y = layout.side + 12
     drawn = []
     for player, cells in enumerate(snapshot.territory):
-        x, radius, colour = HEAD + player * slot, size / 2.6, theme.players[player]
-        number_at, bar_at = x + 3 * radius, x + 3 * radius + 2 * size
-        disc = element("circle", cx=x + radius, cy=y - radius, r=radius, fill=colour)
-        number = {"text": str(cells), "x": number_at, "font_weight": "bold", "fill": theme.ink}
-        drawn += [disc, element("text", y=y, font_size=size, **number)]
+        x, radius, middle = HEAD + player * slot, 0.55 * size, y - 0.36 * size
+        colours = {"fill": theme.players[player], "stroke": theme.edges[player]}
+        disc = element("circle", cx=x + radius, cy=middle, r=radius, **colours)
+        sign = letter(player, theme, size=0.72 * size, x=x + radius, y=middle)
+        style: dict[str, Any] = {"y": y, "font_size": size, "fill": theme.ink}
+        drawn += [
+            disc,
+            sign,
+            element("text", text=str(cells), x=x + 2.6 * radius, font_weight="bold", **style),
+        ]
         if snapshot.walls_left is not None:
-            bar = {"x": bar_at, "y": y - 2 * radius - 1, "width": 4, "height": 2 * radius + 2}
-            left = {"text": str(snapshot.walls_left[player]), "x": bar_at + 8, "fill": theme.quiet}
-            drawn += [element("rect", rx=2, fill=colour, **bar)]
-            drawn += [element("text", y=y, font_size=size, **left)]
+            at = x + 2.6 * radius + 1.9 * size
+            bar = Box(at, middle - radius, 0.3 * size, 2 * radius)
+            text = str(snapshot.walls_left[player])
+            drawn += [element("rect", rx=2, **colours, **bar._asdict())]
+            style |= {"x": at + 0.55 * size, "fill": theme.quiet}
+            drawn += [element("text", text=text, **style)]
     return drawn

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wallgo_jax.drawing import board, overlay
+from wallgo_jax.drawing import scale as scale_lib
 from wallgo_jax.drawing.layout import FOOT, layout_of
+from wallgo_jax.drawing.scale import Scale
 from wallgo_jax.drawing.svg import document, element
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.view.snapshot import Snapshot
 
 _SPACE = 10.0
-_HEADING, _CAPTION, _LEGEND = 32.0, 26.0, 34.0
-"""Heights of a sheet's lines: its title, the caption of a panel, the colour scale."""
+_HEADING, _CAPTION, _SCALES = 32.0, 26.0, scale_lib.HEIGHT + 34
+"""Heights of a sheet's lines: its title, the caption of a panel, the colour scales."""
 _LEAST, _MOST = 230.0, 400.0
 """Widths of a panel."""
 
@@ -24,15 +26,8 @@ class Panel(NamedTuple):
     caption: str
     colours: tuple[str, ...]  # `#rrggbb` for each cell of the grid
     notes: tuple[str, ...] | None  # for each cell, shown where the pointer rests
+    owners: tuple[tuple[int, float], ...] | None  # for each cell, whose pattern and its strength
     marked: int | None  # the cell that the picture is about
-
-
-class Legend(NamedTuple):
-    """The meaning of the colours of a sheet's panels."""
-
-    low: str
-    colours: tuple[str, ...]  # from left to right
-    high: str
 
 
 def draw(snapshots: Sequence[Snapshot], theme: Theme, *, columns: int | None = None) -> str:
@@ -59,12 +54,23 @@ def draw(snapshots: Sequence[Snapshot], theme: Theme, *, columns: int | None = N
 
 
 def draw_panels(
-    panels: Sequence[Panel], theme: Theme, *, columns: int, title: str, legend: Legend
+    panels: Sequence[Panel],
+    theme: Theme,
+    *,
+    columns: int,
+    title: str,
+    key: str,
+    scales: Sequence[Scale],
 ) -> str:
-    """Draw painted boards as an SVG document with a title, captions and a colour scale."""
+    """Draw painted boards as an SVG document with a title, captions and colour scales.
+
+    Args:
+      key: a line that says what the colours mean, above the scales.
+    """
     width = min(max(900 / columns, _LEAST), _MOST)
     rows = math.ceil(len(panels) / columns)
-    page = (columns * (width + _SPACE) + _SPACE, _HEADING + rows * (width + _CAPTION) + _LEGEND)
+    page = (columns * (width + _SPACE) + _SPACE, _HEADING + rows * (width + _CAPTION) + _SCALES)
+    foot = page[1] - _SCALES
     placed = []
     for index, panel in enumerate(panels):
         row, column = divmod(index, columns)
@@ -78,7 +84,8 @@ def draw_panels(
         element("rect", width=page[0], height=page[1], rx=10, fill=theme.page),
         _line(title, theme, x=2 * _SPACE, y=22, room=page[0] - 3 * _SPACE, size=15),
         *placed,
-        *_legend(legend, theme, page),
+        _line(key, theme, x=page[0] / 2, y=foot + 14, room=page[0] - 40, size=12, anchor="middle"),
+        *scale_lib.draw_row(scales, theme, y=foot + 22, width=page[0]),
         label=title,
     )
 
@@ -88,7 +95,7 @@ def _panel(panel: Panel, theme: Theme, width: float) -> str:
     drawn = board.draw(
         snapshot,
         theme,
-        under=overlay.paint(snapshot, theme, panel.colours, panel.notes),
+        under=overlay.paint(snapshot, theme, panel.colours, panel.notes, panel.owners),
         over=[] if panel.marked is None else overlay.mark(snapshot, theme, panel.marked),
         caption=False,
     )
@@ -105,18 +112,3 @@ def _line(
     return element(
         "text", text=text, x=x, y=y, font_size=fitting, text_anchor=anchor, fill=theme.ink
     )
-
-
-def _legend(legend: Legend, theme: Theme, page: tuple[float, float]) -> list[str]:
-    """Draw the colours as one bar, with the meaning of its ends on either side."""
-    width, height = page
-    length, y = min(220.0, width / 3), height - 22
-    left, step = (width - length) / 2, length / len(legend.colours)
-    bar = [
-        element("rect", x=left + index * step, y=y, width=step + 0.3, height=11, fill=colour)
-        for index, colour in enumerate(legend.colours)
-    ]
-    text = {"y": y + 10, "room": left - 3 * _SPACE, "size": 12}
-    low = _line(legend.low, theme, x=left - _SPACE, anchor="end", **text)
-    high = _line(legend.high, theme, x=left + length + _SPACE, **text)
-    return [low, *bar, high]

@@ -12,6 +12,7 @@ import numpy as np
 from wallgo_jax.board.geometry import wall_on_side
 from wallgo_jax.drawing import board
 from wallgo_jax.drawing.layout import STONE, TILE, Layout, layout_of
+from wallgo_jax.drawing.scale import Scale, of_values
 from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
 from wallgo_jax.notation import cell_name, decode_play, placement_of, target_of
@@ -39,19 +40,22 @@ def reach(snapshot: Snapshot, theme: Theme, player: int) -> list[str]:
         if cell in snapshot.stone_at:
             style = {"fill": "none", "stroke": colour, "stroke_width": 2.5, "r": STONE + 6}
         else:
-            style = {"fill": colour, "fill_opacity": 0.75, "r": 5}
+            style = {"fill": colour, "stroke": theme.edges[player], "stroke_width": 1, "r": 5}
         drawn.append(element("circle", cx=x, cy=y, **style))
     return drawn
 
 
-def heat(snapshot: Snapshot, theme: Theme, values: Sequence[float] | np.ndarray) -> list[str]:
-    """Paint each cell with a colour as strong as its value is large.
+def heat(
+    snapshot: Snapshot, theme: Theme, values: Sequence[float] | np.ndarray, *, label: str
+) -> tuple[list[str], Scale]:
+    """Paint each cell with the colour of its value, and return the scale for the picture's foot.
 
-    Values of one sign shade towards the accent colour; with both signs, positive ones shade towards
-    Red and negative ones towards Blue. The largest magnitude is shown at full strength.
+    Values of one sign run from the bare tile to one hue; with both signs, positive and negative
+    ones have a hue each. No hue is a player's. The largest magnitude is the end of the scale.
 
     Args:
       values: one number a cell of the grid: [grid²] or [grid, grid].
+      label: what the numbers are.
 
     Raises:
       ValueError: if the number of values is wrong, or one is not finite.
@@ -63,31 +67,32 @@ def heat(snapshot: Snapshot, theme: Theme, values: Sequence[float] | np.ndarray)
         )
     if not np.isfinite(flat).all():
         raise ValueError("heat: a value is not finite")
-    layout, most = layout_of(snapshot), float(np.abs(flat).max())
-    has_both = bool((flat > 0).any() and (flat < 0).any())
-    drawn = []
-    for cell in snapshot.cells:
-        value = float(flat[cell])
-        colour = theme.players[0 if value > 0 else 1] if has_both else theme.heat
-        title = element("title", text=f"{cell_name(cell, grid=snapshot.grid)}: {value:.3g}")
-        strength = 0.85 * abs(value) / most if most else 0.0
-        drawn.append(board.tile(layout, cell, colour, title, fill_opacity=strength))
-    return drawn
+    cells = list(snapshot.cells)
+    scale, shown = of_values(flat[cells], theme, label=label)
+    colours = dict(zip(cells, shown, strict=True))
+    grid = [colours.get(cell, theme.tile) for cell in range(flat.size)]
+    return paint(snapshot, theme, grid, [f"{value:.3g}" for value in flat]), scale
 
 
 def paint(
-    snapshot: Snapshot, theme: Theme, colours: Sequence[str], notes: Sequence[str] | None = None
+    snapshot: Snapshot,
+    theme: Theme,
+    colours: Sequence[str],
+    notes: Sequence[str] | None = None,
+    owners: Sequence[tuple[int, float]] | None = None,
 ) -> list[str]:
     """Paint each cell, territory included; stones stand on the bare tile.
 
     Args:
       colours: `#rrggbb` for each cell of the grid.
       notes: for each cell, what to say of it beside its name where the pointer rests.
+      owners: for each cell, the owner whose pattern it has, NOBODY included, and the strength of
+        the pattern from 0 to 1.
 
     Raises:
-      ValueError: if the number of colours or notes is wrong.
+      ValueError: if the number of colours, notes or owners is wrong.
     """
-    for what, given in (("colours", colours), ("notes", notes)):
+    for what, given in (("colours", colours), ("notes", notes), ("owners", owners)):
         if given is not None and len(given) != snapshot.grid**2:
             raise ValueError(
                 f"paint: {len(given)} {what}, not {snapshot.grid**2}, one a cell of the grid"
@@ -97,9 +102,12 @@ def paint(
         name = cell_name(cell, grid=snapshot.grid)
         title = element("title", text=f"{name}: {notes[cell]}" if notes else name)
         drawn.append(board.tile(layout, cell, colours[cell], title))
+        if owners is not None:
+            owner, strength = owners[cell]
+            drawn.append(board.pattern(owner, *layout.corner(cell), theme, strength=strength))
         if cell in snapshot.stone_at:
             x, y = layout.centre(cell)
-            drawn.append(element("circle", cx=x, cy=y, r=STONE + 4, fill=theme.tile))
+            drawn.append(element("circle", cx=x, cy=y, r=STONE + 2.5, fill=theme.tile))
     return drawn
 
 
@@ -181,7 +189,7 @@ def _arrow(walk: tuple[int, int], share: float, bold: float, layout: Layout, the
     style = {"stroke": theme.accent, "stroke_width": width, "opacity": _ink(bold)}
     if origin == target:
         ring = element("circle", cx=x0, cy=y0, r=STONE + 5, fill="none", **style)
-        return ring + _percent(x0, y0, share, theme)
+        return ring + _percent(x0, y0 + 13, share, theme)
     length = math.hypot(x1 - x0, y1 - y0)
     dx, dy = (x1 - x0) / length, (y1 - y0) / length
     head = 6 + 1.6 * width
@@ -203,7 +211,7 @@ def _percent(x: float, y: float, share: float, theme: Theme) -> str:
     """Draw the share in percent with a halo, readable on any colour; nothing below 1 %."""
     if share < 0.01:
         return ""
-    text = f"{100 * share:.0f}"
+    text = f"{100 * share:.0f}%"
     style = {"x": x, "y": y + 4, "font_size": 11, "font_weight": "bold", "text_anchor": "middle"}
     halo = element("text", text=text, stroke=theme.page, stroke_width=3.5, **style)
     return halo + element("text", text=text, fill=theme.ink, **style)

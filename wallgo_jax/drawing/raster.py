@@ -4,6 +4,8 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 _HINT = "pip install 'wallgo-jax[png]'"
 
 
@@ -22,23 +24,40 @@ def gif(frames: Sequence[str], *, seconds: float, last_seconds: float, scale: fl
     Raises:
       ImportError: as `png`, or if Pillow is not installed.
     """
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ImportError(f"GIF needs Pillow: {_HINT}") from None
-    images = []
-    for frame in frames:
-        image = Image.open(io.BytesIO(png(frame, scale=scale))).convert("RGBA")
-        ground = Image.new("RGBA", image.size, "white")
-        images.append(Image.alpha_composite(ground, image).convert("RGB"))
+    image = _pillow("GIF")
+    images = [_on_white(image, frame, scale) for frame in frames]
     palette = images[-1].quantize(colors=255)
-    paletted = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    paletted = [each.quantize(palette=palette, dither=image.Dither.NONE) for each in images]
     durations = [round(1000 * seconds)] * (len(images) - 1) + [round(1000 * last_seconds)]
     file = io.BytesIO()
     paletted[0].save(
         file, "GIF", save_all=True, append_images=paletted[1:], duration=durations, loop=0
     )
     return file.getvalue()
+
+
+def rgb_array(svg: str, *, scale: float) -> np.ndarray:
+    """Draw an SVG document on white as uint8[height, width, 3], `scale` pixels a unit.
+
+    Raises:
+      ImportError: as `gif`.
+    """
+    return np.array(_on_white(_pillow("an array of pixels"), svg, scale))
+
+
+def _on_white(image: Any, svg: str, scale: float) -> Any:
+    """Return the document as Pillow's RGB image."""
+    drawn = image.open(io.BytesIO(png(svg, scale=scale))).convert("RGBA")
+    ground = image.new("RGBA", drawn.size, "white")
+    return image.alpha_composite(ground, drawn).convert("RGB")
+
+
+def _pillow(what: str) -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ImportError(f"{what} needs Pillow: {_HINT}") from None
+    return Image
 
 
 def _cairosvg() -> Any:

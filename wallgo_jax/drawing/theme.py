@@ -1,10 +1,17 @@
-"""The colours of pictures, light and dark."""
+"""The colours of pictures, light and dark.
+
+The players' colours differ in lightness as well as in hue, so that they stay apart in grey and for
+protan, deutan and tritan readers; `tests/drawing/test_colours.py` computes the differences.
+"""
 
 from typing import NamedTuple
 
+AUTO = "auto"
+"""The theme of pages that follow the system's setting."""
+
 
 class Theme(NamedTuple):
-    """Colours as `#rrggbb`, those of players in the players' order."""
+    """Colours as CSS writes them, those of players in the players' order."""
 
     name: str
     page: str
@@ -15,48 +22,67 @@ class Theme(NamedTuple):
     quiet: str
     accent: str
     heat: str
-    shade: str
-    """The far end of a scale from the bare tile."""
+    """The far end of a scale from the bare tile; a hue that no player has."""
+    chill: str
+    """The far end of a scale's negative half."""
     mark: str
     """The frame of the cell that a picture is about."""
     players: tuple[str, ...]
     edges: tuple[str, ...]
-    """A darker rim of each player's stones and walls."""
+    """The rim of each player's stones and walls, and the pattern of its territory."""
+    letters: tuple[str, ...]
+    """The letter on each player's stones, and the line on its walls."""
+    tints: tuple[str, ...]
+    """The tiles of each player's territory."""
 
-    def tint(self, player: int) -> str:
-        """Return the colour of a tile of a player's territory."""
-        return mix(self.players[player], self.tile, 0.36)
+
+def mix(colour: str, ground: str, share: float) -> str:
+    """Mix a share of a colour with the ground under it, both `#rrggbb`."""
+    parts = [(int(colour[i : i + 2], 16), int(ground[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
 
 
-LIGHT = Theme(
-    name="light",
-    page="#efe9dd",
-    tile="#fdfbf7",
-    rim="#e4dccb",
-    frame="#a59a86",
-    ink="#2b2822",
-    quiet="#877d6c",
-    accent="#1d1b18",
-    heat="#7a3fc4",
-    shade="#d81e12",
-    mark="#0c9a4b",
-    players=("#dd4b41", "#3b78d8", "#2f9e5f", "#e3a81f"),
-    edges=("#a52a22", "#234f96", "#1c6e3f", "#a47509"),
+def _tinted(theme: Theme) -> Theme:
+    return theme._replace(tints=tuple(mix(colour, theme.tile, 0.34) for colour in theme.players))
+
+
+LIGHT = _tinted(
+    Theme(
+        name="light",
+        page="#efe9dd",
+        tile="#fdfbf7",
+        rim="#e4dccb",
+        frame="#a59a86",
+        ink="#2b2822",
+        quiet="#6f6656",
+        accent="#1d1b18",
+        heat="#4a1486",
+        chill="#8c4a00",
+        mark="#1d1b18",
+        players=("#d5382a", "#1c4796", "#35b48a", "#f6c842"),
+        edges=("#8f1d14", "#0f2a5e", "#14674c", "#8a6200"),
+        letters=("#ffffff", "#ffffff", "#10231c", "#2b2206"),
+        tints=(),
+    )
 )
-DARK = Theme(
-    name="dark",
-    page="#1d2127",
-    tile="#2e343d",
-    rim="#262b33",
-    frame="#697382",
-    ink="#eceff4",
-    quiet="#98a2b1",
-    accent="#ffffff",
-    heat="#b98cff",
-    shade="#ff3b2e",
-    mark="#35e07f",
-    players=("#f2685d", "#5d9cf5", "#4fbf80", "#f0c14b"),
-    edges=("#ffa79f", "#a9cbff", "#9fe3bd", "#ffe29a"),
+DARK = _tinted(
+    Theme(
+        name="dark",
+        page="#1d2127",
+        tile="#2a3038",
+        rim="#242931",
+        frame="#697382",
+        ink="#eceff4",
+        quiet="#a3acba",
+        accent="#ffffff",
+        heat="#dcbcff",
+        chill="#ffb566",
+        mark="#ffffff",
+        players=("#ff6a52", "#4a70c4", "#6fcfae", "#ffe45c"),
+        edges=("#ffb3a6", "#a9c4ff", "#c4f3e1", "#fff6c2"),
+        letters=("#1d0b08", "#ffffff", "#10231c", "#2b2206"),
+        tints=(),
+    )
 )
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
@@ -72,7 +98,34 @@ def named(name: str) -> Theme:
     return THEMES[name]
 
 
-def mix(colour: str, ground: str, share: float) -> str:
-    """Mix a share of a colour with the ground under it."""
-    parts = [(int(colour[i : i + 2], 16), int(ground[i : i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
+def variables(theme: Theme) -> dict[str, str]:
+    """Return the theme's colours under the names of CSS variables, as `of_variables` uses them."""
+    named_by = dict(zip(_variable_names(theme), _flat(theme), strict=True))
+    return {name: colour for name, colour in named_by.items() if name != "--name"}
+
+
+def of_variables() -> Theme:
+    """Return a theme whose colours are CSS variables: the page decides what they are."""
+    names = iter(_variable_names(LIGHT))
+
+    def fill(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if isinstance(value, str):
+            return f"var({next(names)})"
+        return tuple(f"var({next(names)})" for _ in value)
+
+    return Theme(*map(fill, LIGHT))._replace(name="variables")  # pyright: ignore[reportArgumentType]
+
+
+def _variable_names(theme: Theme) -> list[str]:
+    names = []
+    for field, value in zip(theme._fields, theme, strict=True):
+        of_players = [f"--{field}-{player}" for player in range(len(value))]
+        names += [f"--{field}"] if isinstance(value, str) else of_players
+    return names
+
+
+def _flat(theme: Theme) -> list[str]:
+    values = []
+    for value in theme:
+        values += [value] if isinstance(value, str) else value
+    return values

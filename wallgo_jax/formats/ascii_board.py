@@ -6,8 +6,8 @@
   +   +=b=+   +      =b=          a horizontal wall, built by Blue
 2 | . r .   B |      r            a vertical wall, built by Red
   +   +   +   +
-3 | .   .   . |      R0           Red's stone of index 0
-  +---+---+---+
+3 |.r   .   . |      R0           Red's stone of index 0
+  +---+---+---+      .r           a cell of Red's territory
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,12 +31,19 @@ def plain(text: str, player: int) -> str:
 
 
 def lines(snapshot: Snapshot, *, numbered: bool = False) -> Iterator[str]:
-    """Draw the board without colours; `numbered` writes each stone's index behind its letter."""
+    """Draw the board without colours.
+
+    Diagrams are `numbered`: each stone's index stands behind its letter, and territory, which
+    follows from stones and walls, is left out.
+    """
     return _lines(snapshot, _letter_wall, plain, numbered=numbered)
 
 
 def coloured_lines(snapshot: Snapshot, paint: Paint) -> Iterator[str]:
-    """Draw the board with walls as strokes in their builder's colour and tinted territory."""
+    """Draw the board with walls as strokes in their builder's colour and tinted territory.
+
+    Each player has strokes of its own, so that colour alone never tells the builder.
+    """
     return _lines(snapshot, _stroke_wall, paint, numbered=False)
 
 
@@ -45,9 +52,12 @@ def _letter_wall(orientation: int, builder: int) -> str:
     return f"={letter}=" if orientation == HORIZONTAL else letter
 
 
+_STROKES = (("━━━", "┃"), ("═══", "║"), ("╍╍╍", "╏"), ("───", "│"))
+"""The horizontal and the vertical stroke of each player's walls."""
+
+
 def _stroke_wall(orientation: int, builder: int) -> str:
-    del builder
-    return "━━━" if orientation == HORIZONTAL else "┃"
+    return _STROKES[builder][0 if orientation == HORIZONTAL else 1]
 
 
 def _lines(
@@ -62,7 +72,9 @@ def _lines(
     def content(cell: int) -> str:
         if cell not in stones:
             owner = snapshot.owner[cell]
-            return " . " if owner == NOBODY else paint(" . ", owner)
+            if owner == NOBODY or numbered:
+                return " . "
+            return paint(f".{LETTERS[owner].lower()} ", owner)
         player, index = stones[cell]
         return paint(f" {LETTERS[player]}{index if numbered else ' '}", player)
 
@@ -165,8 +177,11 @@ def _framed(line: tuple[int, str], left: int, size: int, mark: str) -> tuple[int
     return number, text
 
 
+_EMPTY = ("", ".", *(f".{letter}" for letter in LETTERS.lower()))
+
+
 def _parse_cell(text: str, row: int, column: int, name: str) -> list[Stone]:
-    if text in (".", ""):
+    if text in _EMPTY:
         return []
     player = LETTERS.find(text[0])
     if player < 0 or len(text) > 2 or (len(text) == 2 and not text[1].isdecimal()):

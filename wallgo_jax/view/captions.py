@@ -1,8 +1,9 @@
-"""The lines under a board: who moves or who won, territory, walls left, the last ply."""
+"""The lines around a board: rules, who moves or who won, territory, walls left, the last ply."""
 
 from collections.abc import Sequence
 
-from wallgo_jax.notation import COLOURS, LETTERS, cell_name, join_words
+from wallgo_jax.game.rules import Rules, name_of
+from wallgo_jax.notation import COLOURS, LETTERS, SIDE_WORDS, cell_name, join_words
 from wallgo_jax.view.snapshot import LastPly, Snapshot
 
 
@@ -38,9 +39,23 @@ def result_text(payoff: Sequence[float]) -> str:
 def ply_text(last: LastPly, *, grid: int) -> str:
     """Write the last ply in human notation."""
     target = cell_name(last.target, grid=grid)
-    if last.origin is None:
+    if last.origin is None or last.side is None:
         return f"{LETTERS[last.player]} {target}"
-    return f"{LETTERS[last.player]} {cell_name(last.origin, grid=grid)}->{target}:W{last.side}"
+    origin, side = cell_name(last.origin, grid=grid), SIDE_WORDS[last.side]
+    return f"{LETTERS[last.player]} {origin}->{target}:{side}"
+
+
+def step_text(snapshot: Snapshot) -> str:
+    """Say in one line the ply, what was played, and who moves or who won."""
+    last = "" if snapshot.last is None else f": {ply_text(snapshot.last, grid=snapshot.grid)}"
+    return f"Ply {snapshot.ply}{last} · {status(snapshot)}"
+
+
+def rules_text(rules: Rules) -> str:
+    """Name the rules: the preset and what there is to place and to build."""
+    stones = "1 stone" if rules.stones == 1 else f"{rules.stones} stones"
+    walls = "" if rules.walls is None else f", {rules.walls} walls"
+    return f"Rules: {name_of(rules)} ({rules.size}×{rules.size}, {stones}{walls} each)"
 
 
 def _tally(values: Sequence[int]) -> str:

@@ -4,6 +4,7 @@ from wallgo_jax.board.geometry import SIDE_OFFSETS, SIDES, STAY
 from wallgo_jax.notation import (
     COLOURS,
     SIDE_NAMES,
+    SIDE_WORDS,
     Play,
     cell_name,
     decode_play,
@@ -36,7 +37,7 @@ def broken_rule(snapshot: Snapshot, action: int) -> str | None:
     cell = placement_of(action, grid=snapshot.grid)
     if snapshot.in_setup != (cell is not None):
         wanted = "a stone has to be placed" if snapshot.in_setup else "every stone is placed"
-        return f"{wanted}; write {'C3' if snapshot.in_setup else 'B6->B5:W0'}"
+        return f"{wanted}; write {'C3' if snapshot.in_setup else 'B6->B5:up'}"
     if cell is not None:
         return _why_not_enter(snapshot, cell)
     play = decode_play(action)
@@ -86,7 +87,7 @@ def _why_not_build(snapshot: Snapshot, play: Play) -> str | None:
         return None
     what = "the border" if _is_border(snapshot, target, play.side) else "a wall"
     side, name = SIDE_NAMES[play.side], cell_name(target, grid=snapshot.grid)
-    free = [f"W{s}" for s in SIDES if target in snapshot.exits[s]]
+    free = [SIDE_WORDS[s] for s in SIDES if target in snapshot.exits[s]]
     allowed = f"; free there: {', '.join(free)}" if free else ""
     return f"the {side} side of {name} is {what}{allowed}"
 

@@ -47,8 +47,14 @@ def read_rows(directory: Path) -> list[dict]:
     return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
 
 
+def untimed(row: dict) -> dict:
+    """A row of metrics, all but the figures of the wall clock."""
+    timed = ("_seconds", "_per_second", "wall_time")
+    return {name: value for name, value in row.items() if not name.endswith(timed)}
+
+
 def read_scalars(directory: Path) -> dict[str, dict[int, float]]:
-    """The values of TensorBoard's event files by name and step."""
+    """The values of TensorBoard's event files by name and step, which none may have twice."""
     found: dict[str, dict[int, float]] = {}
     for path in sorted((directory / "tensorboard").iterdir()):
         data, place = path.read_bytes(), 0
@@ -58,7 +64,9 @@ def read_scalars(directory: Path) -> dict[str, dict[int, float]]:
             event = Event.FromString(data[place + 12 : place + 12 + length])
             place += 16 + length
             for value in event.summary.value:
-                found.setdefault(value.tag, {})[event.step] = value.simple_value
+                steps = found.setdefault(value.tag, {})
+                assert event.step not in steps, (value.tag, event.step)
+                steps[event.step] = value.simple_value
     return found
 
 

@@ -19,11 +19,13 @@ from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
 from wallgo_jax.cli.sources import SourceRequest
+from wallgo_jax.drawing.theme import LIGHT
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import COLOURS, parse_moves
 from wallgo_jax.view.game_replay import Game, replay_moves
+from wallgo_jax.view.snapshot import NOBODY
 
 SVG = "{http://www.w3.org/2000/svg}"
 RULES = Rules(size=3, stones=1, start=((0, 0, 0), (2, 2, 1)), order=())
@@ -240,10 +242,11 @@ def test_attention_as_svg(game, weights, theme):
     root = ElementTree.fromstring(pictures.svg(picture))
     assert len(list(root.iter(SVG + "svg"))) == 1 + 2 * (2 + 1)  # T blocks, heads and their mean
     texts = [e.text for e in root.iter(SVG + "text")]
-    for caption in ("block 1 head 1", "block 3 head 2", "block 3 mean of heads"):
-        assert texts.count(caption) == 1
+    for caption in ("block 1 head 1: ", "block 3 head 2: ", "block 3 mean of heads: "):
+        assert sum(text.startswith(caption) for text in texts) == 1
+    assert {"0", "0.5", "1"} <= set(texts)  # the figures of the scale
     assert "seer: attention of A2 · ply 2 · Red to move" in texts
-    frames = [e for e in root.iter(SVG + "rect") if e.get("stroke") == picture.theme.mark]
+    frames = [e for e in root.iter(SVG + "rect") if e.get("stroke-width") == "5"]
     assert len(frames) == 6
 
 
@@ -252,10 +255,10 @@ def test_colours_follow_the_maps(game, weights):
     picture = attention_picture(weights, game.states[2])
     heads = [panel for panel in picture.panels if "mean" not in panel.caption]
     for panel, values in zip(heads, maps, strict=True):
-        assert panel.colours[values.argmax()] == picture.theme.shade
+        assert panel.colours[values.argmax()] == picture.theme.heat
         assert panel.colours[values.argmin()] == picture.theme.tile
     mean = attention.raw_attention(SMALL, weights, game.states[2], 3)[0].mean(0).reshape(9)
-    assert picture.panels[2].colours[mean.argmax()] == picture.theme.shade
+    assert picture.panels[2].colours[mean.argmax()] == picture.theme.heat
     assert picture.panels[2].notes == tuple(f"{100 * share:.2f} %" for share in mean)
 
 
@@ -274,17 +277,30 @@ def test_ownership_as_svg(game, weights):
     texts = [e.text for e in root.iter(SVG + "text")]
     assert "predicted at ply 1 · mean squared error 0.250" in texts
     assert "true at ply 5 · over, Blue won" in texts
-    assert {"Red", "Blue"} <= set(texts)
-    end = picture.panels[1]
+    assert {"Red's", "Blue's", "nobody's"} <= set(texts)
+    end, (red, blue, _) = picture.panels[1], picture.scales
     assert len(set(end.colours[::3])) == len(set(end.colours[1::3])) == 1
-    assert end.colours[0] == picture.legend.colours[-1]  # column A: Red for sure
-    assert end.colours[1] == picture.legend.colours[0]
+    assert end.colours[0] == red.colours[-1]  # column A: Red for sure
+    assert end.colours[1] == blue.colours[-1]
+    assert end.owners == ((0, 1.0), (1, 1.0), (1, 1.0)) * 3
 
 
 def test_even_ownership_is_left_bare(game):
     even = np.full((3, 3, 3), 1 / 3, np.float32)
     picture = ownership_picture(even, game)
     assert set(picture.panels[0].colours) == {picture.theme.tile}
+    assert {strength for _, strength in picture.panels[0].owners or ()} == {0.0}
+
+
+def test_nobodys_cells_are_hatched_and_undecided_ones_are_empty(game):
+    shares = np.zeros((3, 3, 3), np.float32)
+    shares[[0, 2], 0] = [[0.25], [0.75]]  # the first row is nobody's by 0.5
+    shares[:2, 1:] = 0.5  # Red's or Blue's, undecided
+    panel = ownership_picture(shares, game).panels[0]
+    assert panel.owners is not None
+    assert panel.owners[:3] == ((NOBODY, 0.5),) * 3
+    assert {strength for _, strength in panel.owners[3:]} == {0.0}
+    assert set(panel.colours[3:]) == {LIGHT.tile} and LIGHT.tile not in panel.colours[:3]
 
 
 def test_attention_files(run, record, tmp_path):

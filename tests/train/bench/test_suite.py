@@ -5,9 +5,11 @@ import io
 import json
 
 import jax
+import pytest
 from rich.console import Console
 
 from tests.support.learner import tiny
+from tests.support.learner.counting_game import GAME_PLIES, counting_game
 from train.bench import report, scaling, suite
 from train.bench.harness import peak
 from train.bench.harness.program import ProgramStats
@@ -15,6 +17,7 @@ from train.bench.harness.timing import Row
 from train.bench.parts import games, learn, memory, search, selfplay
 from train.bench.suite import Figures, Ratio, Request
 from train.config import RunConfig
+from train.runtime.errors import UsageError
 
 
 def row(name: str, batch: int, **rates: float) -> Row:
@@ -91,8 +94,41 @@ def test_ratios_are_of_times_and_of_better_batches():
 
 
 def test_knee_is_the_first_near_the_best():
-    points = [scaling.Point(*x) for x in ((1, 1.0), (16, 79.0), (64, 81.0), (256, 100.0))]
-    assert scaling.knee_of(points) == (64, 81.0)
+    speeds = ((1, 1.0), (16, 79.0), (64, 99.0), (256, 100.0))
+    points = [scaling.Point(batch, plies, plies / 40) for batch, plies in speeds]
+    knee = scaling.knee_of(points[::-1])
+    assert knee is not None and knee.batch == 64
+    assert scaling.knee_text(points) == "knee at 64 boards: 80% of the best speed"
+
+
+@pytest.mark.parametrize("last", [124.0, 400.0])
+def test_a_rising_curve_has_no_knee(last):
+    points = [scaling.Point(batch, plies, 0.0) for batch, plies in ((16, 10.0), (64, 98.9))]
+    assert scaling.knee_of(points) is None and scaling.knee_of(points[:1]) is None
+    points.append(scaling.Point(256, last, 0.0))
+    assert scaling.knee_of(points) is None
+    assert scaling.knee_text(points) == "no knee: the speed still rises at 256 boards"
+
+
+def test_games_are_plies_over_the_length_of_a_game(monkeypatch):
+    monkeypatch.setattr(scaling.games, "core_game", lambda rules, on_bits: counting_game())
+    points = scaling.sweep(tiny.config().rules, batches=(2, 4), seconds=1e-3, repeats=2)
+    assert [point.batch for point in points] == [2, 4]
+    lengths = [point.plies / point.games for point in points]
+    assert lengths[0] == pytest.approx(lengths[1]) and lengths[0] == pytest.approx(
+        GAME_PLIES, rel=0.3
+    )
+
+
+def test_the_plot_names_batches_and_both_speeds(tmp_path):
+    points = [scaling.Point(1, 80.0, 2.0), scaling.Point(64, 4000.0, 100.0)]
+    scaling.draw(tmp_path / "a.svg", points, title="Random play of hkoi on a chip")
+    text = (tmp_path / "a.svg").read_text()
+    for said in ("Random play of hkoi on a chip", "games a second", "plies a second", "no knee"):
+        assert f"<!-- {said}" in text
+    assert "<!-- 64 -->" in text and "<!-- 1 -->" in text
+    with pytest.raises(UsageError, match="cannot be written"):
+        scaling.draw(tmp_path / "a.fun", points, title="")
 
 
 def test_goals_are_compared_with_figures():
@@ -118,10 +154,12 @@ def test_table_holds_every_figure():
 
 
 def test_record_is_json():
-    record = report.bench_record(Request(config=tiny.config()), figures(), [scaling.Point(4, 2.5)])
+    record = report.bench_record(
+        Request(config=tiny.config()), figures(), [scaling.Point(4, 2.5, 0.5)]
+    )
     again = json.loads(json.dumps(record))
     assert again["rows"][0]["rates"] == {"plies": 1.25e6}
     assert again["rows"][0]["stats"]["equations"] == 1234
     assert again["memory"]["total"] == 1_900_000_000
     assert again["environment"]["versions"]["jax"] == jax.__version__
-    assert again["scaling"] == [{"batch": 4, "plies": 2.5}]
+    assert again["scaling"] == [{"batch": 4, "plies": 2.5, "games": 0.5}]

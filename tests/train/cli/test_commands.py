@@ -88,7 +88,7 @@ def test_three_players_learn_without_matches(tmp_path):
     said = command("run", tiny.PATH, "--runs", tmp_path, *words)
     assert (said.code, said.err) == (0, "")
     rows = (tmp_path / "tiny" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(row)["iteration"] for row in rows] == [0, 1]
+    assert [json.loads(row)["iteration"] for row in rows] == [1, 2]
     assert not (tmp_path / "tiny" / "evaluation.json").exists()
 
 

@@ -38,7 +38,8 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
     assert said.err == ""
     last, message = said.out.splitlines()[-2:]
     assert last.startswith("iteration 3: ")
-    assert message == "saved after iteration 3; the same command with --resume goes on"
+    goes_on = f"python -m train run --resume {tmp_path / CONFIG.name}"
+    assert message == f"saved after iteration 3; to go on: {goes_on}"
 
 
 def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
@@ -91,7 +92,9 @@ def test_process_interrupted_and_resumed(tmp_path):
     assert process.returncode == EXIT_INTERRUPTED
     assert err == ""
     assert "stopping: this iteration is finished and saved first" in out
-    saved = re.search(r"^saved after iteration (\d+); the same command with --resume", out, re.M)
+    saved = re.search(
+        r"^saved after iteration (\d+); to go on: python -m train run --resume ", out, re.M
+    )
     done = int(saved.group(1))
     assert 1 <= done < 30
     directory = tmp_path / CONFIG.name
@@ -100,5 +103,5 @@ def test_process_interrupted_and_resumed(tmp_path):
     said = command("run", tiny.PATH, *words, "--resume")
     assert said.code == 0
     assert f"iteration {done + 1}: " in said.out
-    assert [row["iteration"] for row in read_rows(directory)] == list(range(30))
+    assert [row["iteration"] for row in read_rows(directory)] == list(range(1, 31))
     assert (directory / "evaluation.json").exists()

@@ -183,7 +183,8 @@ def test_configs_name_players_in_every_form(places):
 def test_players_of_different_rules_need_rules(words, places):
     message = complaint(command(*(word.format(**places) for word in words)))
     assert "has learned custom rules on 3x3, " in message
-    assert message.endswith(f"{SHIPPED} wallzero-4stone: say with --rules which to play")
+    end = "" if words[0] == "probe" else ", and --transfer lets both play it"
+    assert message.endswith(f"{SHIPPED} wallzero-4stone: --rules says which to play{end}")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_run_leaves_everything(finished):
 
 def test_metrics_have_a_row_an_iteration(finished):
     rows = read_rows(finished[0])
-    assert [row["iteration"] for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert [row["iteration"] for row in rows] == [1, 2, 3, 4, 5, 6]
     for row in rows:
         assert row["positions"] == CONFIG.selfplay.boards * CONFIG.selfplay.plies
         assert row["games"] > 0
@@ -63,17 +64,55 @@ def test_metrics_have_a_row_an_iteration(finished):
         total = row["policy_loss"] + row["value_loss"] + 0.5 * row["ownership_loss"]
         assert row["loss"] == pytest.approx(total, rel=1e-4)
         assert row["replay_rows"] > 0
-    assert [row["iteration"] for row in rows if "win_rate" in row] == [2]
+    assert [row["iteration"] for row in rows if "win_rate" in row] == [3]
     assert rows[2]["opponent"] == "random"
     assert rows[2]["matches"] == {"random": rows[2]["win_rate"]}
 
 
 def test_tensorboard_has_the_same_numbers(finished):
     rows, scalars = read_rows(finished[0]), read_scalars(finished[0])
-    for name in ("games", "policy_loss", "win_rate"):
+    tags = {
+        "games": "selfplay/games",
+        "policy_loss": "loss/policy",
+        "loss": "loss/total",
+        "replay_rows": "replay/rows",
+        "games_per_second": "speed/games_per_second",
+        "win_rate": "evaluation/win_rate",
+    }
+    for name, tag in tags.items():
         expected = {row["iteration"]: row[name] for row in rows if name in row}
-        assert scalars[name] == pytest.approx(expected, rel=1e-6)
-    assert scalars["win_rate/random"] == scalars["win_rate"]
+        assert scalars[tag] == pytest.approx(expected, rel=1e-6)
+    assert scalars["evaluation/win_rate/random"] == scalars["evaluation/win_rate"]
+    groups = {"loss", "selfplay", "replay", "speed", "evaluation", "learner"}
+    assert {tag.split("/")[0] for tag in scalars} == groups
+
+
+def test_the_compiler_has_a_field_of_its_own(finished):
+    rows = read_rows(finished[0])
+    # Programs are shared by the tests of a process, so the first row may have nothing to compile.
+    assert all(row["compile_seconds"] == 0 for row in rows[1:])
+    for row in rows:
+        seconds = row["selfplay_seconds"] + row["learn_seconds"]
+        assert row["games"] / row["games_per_second"] == pytest.approx(seconds, rel=1e-2)
+    elapsed = [row["elapsed_seconds"] for row in rows]
+    assert elapsed == sorted(elapsed)
+    assert elapsed[-1] > sum(row["selfplay_seconds"] + row["learn_seconds"] for row in rows)
+
+
+def test_the_run_ends_with_commands_that_work(finished, tmp_path, monkeypatch):
+    directory, said = finished
+    results, *commands = said.out.splitlines()[-4:]
+    files = "evaluation.json, metrics.jsonl, checkpoints/6"
+    assert results.startswith(f"results in {directory}: {files}, game.")
+    for line in commands:
+        program, *words = shlex.split(line.removeprefix("  python -m "))
+        monkeypatch.chdir(tmp_path)
+        if program == "train":
+            assert command(*words).code == 0
+        else:
+            assert game_command(words) == 0
+    assert (tmp_path / "game.html").exists()
+    assert (tmp_path / "models" / CONFIG.name).is_dir()
 
 
 def test_evaluation_is_complete(finished):
@@ -137,6 +176,14 @@ def test_game_is_a_record_beside_its_text(finished):
         UsageError, match=r"game.txt: moves, not records; python -m wallgo_jax conv"
     ):
         read_recorded_games([directory / "game.txt"], tiny.RULES)
+
+
+def test_run_directory_is_no_game_but_names_it(finished, capsys):
+    assert game_command(["show", str(finished[0])]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {finished[0]}: is a directory, not a file of a game; this one keeps its game in "
+        f"{finished[0]}/game.jsonl\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["game.jsonl", "game.txt"])
@@ -204,8 +251,8 @@ def test_resume_goes_on_without_gaps(copy):
     assert "iteration 6: " not in said.out
     assert "iteration 7: " in said.out
     directory = copy / CONFIG.name
-    assert [row["iteration"] for row in read_rows(directory)] == list(range(7))
-    assert set(read_scalars(directory)["games"]) == set(range(7))
+    assert [row["iteration"] for row in read_rows(directory)] == list(range(1, 8))
+    assert set(read_scalars(directory)["selfplay/games"]) == set(range(1, 8))
     assert json.loads((directory / "config.json").read_text())["iterations"] == 7
     assert json.loads((directory / "evaluation.json").read_text())["iterations"] == 7
     assert (directory / "resume" / "7").is_dir()

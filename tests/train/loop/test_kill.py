@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import tiny
+from tests.support.learner.commands import read_scalars
 from tests.train.loop.test_resume import assert_same_run, kept
 from train.checkpoints import store
 from train.loop import run_directory, training
@@ -124,6 +125,12 @@ def test_killed_run_ends_as_one_that_was_left_alone(tmp_path, monkeypatch):
 
     directory, expected = killed / CONFIG.name, straight / CONFIG.name
     assert_same_run(directory, expected, CONFIG)
+    found, wanted = read_scalars(directory), read_scalars(expected)
+    assert found.keys() == wanted.keys()
+    for tag, values in wanted.items():
+        assert found[tag].keys() == values.keys(), tag
+        assert tag.startswith("speed/") or found[tag] == values, tag
+    assert set(found["selfplay/games"]) == set(range(1, CONFIG.iterations + 1))
     for kind in (store.WEIGHTS, store.RESUME):
         assert kept(directory, kind) == kept(expected, kind)
     starts = json.loads((directory / run_directory.STARTS_FILE).read_text())["starts"]

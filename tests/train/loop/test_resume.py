@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import read_scalars
+from tests.support.learner.commands import read_scalars, untimed
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
-from train.loop.metrics import METRICS_FILE
+from train.metrics.rows import METRICS_FILE
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 
@@ -60,10 +60,7 @@ def break_off(monkeypatch, during: int, act) -> None:
 def rows(directory: Path) -> list[dict[str, Any]]:
     """The metrics, all but the wall clock's."""
     lines = (directory / METRICS_FILE).read_text().splitlines()
-    return [
-        {k: v for k, v in json.loads(line).items() if not k.endswith(("_seconds", "_per_second"))}
-        for line in lines
-    ]
+    return [untimed(json.loads(line)) for line in lines]
 
 
 def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG) -> None:
@@ -91,7 +88,7 @@ def kept(directory: Path, kind: str) -> list[str]:
 def test_run_learns_and_is_complete(straight):
     """The run that the others are compared with is not empty."""
     found = rows(straight)
-    assert [row["iteration"] for row in found] == list(range(CONFIG.iterations))
+    assert [row["iteration"] for row in found] == list(range(1, CONFIG.iterations + 1))
     assert found[-1]["replay_rows"] > 0
     losses = [row["policy_loss"] for row in found if "policy_loss" in row]
     assert len(set(losses)) == len(losses) >= 4
@@ -114,10 +111,9 @@ def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, numb
     # Neither 1 nor 3 is due for a checkpoint: the signal itself makes it.
     break_off(monkeypatch, done - 1, lambda: signal.raise_signal(number))
     assert not training.train(CONFIG, tmp_path, resume=False)
-    assert (
-        f"saved after iteration {done}; the same command with --resume" in capsys.readouterr().out
-    )
     directory = tmp_path / DIRECTORY
+    goes_on = f"saved after iteration {done}; to go on: python -m train run --resume {directory}"
+    assert goes_on in capsys.readouterr().out.splitlines()
     assert rows(directory) == rows(straight)[:done]
     assert store.newest_iteration(directory, store.RESUME) == done
     assert not (directory / run_directory.RESULT_FILE).exists()
@@ -148,6 +144,20 @@ def test_killed_between_checkpoints(straight, tmp_path, monkeypatch):
         file.write('{"iteration": 3, "gam')
     assert training.train(CONFIG, tmp_path, resume=True)
     assert_same_run(directory, straight)
+
+
+def test_a_run_that_counted_from_0_goes_on(straight, tmp_path, monkeypatch):
+    break_off(monkeypatch, 3, lambda: signal.raise_signal(signal.SIGINT))
+    assert not training.train(CONFIG, tmp_path, resume=False)
+    path = tmp_path / DIRECTORY / METRICS_FILE
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.dumps(row | {"iteration": row["iteration"] - 1}) for row in old]
+    # A row beyond the checkpoint, which the resumed run writes again.
+    path.write_text("\n".join([*lines, json.dumps(old[-1] | {"iteration": 4})]) + "\n")
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert_same_run(tmp_path / DIRECTORY, straight)
+    found, wanted = read_scalars(tmp_path / DIRECTORY), read_scalars(straight)
+    assert found["loss/total"] == wanted["loss/total"]
 
 
 def test_second_interrupt_drops_the_iteration(straight, tmp_path, monkeypatch):
@@ -191,7 +201,7 @@ def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
         assert (directory / kind / "6.aside").is_dir()
     found, wanted = read_scalars(directory), read_scalars(straight)
     for name in wanted:
-        if not name.endswith(("_seconds", "_per_second")):
+        if not name.startswith("speed/"):
             assert found[name] == wanted[name], name
     # Nothing was in the way: the next damaged one finds a free name.
     (directory / "resume" / "6" / "meta" / "metadata").unlink()

@@ -80,8 +80,8 @@ def test_rules_are_those_that_players_have_learned(forms, larger):
     with pytest.raises(UsageError) as caught:
         common_rules([forms["run"], "random", larger])
     assert str(caught.value) == (
-        f"{forms['run']} has learned custom rules on 3x3, {larger} custom rules on 4x4: say with "
-        "--rules which to play"
+        f"{forms['run']} has learned custom rules on 3x3, {larger} custom rules on 4x4: --rules "
+        "says which to play, and --transfer lets both play it"
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import devices_driver, tiny
+from tests.support.learner.commands import untimed
 from train.loop import training
 from train.loop.programs import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
@@ -80,7 +81,7 @@ def test_a_run_changes_its_devices(tmp_path):
         words = [*RUN, *runs, *resume, "--iterations", str(iterations)]
         assert f"on {devices} × " in run(*words, devices=devices)
     directory = tmp_path / "tiny"
-    assert [row["iteration"] for row in rows_of(directory)] == list(range(6))
+    assert [row["iteration"] for row in rows_of(directory)] == list(range(1, 7))
     assert "policy_loss" in rows_of(directory)[-1]
     plies = json.loads((directory / "config.json").read_text())["selfplay"]["plies"]
     full_plies = [row["full_search_share"] * plies for row in rows_of(directory)]
@@ -134,7 +135,7 @@ def test_two_processes_train_together(tmp_path, launcher):
     assert "iteration 3: " in said[0][0]
     assert "iteration" not in said[1][0]
     directory = tmp_path / "tiny"
-    assert [row["iteration"] for row in rows_of(directory)] == [0, 1, 2]
+    assert [row["iteration"] for row in rows_of(directory)] == [1, 2, 3]
     assert (directory / "evaluation.json").exists()
     if launcher == "plain":
         alone = [*RUN, "--runs", str(tmp_path), "--resume", "--iterations", "5"]
@@ -182,7 +183,7 @@ def test_placed_arrays_are_those_given():
 def test_the_replay_lies_where_the_config_says(tmp_path):
     """The replay buffer's memory does not change the metrics, here on one device, the CPU itself:
     five boards cannot be split between two."""
-    timed, rows = ("_per_second", "_seconds"), {}
+    rows = {}
     for name, words in {
         "plain": [],
         "device": ["--replay.memory", "device"],
@@ -191,10 +192,7 @@ def test_the_replay_lies_where_the_config_says(tmp_path):
         words += ["--name", name, "--evaluation.every", "0", "--selfplay.boards", "5"]
         config = tiny.config(*words)
         assert training.train(config, tmp_path, resume=False)
-        rows[name] = [
-            {k: v for k, v in row.items() if not k.endswith(timed)}
-            for row in rows_of(tmp_path / name)
-        ]
+        rows[name] = [untimed(row) for row in rows_of(tmp_path / name)]
     assert rows["device"] == rows["plain"]
     assert rows["host"] == rows["plain"]
 

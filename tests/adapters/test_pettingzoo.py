@@ -1,0 +1,59 @@
+"""PettingZoo drives the game: its own API test, a recorded game, renders."""
+
+import pytest
+from pettingzoo.test import api_test as pettingzoo_api_test
+
+import wallgo_jax
+from wallgo_jax.adapters.pettingzoo import WallGoAEC
+
+slow = pytest.mark.slow
+TWO_PLAYERS = ["wallzero-4stone", "wallzero-empty", "hkoi", "playwallgo-2p"]
+SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "planes"),
+    [
+        ("playwallgo-3p", "B"),
+        *(pytest.param(name, "B", marks=slow) for name in [*TWO_PLAYERS, "playwallgo-4p"]),
+        pytest.param("wallzero-4stone", "BTRH", marks=slow),
+    ],
+)
+def test_pettingzoo_accepts_the_env(name, planes, capsys):
+    env = WallGoAEC(name, planes=planes, render_mode="ansi")
+    pettingzoo_api_test(env, num_cycles=60)
+    assert "Passed API test" in capsys.readouterr().out
+    env.close()
+
+
+def test_pettingzoo_plays_a_recorded_game(conformance):
+    """Agents take turns, and the accumulated rewards are, as the conformance game says."""
+    game = conformance["playwallgo-3p"][0]
+    env, paid = WallGoAEC("playwallgo-3p", planes="B"), {}
+    env.reset()
+    turns = []
+    for agent in env.agent_iter():
+        _, reward, terminated, _, info = env.last()
+        paid[agent] = paid.get(agent, 0.0) + reward
+        if terminated:
+            env.step(None)
+            continue
+        turns.append(int(agent.removeprefix("player_")))
+        assert info["action_mask"].sum() == game["legal_counts"][len(turns) - 1]
+        env.step(game["actions"][len(turns) - 1])
+    assert turns == game["turns"]
+    assert [paid[f"player_{p}"] for p in range(3)] == pytest.approx(game["rewards"], abs=1e-5)
+
+
+@pytest.mark.parametrize(("mode", "begins"), [("ansi", "     A   B"), ("svg", "<svg ")])
+def test_pettingzoo_renders(mode, begins):
+    env = WallGoAEC(SMALL, planes="B", render_mode=mode)
+    env.reset()
+    assert env.render().startswith(begins)
+
+
+def test_pettingzoo_prints_for_people(capsys):
+    env = WallGoAEC(SMALL, planes="B", render_mode="human")
+    env.reset()
+    assert env.render() is None
+    assert "Red to place a stone." in capsys.readouterr().out

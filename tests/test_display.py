@@ -1,0 +1,156 @@
+"""What `print` shows of a state: one board, a batch, nothing that could be read."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import wallgo_jax
+from tests.support.game.board_text import go, place
+
+SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
+ENV = wallgo_jax.make(SMALL, planes="B")
+
+# Red shuts itself into its corner and loses by 1 to 8.
+GAME = (
+    place("A1", grid=3),
+    place("C3", grid=3),
+    go("A1", "A1", "down", grid=3),
+    go("C3", "C3", "up", grid=3),
+    go("A1", "A1", "right", grid=3),
+)
+START = """\
+WallGo 3x3, 2 players, 1 stone each
+
+     A   B   C
+   +---+---+---+
+ 1 | .   .   . |
+   +   +   +   +
+ 2 | .   .   . |
+   +   +   +   +
+ 3 | .   .   . |
+   +---+---+---+
+Ply 0: Red to place a stone.
+Territory: Red 0, Blue 0."""
+END = """\
+WallGo 3x3, 2 players, 1 stone each
+
+     A   B   C
+   +---+---+---+
+ 1 | R r .   . |
+   +=r=+   +   +
+ 2 | .   .   . |
+   +   +   +=b=+
+ 3 | .   .   B |
+   +---+---+---+
+Ply 5: over, Blue won.
+Territory: Red 1, Blue 8.
+Last: R A1->A1:W1"""
+
+
+@pytest.fixture(scope="module")
+def states() -> list[wallgo_jax.State]:
+    """The states of `GAME`, the first one before any ply."""
+    step = jax.jit(ENV.step)
+    found = [jax.jit(ENV.init)()]
+    for action in GAME:
+        found.append(step(found[-1], action))
+    return found
+
+
+@pytest.fixture(scope="module")
+def batch(states) -> wallgo_jax.State:
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *states)
+
+
+def without_move(text: str) -> str:
+    """The words of the last ply depend on the notation, which has tests of its own."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("Last: "))
+
+
+def test_one_board_prints_as_a_board(states):
+    assert str(states[0]) == f"{states[0]}" == str(states[0].game) == START
+    assert without_move(str(states[-1])) == without_move(END)
+    assert without_move(str(jax.device_get(states[-1]).game)) == without_move(END)
+    assert "Last: R " in str(states[-1])
+
+
+def test_repr_shows_the_fields(states):
+    assert repr(states[0]).startswith("State(current_player=Array(0, dtype=int32), observation=")
+    assert repr(states[0].game).startswith("State(variant=Variant(playable=")
+
+
+def test_a_batch_prints_its_shape_and_its_first_board(batch):
+    heading, head, _, name, *board = str(batch).splitlines()
+    assert heading == "WallGo 3x3, 2 players, 1 stone each"
+    assert head == "Batch of shape (6,): 1 of 6 over, plies 0 to 5"
+    assert name == "Board 0:"
+    assert board == START.splitlines()[2:]
+    deep = jax.tree.map(lambda leaf: leaf.reshape(2, 3, *leaf.shape[1:]), batch)
+    assert "\nBatch of shape (2, 3): 1 of 6 over" in str(deep.game)
+    assert "\nBoard 0, 0:\n" in str(deep)
+    empty = jax.tree.map(lambda leaf: leaf[:0], batch)
+    assert str(empty).endswith("\nBatch of shape (0,): no boards")
+
+
+def test_boards_of_several_sizes_print():
+    rules = (SMALL, dataclasses.replace(SMALL, size=5))
+    boards = [jax.device_get(wallgo_jax.make(each, grid=5, planes="B").init()) for each in rules]
+    mixed = jax.tree.map(lambda *leaves: np.stack(leaves), *boards)
+    assert str(mixed).startswith("WallGo 3x3 and 5x5, 2 players, 1 stone each\nBatch of shape (2,)")
+
+
+def test_a_game_that_was_replaced_says_its_result(states):
+    state = jax.jit(ENV.step_auto_reset)(states[-2], GAME[-1])
+    assert str(state) == f"{START}\nThe game before: Blue won."
+
+
+def test_a_state_without_values_is_one_line(states):
+    seen = []
+
+    @jax.jit
+    def traced(state):
+        seen.extend([str(state), str(state.game), state._repr_html_()])
+        return jax.vmap(lambda each: (seen.append(f"{each}"), each.rewards)[1])(
+            jax.tree.map(lambda leaf: leaf[None], state)
+        )
+
+    traced(states[0])
+    line = "<wallgo_jax.env.State, traced by JAX>"
+    html = f"<pre>{line.replace('<', '&lt;').replace('>', '&gt;')}</pre>"
+    assert seen == [line, "<wallgo_jax.game.state.State, traced by JAX>", html, line]
+    assert str(jax.eval_shape(ENV.init)) == "<wallgo_jax.env.State, not boards>"
+
+
+def test_a_tree_that_holds_no_boards_is_one_line(states, batch):
+    line = "<wallgo_jax.env.State, not boards>"
+    assert str(jax.tree.map(lambda leaf: leaf.mean(), batch)) == line
+    assert str(jax.tree.map(lambda leaf: None, states[0])) == line
+    assert str(jax.tree.map(lambda leaf: leaf[..., :1] if leaf.ndim else leaf, batch)) == line
+    gone = jax.tree.map(lambda leaf: jnp.array(leaf), states[0])
+    jax.tree.map(lambda leaf: leaf.delete(), gone)
+    assert str(gone) == line
+
+
+def test_a_state_prints_without_its_observation(states):
+    assert str(states[0].replace(observation=None, final_observation=None)) == START
+
+
+def test_a_state_prints_from_a_callback(states, capfd):
+    @jax.jit
+    def show(state):
+        jax.debug.print("{}", state)
+        return state.rewards
+
+    jax.block_until_ready(show(states[0]))
+    jax.effects_barrier()
+    assert START in capfd.readouterr().out
+
+
+def test_render_is_the_module(states):
+    assert wallgo_jax.render.svg(states[0]).startswith("<svg ")
+    assert "render" in dir(wallgo_jax)
+    with pytest.raises(AttributeError, match="no attribute 'rendr'"):
+        wallgo_jax.rendr  # noqa: B018

@@ -1,0 +1,127 @@
+"""The picture and the table of runs, and the command that writes them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from tests.support.learner.commands import command, complaint
+from train.metrics import figure
+from train.metrics.figure import draw_metrics, x_values
+
+ROWS = [
+    {"iteration": 1, "positions": 10.0, "games_per_second": 4.0, "elapsed_seconds": 3600.0},
+    {"iteration": 2, "positions": 10.0, "games_per_second": 5.0, "elapsed_seconds": 7200.0}
+    | {"loss": 3.0, "win_rate": 0.5, "opponent": "greedy", "matches": {"greedy": 0.5}}
+    | {"intervals_95": {"greedy": [0.4, 0.6]}},
+    {"iteration": 3, "positions": 10.0, "games_per_second": 6.0, "elapsed_seconds": 9000.0}
+    | {"loss": 2.0},
+]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two run directories: one with matches, one that is being written and counts from 0."""
+    for name, rows, end in (
+        ("one", ROWS, ""),
+        ("old", [row | {"iteration": row["iteration"] - 1} for row in ROWS[:2]], '{"iter'),
+    ):
+        (tmp_path / name).mkdir()
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (tmp_path / name / "metrics.jsonl").write_text(lines + end)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "opening"), [("a.png", b"\x89PNG"), ("b/c.svg", b"<?xml"), ("d.pdf", b"%PDF")]
+)
+@pytest.mark.parametrize("axis", ["iteration", "hours", "positions"])
+def test_command_draws_runs(runs, name, opening, axis):
+    out = runs / name
+    said = command("curves", runs / "one", runs / "old", "--out", out, "--axis", axis)
+    assert (said.code, said.err, said.out) == (0, "", f"written: {out}\n")
+    assert out.read_bytes().startswith(opening)
+
+
+def test_the_default_picture_lies_with_the_run(runs):
+    assert command("curves", runs / "one").out == f"written: {runs / 'one' / 'curves.png'}\n"
+    said = command("curves", runs / "one", runs / "old")
+    assert said.out == f"written: {runs / 'curves.png'}\n"
+
+
+def test_panels_show_what_the_rows_say(runs, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figure, "_add_legend", lambda picture, runs: drawn.append(picture))
+    draw_metrics(runs / "a.svg", {"one": ROWS, "two": ROWS[:1]}, axis="hours")
+    axes = drawn[0].axes
+    assert [each.get_title(loc="left") for each in axes] == [
+        *("loss", "win rate against greedy", "games a second")
+    ]
+    (loss,) = axes[0].lines
+    np.testing.assert_allclose(loss.get_xydata(), [[2.0, 3.0], [2.5, 2.0]])
+    first, second = axes[2].lines
+    np.testing.assert_allclose(first.get_xydata(), [[1, 4], [2, 5], [2.5, 6]])
+    np.testing.assert_allclose(second.get_xydata(), [[1, 4]])
+    (band,) = axes[1].collections
+    assert band.get_paths()[0].get_extents().intervaly.tolist() == [0.4, 0.6]
+    # No run has matches: no panel for them.
+    draw_metrics(runs / "b.svg", {"two": ROWS[:1]})
+    assert [each.get_title(loc="left") for each in drawn[1].axes] == ["games a second"]
+
+
+def test_the_same_rows_give_the_same_file(runs):
+    for name in ("a.svg", "b.svg"):
+        draw_metrics(runs / name, {"one": ROWS})
+    assert (runs / "a.svg").read_bytes() == (runs / "b.svg").read_bytes()
+
+
+def test_horizontal_axes():
+    np.testing.assert_allclose(x_values(ROWS, "iteration"), [1, 2, 3])
+    np.testing.assert_allclose(x_values(ROWS, "positions"), [10, 20, 30])
+    np.testing.assert_allclose(x_values(ROWS, "hours"), [1, 2, 2.5])
+    old = [{"iteration": n, "selfplay_seconds": 1800.0, "learn_seconds": 1800.0} for n in (1, 2)]
+    np.testing.assert_allclose(x_values(old, "hours"), [1, 2])
+    # An older run that goes on keeps to its clock.
+    np.testing.assert_allclose(x_values([*old, {"elapsed_seconds": 9000.0}], "hours"), [1, 2, 2.5])
+
+
+def test_running_means_are_those_of_the_window():
+    values = np.arange(9.0) ** 2
+    expected = [np.mean(values[max(0, i - 2) : i + 3]) for i in range(9)]
+    np.testing.assert_allclose(figure._running_mean(values, 5), expected)
+
+
+def test_table_of_all_runs(runs):
+    path = runs / "all.csv"
+    said = command("curves", runs / "one", runs / "old", "--csv", path)
+    assert said.out == f"written: {path}\n"
+    with path.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [(line["run"], line["iteration"]) for line in lines] == [
+        *(("one", "1"), ("one", "2"), ("one", "3"), ("old", "1"), ("old", "2"))
+    ]
+    assert (lines[1]["win_rate/greedy"], lines[1]["low/greedy"]) == ("0.5", "0.4")
+    assert (lines[0]["win_rate/greedy"], lines[0]["loss"]) == ("", "")
+    assert not (runs / "curves.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "curves: names no run"),
+        (["nowhere"], "nowhere: no such run directory"),
+        (["empty"], "empty/metrics.jsonl: cannot be read: No such file or directory"),
+        (["new"], "new/metrics.jsonl: has no iteration yet"),
+        (["one", "one"], "curves: a run is named twice"),
+        (["one", "--out", "x.bmp"], "x.bmp: its ending must be one of .png, .svg, .pdf"),
+        (["one", "--out", "one/metrics.jsonl/x.png"], "one/metrics.jsonl/x.png: cannot be written"),
+        (["one", "--csv", "empty"], "empty: cannot be written: Is a directory"),
+    ],
+)
+def test_usage_errors_are_one_line(runs, monkeypatch, words, reason):
+    monkeypatch.chdir(runs)
+    (runs / "empty").mkdir()
+    (runs / "new").mkdir()
+    (runs / "new" / "metrics.jsonl").write_text("")
+    assert complaint(command("curves", *words)).startswith(reason)

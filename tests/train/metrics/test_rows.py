@@ -1,0 +1,35 @@
+"""Rows of metrics on disk: what is read, what a resumed run keeps."""
+
+import json
+
+from train.metrics.rows import METRICS_FILE, keep_rows, read_rows
+
+
+def write(path, rows, *, end=""):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows) + end)
+
+
+def test_a_running_file_is_read_up_to_its_last_whole_line(tmp_path):
+    path = tmp_path / METRICS_FILE
+    rows = [{"iteration": 1, "loss": 2.0}, {"iteration": 2, "loss": 1.5}]
+    write(path, rows, end='{"iteration": 3, "lo')
+    assert read_rows(path) == rows
+
+
+def test_rows_that_counted_from_0_are_read_as_from_1(tmp_path):
+    path = tmp_path / METRICS_FILE
+    write(path, [{"iteration": 0, "loss": 2.0}, {"iteration": 1, "loss": 1.5}])
+    assert [row["iteration"] for row in read_rows(path)] == [1, 2]
+    # Once rewritten, the file counts like all others.
+    keep_rows(path, 2)
+    assert [json.loads(line)["iteration"] for line in path.read_text().splitlines()] == [1, 2]
+    assert [row["iteration"] for row in read_rows(path)] == [1, 2]
+
+
+def test_rows_after_the_checkpoint_are_dropped(tmp_path):
+    path = tmp_path / METRICS_FILE
+    assert keep_rows(path, 5) == []
+    write(path, [{"iteration": number} for number in (1, 2, 3, 4)], end='{"it')
+    assert [row["iteration"] for row in keep_rows(path, 3)] == [1, 2, 3]
+    assert [row["iteration"] for row in read_rows(path)] == [1, 2, 3]
+    assert [child.name for child in tmp_path.iterdir()] == [METRICS_FILE]

@@ -1,0 +1,129 @@
+"""Every place that holds a run's rows: the file, TensorBoard, Weights & Biases."""
+
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.commands import command, complaint, read_rows, read_scalars
+from train.loop import training
+from train.metrics import wandb_run
+from train.metrics.writer import MetricsWriter
+
+ROW = {"loss": 2.5, "games": 12.0, "games_per_second": 3.0, "replay_rows": 4, "mean_length": None}
+MATCH = {"matches": {"greedy": 0.5}, "opponent": "greedy", "win_rate": 0.5}
+
+
+def write(directory, numbers, *, done=0, mirrors=(), **more):
+    writer = MetricsWriter(directory, done=done, mirrors=mirrors)
+    for number in numbers:
+        writer.write({"iteration": number, **ROW, **more})
+    return writer
+
+
+def test_each_row_is_on_disk_when_it_is_written(tmp_path):
+    writer = write(tmp_path, [1, 2])
+    # Not closed: this is what a killed process leaves.
+    assert [row["iteration"] for row in read_rows(tmp_path)] == [1, 2]
+    scalars = read_scalars(tmp_path)
+    assert scalars["loss/total"] == {1: 2.5, 2: 2.5}
+    assert set(scalars) == {
+        *("loss/total", "selfplay/games", "speed/games_per_second", "replay/rows"),
+        "speed/elapsed_seconds",
+    }
+    writer.close()
+
+
+def test_a_resumed_run_has_each_step_once(tmp_path):
+    write(tmp_path, [1, 2, 3, 4]).close()
+    first = [row["wall_time"] for row in read_rows(tmp_path)]
+    elapsed = read_rows(tmp_path)[1]["elapsed_seconds"]
+    writer = write(tmp_path, [3, 4, 5], done=2)
+    assert [row["iteration"] for row in writer.kept] == [1, 2]
+    rows = read_rows(tmp_path)
+    assert [row["iteration"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row["wall_time"] for row in rows[:2]] == first[:2]
+    assert rows[2]["elapsed_seconds"] >= elapsed
+    # The reader refuses a step that stands twice.
+    assert set(read_scalars(tmp_path)["loss/total"]) == {1, 2, 3, 4, 5}
+    assert len(list((tmp_path / "tensorboard").iterdir())) == 1
+    writer.close()
+
+
+def test_a_win_rate_stands_in_the_row_of_its_match_alone(tmp_path):
+    writer = MetricsWriter(tmp_path, done=0)
+    for number in (1, 2, 3):
+        writer.write({"iteration": number, **ROW, **(MATCH if number == 2 else {})})
+    writer.close()
+    assert ["win_rate" in row for row in read_rows(tmp_path)] == [False, True, False]
+    scalars = read_scalars(tmp_path)
+    assert scalars["evaluation/win_rate"] == {2: 0.5}
+    assert scalars["evaluation/win_rate/greedy"] == {2: 0.5}
+
+
+class FakeRun:
+    """A run of the fake service."""
+
+    def __init__(self, told: list, options: dict) -> None:
+        self._told = told
+        told.append(("init", options))
+
+    def log(self, values: dict, *, step: int) -> None:
+        self._told.append((step, values))
+
+    def finish(self) -> None:
+        self._told.append("finish")
+
+
+@pytest.fixture
+def told(monkeypatch) -> list:
+    """All that a fake wandb is told; it is installed for the test."""
+    found: list = []
+    fake = SimpleNamespace(
+        init=lambda **options: FakeRun(found, options),
+        errors=SimpleNamespace(Error=ConnectionError),
+        __spec__=SimpleNamespace(),
+    )
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    return found
+
+
+def test_a_run_is_mirrored(told, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
+    words = ["--runs", tmp_path, "--tracking.wandb", "walls", "--evaluation.opponents", "[]"]
+    assert command("run", tiny.PATH, *words).code == 0
+    (name, options), *logged, last = told
+    assert (name, last) == ("init", "finish")
+    directory = tmp_path / "tiny"
+    assert (options["project"], options["name"], options["resume"]) == ("walls", "tiny", "allow")
+    assert options["config"]["selfplay"]["boards"] == 4
+    assert [step for step, _ in logged] == [1, 2, 3, 4, 5, 6]
+    scalars = read_scalars(directory)
+    for step, values in logged:
+        for tag, value in values.items():
+            assert scalars[tag][step] == pytest.approx(value, rel=1e-6)
+    # The config's key survives a resume, and the run goes on under its id.
+    saved = json.loads((directory / "config.json").read_text())
+    assert saved["tracking"] == {"wandb": "walls"}
+    again = wandb_run.WandbRun(directory, {}, project="walls", name="tiny")
+    again.close()
+    assert told[-2][1]["id"] == options["id"]
+
+
+def test_a_service_that_refuses_is_one_line(told, tmp_path):
+    def refuse(**options):
+        raise ConnectionError("no\nkey")
+
+    sys.modules["wandb"].init = refuse
+    said = command("run", tiny.PATH, "--runs", tmp_path, "--tracking.wandb", "walls")
+    assert complaint(said) == "tracking.wandb: no key"
+
+
+def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    said = command("run", tiny.PATH, "--runs", tmp_path, "--tracking.wandb", "walls")
+    assert complaint(said) == "tracking.wandb needs wandb: pip install 'wallgo-jax[wandb]'"
+    assert list(tmp_path.iterdir()) == []

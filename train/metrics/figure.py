@@ -1,0 +1,212 @@
+"""Draws loss, win rate and games a second of runs over their course."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from train.metrics.rows import Row, elapsed_seconds
+from train.runtime.errors import UsageError
+
+Axis = Literal["iteration", "hours", "positions"]
+FORMATS = (".png", ".svg", ".pdf")
+"""Endings of the files that can be drawn."""
+
+_LABELS = {"iteration": "iteration", "hours": "hours", "positions": "positions of self-play"}
+_INK, _GREY, _PAPER = "#1f2328", "#6e7781", "#ffffff"
+# Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))  # of every six runs
+_MARKS = "osD^vP"
+_MARKS_A_LINE = 6
+_PANEL = (4.0, 3.0)  # inches
+_MOST_POINTS = 100  # of a line; of more, running means are drawn over the pale originals
+_LEGEND_ROW = 4  # entries
+
+
+class _Look(NamedTuple):
+    """How a run is drawn."""
+
+    place: int  # among the runs, which chooses colour and mark
+    window: int  # iterations of a running mean
+
+
+class _Panel(NamedTuple):
+    """One figure of a row over the course of runs."""
+
+    label: str
+    value: Callable[[Row], float | None]
+    is_rate: bool = False  # from 0 to 1, of a match
+
+
+def draw_metrics(
+    path: Path, runs: Mapping[str, Sequence[Row]], *, axis: Axis = "iteration"
+) -> None:
+    """Write a picture with a panel each for loss, win rate and games a second.
+
+    A panel that no run has figures for is left out, as the win rate of runs without matches. The
+    band of a win rate is its 95 % interval.
+
+    Args:
+      path: file to write; its ending names the format, one of `FORMATS`.
+      runs: rows of each run by its name.
+      axis: the horizontal one; `hours` are those of the process, all starts together.
+
+    Raises:
+      UsageError: the format is unknown, no row has a figure, or the file cannot be written.
+    """
+    # Imported here because it takes a second, which no other command should pay.
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{path}: its ending must be one of {', '.join(FORMATS)}")
+    panels = _panels(runs)
+    if not panels:
+        raise UsageError(f"curves: no iteration of {', '.join(runs)} has a figure to draw yet")
+    width, height = _PANEL
+    rows = -(-len(runs) // _LEGEND_ROW)
+    size = (width * len(panels), height + 0.25 * rows)
+    figure = Figure(figsize=size, dpi=160, facecolor=_PAPER, layout="constrained")
+    FigureCanvasAgg(figure)
+    window = _window(max(map(len, runs.values())))
+    all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
+    for axes, panel in zip(all_axes, panels, strict=True):
+        for index, rows_of_run in enumerate(runs.values()):
+            _draw(axes, panel, rows_of_run, axis, _Look(index, window))
+        _set_style(axes, panel, axis)
+    _add_legend(figure, runs)
+    figure.supxlabel(_caption(panels, window), fontsize=7, color=_GREY)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Without a salt and a date the same rows give the same file.
+        with matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
+            dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+            figure.savefig(path, metadata=dates.get(path.suffix.lower()))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:
+    """float64[N]: the place of each row on a horizontal axis."""
+    if axis == "iteration":
+        return np.array([row["iteration"] for row in rows], float)
+    if axis == "positions":
+        return np.cumsum([row.get("positions", 0.0) for row in rows])
+    return np.array(elapsed_seconds(rows)) / 3600
+
+
+def _panels(runs: Mapping[str, Sequence[Row]]) -> list[_Panel]:
+    """The panels that some run has figures for."""
+    every = list(itertools.chain.from_iterable(runs.values()))
+    opponents = list(dict.fromkeys(row["opponent"] for row in every if "opponent" in row))
+    against = f" against {opponents[0]}" if len(opponents) == 1 else ""
+    wanted = (
+        _Panel("loss", lambda row: row.get("loss")),
+        _Panel("held-out loss", lambda row: row.get("validation_loss")),
+        _Panel(f"win rate{against}", lambda row: row.get("win_rate"), is_rate=True),
+        _Panel("games a second", lambda row: row.get("games_per_second")),
+    )
+    return [panel for panel in wanted if any(panel.value(row) is not None for row in every)]
+
+
+def _draw(axes: Any, panel: _Panel, rows: Sequence[Row], axis: Axis, look: _Look) -> None:
+    places = [place for place, row in enumerate(rows) if panel.value(row) is not None]
+    if not places:
+        return
+    x = x_values(rows, axis)[places]
+    y = np.array([panel.value(rows[place]) for place in places], float)
+    style = _style(look.place)
+    colour, window = style["color"], look.window
+    if panel.is_rate:
+        bands = [_interval(rows[place]) for place in places]
+        low, high = np.array(bands, float).T
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(x, y, **style)
+        return
+    if window > 1:
+        axes.plot(x, y, color=colour, alpha=0.2, linewidth=0.8)
+        y = _running_mean(y, window)
+    axes.plot(x, y, markevery=max(1, len(y) // _MARKS_A_LINE), **style)
+
+
+def _style(index: int) -> dict[str, Any]:
+    """How the lines of a run are drawn, and its entry in the legend."""
+    return {
+        "color": _COLOURS[index % len(_COLOURS)],
+        "linestyle": _DASHES[index // len(_COLOURS) % len(_DASHES)],
+        "linewidth": 1.6,
+        "marker": _MARKS[index % len(_MARKS)],
+        "markersize": 4,
+    }
+
+
+def _interval(row: Row) -> tuple[float, float]:
+    """The 95 % interval of a row's win rate; without one, the rate itself."""
+    rate = row["win_rate"]
+    return row.get("intervals_95", {}).get(row.get("opponent"), (rate, rate))
+
+
+def _window(iterations: int) -> int:
+    """Iterations of a running mean, an odd number; 1 where each is drawn as it is."""
+    return 1 if iterations <= _MOST_POINTS else 2 * (iterations // _MOST_POINTS) + 1
+
+
+def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
+    """Means over a window around each place, cut off at the ends."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    places, half = np.arange(len(values)), window // 2
+    low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
+    return (sums[high] - sums[low]) / (high - low)
+
+
+def _caption(panels: Sequence[_Panel], window: int) -> str:
+    """What bands and pale lines are; empty where there are none."""
+    parts = ["bands: 95 % intervals"] if any(panel.is_rate for panel in panels) else []
+    if window > 1:
+        parts.append(f"other lines: running means over {window} iterations, single ones pale")
+    return " · ".join(parts)
+
+
+def _set_style(axes: Any, panel: _Panel, axis: Axis) -> None:
+    from matplotlib.ticker import EngFormatter, PercentFormatter
+
+    axes.set_title(panel.label, loc="left", fontsize=10, color=_INK)
+    axes.set_xlabel(_LABELS[axis], fontsize=9, color=_INK)
+    axes.set_facecolor(_PAPER)
+    axes.grid(axis="y", color="#d8dee4", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_INK, labelsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(_GREY)
+    if panel.is_rate:
+        axes.set_ylim(0, 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.axhline(0.5, color=_GREY, linewidth=0.8, linestyle=(0, (5, 3)), zorder=1)
+    elif panel.label == "games a second":
+        axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    if axis == "iteration":
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    if axis == "positions":
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+
+
+def _add_legend(figure: Any, runs: Mapping[str, Sequence[Row]]) -> None:
+    """Name the runs above all panels."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=name, **_style(index)) for index, name in enumerate(runs)]
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=min(len(handles), _LEGEND_ROW),
+        fontsize=9,
+        labelcolor=_INK,
+        frameon=False,
+    )

@@ -1,0 +1,72 @@
+"""Rows of metrics as JSON lines: `metrics.jsonl`, a row an iteration."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+METRICS_FILE = "metrics.jsonl"
+
+Row = dict[str, Any]
+"""Figures of an iteration by name, as they are written.
+
+`iteration` is the number of iterations done, that one included: 1 to N, as the console counts and
+checkpoints are named. `wall_time` is the moment of writing in seconds since 1970,
+`elapsed_seconds` the time that the run has taken up to there over all its starts. The times of the
+parts (`selfplay_seconds`, `learn_seconds`) and all figures a second leave out `compile_seconds`,
+the compiler's. A row has `matches`, `intervals_95`, `win_rate` and `opponent` only where short
+matches were played after that iteration.
+"""
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read all whole rows; a half-written last line is passed over.
+
+    Files that older programs wrote count iterations from 0; they are read as if from 1.
+
+    Raises:
+      OSError: the file cannot be read.
+    """
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(row, dict) and isinstance(row.get("iteration"), int):
+            rows.append(row)
+    # No row counted from 1 is a 0, and an older file opens with one.
+    if rows and rows[0]["iteration"] == 0:
+        return [row | {"iteration": row["iteration"] + 1} for row in rows]
+    return rows
+
+
+def keep_rows(path: Path, done: int) -> list[Row]:
+    """Drop the rows after `done` iterations, which a resumed run writes again.
+
+    Returns:
+      The rows that are kept.
+    """
+    if not path.exists():
+        return []
+    kept = [row for row in read_rows(path) if row["iteration"] <= done]
+    # In one step, so that a run killed meanwhile loses nothing.
+    unnamed = path.with_name(f".{path.name}")
+    unnamed.write_text(as_lines(kept), encoding="utf-8")
+    unnamed.replace(path)
+    return kept
+
+
+def elapsed_seconds(rows: Sequence[Row]) -> list[float]:
+    """Seconds that the run had taken by each row; where older rows do not say, their parts' sum."""
+    found, total = [], 0.0
+    for row in rows:
+        parts = (row.get(name) or 0.0 for name in ("selfplay_seconds", "learn_seconds"))
+        total = row.get("elapsed_seconds", total + sum(parts))
+        found.append(total)
+    return found
+
+
+def as_lines(rows: Sequence[Row]) -> str:
+    """Rows as text, a JSON object a line."""
+    return "".join(f"{json.dumps(row)}\n" for row in rows)

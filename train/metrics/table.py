@@ -1,0 +1,39 @@
+"""Rows of several runs as one table of comma-separated values."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from train.metrics.rows import Row
+from train.runtime.errors import UsageError
+
+
+def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
+    """Write a line for each iteration of each run, a column for each figure.
+
+    The win rate of a short match is `win_rate/OPPONENT`, its 95 % interval `low/OPPONENT` and
+    `high/OPPONENT`. A figure that a row lacks is empty.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    lines = [{"run": name, **_flat(row)} for name, rows in runs.items() for row in rows]
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(lines)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    flat = {name: value for name, value in row.items() if not isinstance(value, dict)}
+    for opponent, rate in row.get("matches", {}).items():
+        flat[f"win_rate/{opponent}"] = rate
+    for opponent, (low, high) in row.get("intervals_95", {}).items():
+        flat |= {f"low/{opponent}": low, f"high/{opponent}": high}
+    return flat

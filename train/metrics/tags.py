@@ -1,0 +1,47 @@
+"""Names of metrics in TensorBoard and Weights & Biases, grouped: `loss/policy`, `speed/...`."""
+
+from train.metrics.rows import Row
+
+_GROUPS = {
+    "selfplay": (
+        *("games", "positions", "mean_length", "red_win_rate", "simulations"),
+        *("full_search_share", "policy_entropy"),
+    ),
+    "replay": ("replay_rows", "reuse"),
+    "speed": (
+        *("games_per_second", "positions_per_second", "selfplay_seconds", "learn_seconds"),
+        *("compile_seconds", "elapsed_seconds"),
+    ),
+    "evaluation": ("win_rate",),
+    "learner": ("accuracy", "gradient_norm", "largest_gradient_norm"),
+}
+_GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
+_NOT_DRAWN = ("iteration", "wall_time")
+
+
+def scalars_of(row: Row) -> dict[str, float]:
+    """The numbers of a row by their grouped names.
+
+    Losses are `loss/total`, `loss/policy` and so on, those on games held back `validation/...`; the
+    win rate of each short match is `evaluation/win_rate/OPPONENT`.
+    """
+    found = {
+        _tag_of(name): float(value)
+        for name, value in row.items()
+        if name not in _NOT_DRAWN and isinstance(value, int | float)
+    }
+    for opponent, rate in row.get("matches", {}).items():
+        found[f"evaluation/win_rate/{opponent}"] = float(rate)
+    return found
+
+
+def _tag_of(name: str) -> str:
+    if name in _GROUP_OF:
+        return f"{_GROUP_OF[name]}/{name.removeprefix('replay_')}"
+    if name.startswith("validation_"):
+        return f"validation/{_loss_name(name.removeprefix('validation_'))}"
+    return f"loss/{_loss_name(name)}"
+
+
+def _loss_name(name: str) -> str:
+    return "total" if name == "loss" else name.removesuffix("_loss")

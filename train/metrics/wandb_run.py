@@ -1,0 +1,64 @@
+"""A run mirrored by Weights & Biases, which is an extra."""
+
+import importlib
+import importlib.util
+import json
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from train.metrics.rows import Row
+from train.metrics.tags import scalars_of
+from train.runtime.errors import UsageError
+
+_ID_FILE = "wandb.json"
+
+
+def check_wandb(project: str) -> None:
+    """Refuse a project where the package is missing with a UsageError."""
+    if project and importlib.util.find_spec("wandb") is None:
+        raise UsageError("tracking.wandb needs wandb: pip install 'wallgo-jax[wandb]'")
+
+
+class WandbRun:
+    """Logs each row under the names that TensorBoard shows, with the iteration as the step.
+
+    A resumed run goes on under the same id. Steps that it computes again have the same numbers, so
+    the server keeps those that it has.
+    """
+
+    def __init__(
+        self, directory: Path, config: Mapping[str, Any], *, project: str, name: str
+    ) -> None:
+        wandb = importlib.import_module("wandb")
+        try:
+            self._run = wandb.init(
+                project=project,
+                name=name,
+                id=_id_of(directory),
+                dir=str(directory),
+                config=dict(config),
+                resume="allow",
+            )
+        except wandb.errors.Error as error:
+            reason = " ".join(str(error).split())
+            raise UsageError(f"tracking.wandb: {reason}") from None
+
+    def write(self, row: Row) -> None:
+        """Log a row; its `iteration` is the step."""
+        self._run.log(scalars_of(row), step=row["iteration"])
+
+    def close(self) -> None:
+        """Wait until all is handed over."""
+        self._run.finish()
+
+
+def _id_of(directory: Path) -> str:
+    """The id of the run, drawn when it first starts."""
+    path = directory / _ID_FILE
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))["id"]
+    drawn = secrets.token_hex(6)
+    path.write_text(json.dumps({"id": drawn}) + "\n", encoding="utf-8")
+    return drawn

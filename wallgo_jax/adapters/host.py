@@ -1,0 +1,32 @@
+"""Compiled `init` and `step` for adapters that keep one game on the host.
+
+Equal envs share one program, however many adapters are made.
+"""
+
+import functools
+
+import jax
+import numpy as np
+
+from wallgo_jax.env import State, WallGo
+
+
+def start(env: WallGo) -> State:
+    """Start a game; the state's arrays are NumPy's."""
+    return jax.device_get(_init(env))
+
+
+def play(env: WallGo, state: State, action: int) -> State:
+    """Play a public action, illegal where it is out of range; the state's arrays are NumPy's."""
+    known = action if 0 <= action < env.num_actions else -1
+    return jax.device_get(_step(env, state, np.int32(known)))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _init(env: WallGo) -> State:
+    return env.init()
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(env: WallGo, state: State, action: jax.Array) -> State:
+    return env.step(state, action)
