@@ -26,7 +26,7 @@ from train.arena.active_games import (
     play_slots,
     set_up,
 )
-from train.arena.result import MatchResult, join
+from train.arena.result import MatchResult, join, keep_finished
 from train.players.basic import Player
 from train.runtime.devices import (
     AXIS,
@@ -37,6 +37,14 @@ from train.runtime.devices import (
     local_devices,
 )
 from train.runtime.host import fetch
+from train.runtime.memory import (
+    Need,
+    check_fits,
+    check_sizes,
+    device_memory,
+    least_bytes,
+    tree_bytes,
+)
 from wallgo_jax.game import referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
@@ -46,6 +54,10 @@ _TICKS_A_DISPATCH = 8
 _LEAST_CAPACITY = 256  # matches of fewer pairs share one program
 
 Act = Callable[[Any, State, jax.Array], jax.Array]
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +71,8 @@ class MatchOptions:
       opening_plies: random plies at the start, the same for the two games of a pair.
       round_games: games of a round of `play_rounds`, an even number; 0 for all games in one round.
       devices: share the boards; None for all devices of this process.
+      should_stop: asked every few plies; where it says True the match ends with the games that are
+        over.
 
     Raises:
       ValueError: odd or negative numbers.
@@ -69,6 +83,7 @@ class MatchOptions:
     opening_plies: int = 0
     round_games: int = 0
     devices: Devices | None = None
+    should_stop: Callable[[], bool] = _never
 
     def __post_init__(self) -> None:
         for name in ("games", "batch"):
@@ -111,15 +126,8 @@ def play_match(
     """
     check_rules(rules)
     games, devices = options.games, options.devices or local_devices()
-    own_pairs = -(-games // (2 * devices.count))
-    programs = _programs(
-        (first.act, second.act),
-        rules,
-        devices,
-        boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
-        capacity=max(_LEAST_CAPACITY, 1 << (own_pairs - 1).bit_length()),
-        opening_plies=options.opening_plies,
-    )
+    check_fits(match_needs(first, second, rules, options), device_memory())
+    programs = _programs_of(first, second, rules, options)
     open_key, play_key = jax.random.split(key)
     variables = jax.device_put((first.variables, second.variables), devices.sharding(EVERYWHERE))
     pairs = np.int32(games // 2)
@@ -133,7 +141,7 @@ def play_match(
             is_first = False
         finished = int(fetch(done).sum())
         on_progress(finished)
-        if finished == games:
+        if finished == games or options.should_stop():
             return _read(match.log, first, second, rules, games)
 
 
@@ -168,10 +176,28 @@ def play_rounds(
             on_progress=lambda more, done=done: on_progress(done + more),
         )
         result = found if result is None else join(result, found)
-        if is_decided(result):
+        if options.should_stop() or is_decided(result):
             break
     assert result is not None
     return result
+
+
+def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptions) -> list[Need]:
+    """Estimate the memory of a match on one device; the players' weights may be shapes."""
+    check_sizes(batch=options.batch, games=options.games)
+    devices = options.devices or local_devices()
+    programs = _programs_of(first, second, rules, options)
+    pairs, key = np.int32(options.games // 2), jax.random.key(0)
+    openings, match = jax.eval_shape(programs.begin, pairs, key)
+    variables = (first.variables, second.variables)
+    traced = programs.go_on.trace(variables, openings, match, pairs, key)
+    by_game = tree_bytes((openings, match.log)) // devices.count
+    return [
+        Need("games", options.games, by_game),
+        # A tick holds the log that it reads and the log that it makes.
+        Need("batch", options.batch, max(0, least_bytes(traced) - 2 * by_game)),
+        Need("weights", 1, tree_bytes(variables)),
+    ]
 
 
 class _Programs(NamedTuple):
@@ -179,9 +205,22 @@ class _Programs(NamedTuple):
 
     begin: Callable[[np.int32, jax.Array], tuple[Openings, MatchState]]
     """(pairs, key) -> the openings, and the first games on the boards."""
-    go_on: Callable[..., tuple[MatchState, jax.Array]]
+    go_on: Any  # jitted
     """(variables of both, openings, match, pairs, key) -> the match some ticks later, and
     int32[D], the finished games of each device. The match is consumed."""
+
+
+def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOptions) -> _Programs:
+    devices = options.devices or local_devices()
+    own_pairs = -(-options.games // (2 * devices.count))
+    return _programs(
+        (first.act, second.act),
+        rules,
+        devices,
+        boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
+        capacity=max(_LEAST_CAPACITY, 1 << (own_pairs - 1).bit_length()),
+        opening_plies=options.opening_plies,
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -241,7 +280,8 @@ def _programs(
 def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int) -> MatchResult:
     """Read the games on the host, in the order of pairs: the first player as Red, then as Blue."""
     territory = _territory(log.position, rules)
-    rewards, cells, played = fetch((log.rewards, territory, log.actions))
+    is_over = log.position.terminated
+    rewards, cells, played, is_over = fetch((log.rewards, territory, log.actions, is_over))
     devices = log.rewards.sharding.num_devices
 
     share = -(-games // (2 * devices))
@@ -251,10 +291,10 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
         by_half = x.reshape(devices, 2, -1, *x.shape[1:]).swapaxes(0, 1)[:, :, :share]
         return by_half.reshape(2, -1, *x.shape[1:])[:, : games // 2].reshape(-1, *x.shape[1:])
 
-    rewards, cells, played = in_order(rewards), in_order(cells), in_order(played)
+    rewards, cells, played, is_over = map(in_order, (rewards, cells, played, is_over))
     is_red = np.arange(games) < games // 2
     red_result = np.sign(rewards[:, 0]).astype(int)
-    return MatchResult(
+    result = MatchResult(
         first=first.name,
         second=second.name,
         rules=rules,
@@ -263,6 +303,7 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
         territory=np.where(is_red[:, None], cells, cells[:, ::-1]),
         games=tuple(tuple(int(a) for a in game[game != NO_ACTION]) for game in played),
     )
+    return result if is_over.all() else keep_finished(result, is_over)
 
 
 @functools.partial(jax.jit, static_argnames=("rules",))

@@ -24,10 +24,12 @@ class MatchResult:
       second: name of the second player.
       rules: what was played.
       outcome: int[N]: 1 won, 0 drawn, -1 lost by the first player. Games i and i + N / 2 are a
-        pair: the same opening, colours changed.
+        pair: the same opening, colours changed. The last `unpaired` games are not counted in N
+        here.
       first_is_red: bool[N].
       territory: int[N, 2] at the end: the first player's, the second's.
       games: public actions of each game.
+      unpaired: games at the end whose other of the pair is not over; only where a match stopped.
     """
 
     first: str
@@ -37,6 +39,12 @@ class MatchResult:
     first_is_red: np.ndarray
     territory: np.ndarray
     games: tuple[tuple[int, ...], ...]
+    unpaired: int = 0
+
+    @property
+    def paired_outcome(self) -> np.ndarray:
+        """`outcome` of the games whose pair is whole."""
+        return self.outcome[: len(self.outcome) - self.unpaired]
 
     @property
     def wins(self) -> int:
@@ -66,8 +74,8 @@ class MatchResult:
     @property
     def pairs(self) -> np.ndarray:
         """int[N / 2]: wins less losses of the first player in the two games of each pair."""
-        half = len(self.outcome) // 2
-        return self.outcome[:half] + self.outcome[half:]
+        one, other = np.split(self.paired_outcome, 2)
+        return one + other
 
     @property
     def territory_ratio(self) -> float:
@@ -108,13 +116,31 @@ def wilson_interval(rate: float, games: int, z: float = Z_95) -> tuple[float, fl
 
 
 def join(one: MatchResult, other: MatchResult) -> MatchResult:
-    """Two matches of the same players under the same rules as one, pairs kept together."""
+    """Two matches of the same players under the same rules as one, pairs kept together; the first
+    has no unpaired game."""
+    assert one.unpaired == 0
 
     def both(a: Any, b: Any) -> Any:
-        half_a, half_b = len(a) // 2, len(b) // 2
+        half_a, half_b = len(a) // 2, (len(b) - other.unpaired) // 2
         parts = a[:half_a], b[:half_b], a[half_a:], b[half_b:]
         return sum(parts, ()) if isinstance(a, tuple) else np.concatenate(parts)
 
     names = ("outcome", "first_is_red", "territory", "games")
     joined = {name: both(getattr(one, name), getattr(other, name)) for name in names}
-    return dataclasses.replace(one, **joined)
+    return dataclasses.replace(one, **joined, unpaired=other.unpaired)
+
+
+def keep_finished(result: MatchResult, is_over: np.ndarray) -> MatchResult:
+    """A match without the games, bool[N], that are not over; whole pairs come first."""
+    one, other = np.split(is_over, 2)
+    pairs = np.flatnonzero(one & other)
+    single = np.flatnonzero(is_over & ~np.tile(one & other, 2))
+    order = np.concatenate([pairs, len(one) + pairs, single])
+    return dataclasses.replace(
+        result,
+        outcome=result.outcome[order],
+        first_is_red=result.first_is_red[order],
+        territory=result.territory[order],
+        games=tuple(result.games[place] for place in order),
+        unpaired=len(single),
+    )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 
+import wallgo_jax
 from train.bench.harness import peak, play, timing
 from train.bench.harness.program import ProgramStats
 from train.bench.harness.timing import Bench, Row
@@ -16,6 +17,7 @@ from train.config import RunConfig
 from train.network.config import NetworkConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
+from train.runtime.memory import Need, check_fits, check_sizes, device_memory, tree_bytes
 from wallgo_jax.game.sizes import num_actions
 
 PARTS = ("env", "search", "selfplay", "learn")
@@ -106,8 +108,14 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
     """Measure; `on_progress` gets a line before each step.
 
     Raises:
-      UsageError: a benchmark needs a library that is not installed.
+      UsageError: a benchmark needs a library that is not installed, or a batch more memory than a
+        device has.
     """
+    for batch in request.batches:
+        check_sizes(batch=batch)
+        count = devices_for(batch).count
+        needed = board_bytes(request) * batch // count
+        check_fits([Need("--batch", batch, needed)], device_memory())
     rows: list[tuple[str, Row]] = []
     for part in request.parts:
         for batch in request.batches:
@@ -137,6 +145,21 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
         notes=tuple(notes),
         engine=request.config.search.engine,
     )
+
+
+def board_bytes(request: Request) -> int:
+    """Bytes that a board surely takes: its state with planes, or, where it is searched, the tree of
+    the most simulations."""
+    config, parts = request.config, request.parts
+    env = wallgo_jax.make(config.rules, planes=ENV_PLANES)
+    state = tree_bytes(jax.eval_shape(env.init, jax.random.key(0)))
+    searched = {"search": request.simulations, "selfplay": config.search.simulations}
+    trees = [
+        (count + 1) * memory.engine_node_bytes(config, count)
+        for part, count in searched.items()
+        if part in parts
+    ]
+    return max([state, *trees])
 
 
 def devices_for(batch: int) -> Devices:

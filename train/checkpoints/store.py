@@ -12,11 +12,14 @@ The checksums are our own: orbax's OCDBT format has checksums of its manifest an
 bits flipped in the files of the arrays, 119 came back as other numbers without an error.
 """
 
+import contextlib
 import dataclasses
 import json
+import logging
+import shutil
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +31,7 @@ import tensorstore
 
 from train.network import Variables
 from train.runtime.errors import UsageError
+from train.runtime.files import CannotWriteError, disk_error
 from train.runtime.host import fetch
 from wallgo_jax.env import VERSION
 
@@ -64,9 +68,12 @@ class Store:
         *,
         win_rate: float | None = None,
     ) -> None:
-        """Start saving; arrays are copied first, so they may be donated at once.
+        """Save; when this returns the checkpoints are on disk.
 
         An iteration that is on disk already is left as it is.
+
+        Raises:
+          CannotWriteError: the disk is full, or cannot be written; what was saved before is whole.
         """
         # Copied, for on a CPU the host's view may be the device's own memory.
         weights, run = jax.tree.map(np.array, fetch((weights, run)))
@@ -88,17 +95,38 @@ class Store:
             }
             arrays = {item: ocp.args.StandardSave(tree)}
             signed = ocp.args.JsonSave(meta | {"sum": _sum_of(meta)})
-            manager.save(iteration, args=ocp.args.Composite(meta=signed, **arrays), force=True)
-
-    def wait(self) -> None:
-        """Wait until every save is on disk."""
-        self._weights.wait_until_finished()
-        self._resume.wait_until_finished()
+            with _saving(Path(manager.directory), iteration):
+                manager.save(iteration, args=ocp.args.Composite(meta=signed, **arrays), force=True)
+                # It takes a second for each half gigabyte, and a full disk stops the run here.
+                manager.wait_until_finished()
 
     def close(self) -> None:
-        """Finish all saves; without it the last checkpoint is lost."""
+        """Close the store."""
         self._weights.close()
         self._resume.close()
+
+
+@contextlib.contextmanager
+def _saving(folder: Path, iteration: int) -> Iterator[None]:
+    """Turn orbax's errors of a full or forbidden disk into one line, and remove what was written.
+
+    Raises:
+      CannotWriteError: names the checkpoint and the reason.
+    """
+    # Orbax logs each error in every thread that it passes through, with tracebacks.
+    log = logging.getLogger("absl")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    except Exception as error:  # orbax and tensorstore have their own for everything
+        reason = disk_error(error)
+        if reason is None:
+            raise
+        for entry in folder.glob(f"{iteration}{_UNFINISHED}*"):
+            shutil.rmtree(entry, ignore_errors=True)
+        raise CannotWriteError(f"{folder / str(iteration)}: cannot be written: {reason}") from None
+    finally:
+        log.disabled = before
 
 
 @dataclasses.dataclass(frozen=True)

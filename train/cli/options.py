@@ -11,6 +11,8 @@ import tyro
 
 from train.config import read_config
 from train.runtime.errors import UsageError
+from train.runtime.files import CannotWriteError, check_writable, reason_of
+from train.runtime.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 
@@ -18,14 +20,22 @@ if TYPE_CHECKING:
     from train.arena.result import MatchResult
     from train.registry.players import Player
 
-EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
+EXIT_USAGE = 2
 MAX_SEED = 2**31
 DEFAULT_RULES = "wallzero-4stone"
 
-RulesText = Annotated[
-    str, tyro.conf.arg(help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})")
+ConfigFile = Annotated[
+    tyro.conf.Positional[Path | None],
+    tyro.conf.arg(metavar="[CONFIG]", help_behavior_hint=""),
 ]
-ConfigFile = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[CONFIG]")]
+OptionalFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+RulesText = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="RULES", help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})"
+    ),
+]
+"""Rules as `read_rules` takes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,11 +48,11 @@ class MatchSettings:
     """Random plies that both games of a pair start with."""
     seed: int = 0
     """Random seed."""
-    config: Path | None = None
+    config: OptionalFile = None
     """TOML file of a run, whose [heuristics] are the weights of ethen and wjx."""
     transfer: bool = False
     """Let networks play rules that they were not trained on."""
-    json: Path | None = None
+    json: OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def rules_for(self, names: Iterable[str]) -> Rules:
@@ -132,11 +142,22 @@ def write_records(path: Path, result: MatchResult, *, append: bool = False) -> N
     try:
         records.write(path, lines, append=append)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        raise CannotWriteError(f"{path}: cannot be written: {reason_of(error)}") from None
+
+
+def check_files(*paths: Path | None) -> None:
+    """Refuse files that cannot be written, before the work whose results go there.
+
+    Raises:
+      UsageError: which, and why.
+    """
+    for path in paths:
+        if path is not None:
+            check_writable(path)
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write a file of indented JSON, and its directory if it is missing.
+    """Write a file of indented JSON, and its directory if it is missing; say so.
 
     Raises:
       UsageError: it cannot be written.
@@ -144,7 +165,10 @@ def write_json(path: Path, data: object) -> None:
     from train.loop import run_directory
 
     run_directory.make_directory(path.parent)
-    try:
-        run_directory.write_json(path, data)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    run_directory.write_json(path, data)
+    say_written(path, "figures")
+
+
+def say_written(path: Path, what: str) -> None:
+    """Tell what was written, and where."""
+    print(f"written: {path} ({what})")

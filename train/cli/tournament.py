@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from train.cli import options
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
@@ -25,22 +25,25 @@ Format = Literal["round-robin", "double-elimination"]
 class Tournament(options.MatchSettings):
     """Play a tournament of any players, and print its table."""
 
-    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER")]
+    EXAMPLES = (
+        "tournament random greedy wjx ethen",
+        "tournament wjx ethen greedy random --format double-elimination --heats 2",
+    )
+
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER ...")]
     """Players, as docs/players.md names them; in an elimination without heats, strongest first."""
     format: Format = "round-robin"
     """Each player meets each, or is out after two losses."""
     games: int = 2
     """Games of a meeting of two players, half of them with each colour."""
     heats: int = 0
-    """Players of a heat before an elimination, whose last starts in the losers' bracket; 0 for no
-    heats."""
-    records: Path | None = None
+    """Players of a heat before an elimination (its last start behind); 0 for no heats."""
+    records: options.OptionalFile = None
     """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
 
     def run(self) -> int:
         """Returns the exit code."""
         from train.arena import tournament
-        from train.loop import run_directory
         from train.runtime import display as display_lib
 
         rules = self.rules_for(self.players)
@@ -51,19 +54,28 @@ class Tournament(options.MatchSettings):
         players = [*map(self.player_maker(rules), self.players)]
         names = [player.name for player in players]
         by_name = dict(zip(names, players, strict=True))
-        if self.records is not None:
-            run_directory.make_directory(self.records.parent)
-        display = display_lib.Display()
+        options.check_files(self.records, self.json)
+        display, met, code = display_lib.Display(), [], 0
         try:
             tournament.check_field(names, self.games // 2)
-            with display, display.match(self.format, self._expected_games()) as task:
+            with (
+                display,
+                display.match(self.format, self._expected_games()) as task,
+                interrupts("the meetings that are over are kept"),
+            ):
                 play = self._make_play(by_name, rules, display, task)
-                found = self._play(names, play, display, name_of(rules))
+                found = self._play(names, _noting(play, met), display, name_of(rules))
+        except KeyboardInterrupt:
+            if not met:
+                raise
+            found, code = self._show_stopped(names, met, display, name_of(rules)), EXIT_INTERRUPTED
         except ValueError as error:
             raise UsageError(str(error)) from None
+        if self.records is not None:
+            options.say_written(self.records, "games")
         if self.json is not None:
             options.write_json(self.json, self._asked(rules) | found)
-        return 0
+        return code
 
     def _make_play(
         self, players: dict[str, Any], rules: Rules, display: Display, task: Task
@@ -132,6 +144,23 @@ class Tournament(options.MatchSettings):
         display.console.print(tables.bracket_tree(played, title=title, caption=caption))
         return _record([*met, *played.meetings]) | {"places": list(played.places)}
 
+    def _show_stopped(
+        self, names: list[str], met: list[Meeting], display: Display, rules: str
+    ) -> dict[str, Any]:
+        """Print the table of the meetings before a signal; returns it as figures."""
+        from train.arena import tournament
+        from train.ratings import tables
+
+        rows = tournament.standings(names, met)
+        games = sum(sum(meeting.score[:3]) for meeting in met)
+        caption = f"stopped after {games} of {self._expected_games()} games · seed {self.seed}"
+        title = f"{self.format}, stopped, on {rules}"
+        display.console.print(tables.cross_table(rows, met, title=title, caption=caption))
+        return _record(met) | {
+            "is_stopped": True,
+            "table": [tables.standing_record(row) for row in rows],
+        }
+
     def _expected_games(self) -> int:
         count = len(self.players)
         if self.format == "round-robin":
@@ -149,6 +178,18 @@ class Tournament(options.MatchSettings):
             "heats": self.heats,
             "opening_plies": self.opening_plies,
         }
+
+
+def _noting(play: Play, met: list[Meeting]) -> Play:
+    """Plays, and adds each finished meeting to a list."""
+    from train.arena.tournament import Meeting
+
+    def play_and_note(first: str, second: str, pairs: int, before: int) -> Score:
+        score = play(first, second, pairs, before)
+        met.append(Meeting("stopped", len(met) + 1, first, second, score, None))
+        return score
+
+    return play_and_note
 
 
 def _record(met: Sequence[Meeting]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from train.loop.run_directory import (
     check_directory,
     first_state,
     has_checkpoint,
+    lock_run,
     write_json,
 )
 from train.loop.run_loop import Session, open_session, run_loop, say_saved
@@ -34,8 +35,17 @@ from train.network.build import network_for
 from train.runtime.ahead import Ahead
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.runtime.memory import (
+    Need,
+    check_fits,
+    check_sizes,
+    device_memory,
+    least_bytes,
+    tree_bytes,
+)
 
 VALIDATION_FILE = "validation.json"
+DEFAULT_VALIDATION = 0.1
 _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
 
 
@@ -90,9 +100,17 @@ def fit(
       Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
-      UsageError: files or directory cannot be used.
+      UsageError: files or directory cannot be used; another process is at it.
     """
     directory = runs / config.name
+    with lock_run(directory):
+        return _fit(config, records, directory, validation=validation, resume=resume)
+
+
+def _fit(
+    config: RunConfig, records: Sequence[Path], directory: Path, *, validation: float, resume: bool
+) -> bool:
+    """As `fit`, once the directory is this process's."""
     check_directory(directory, config, resume=resume)
     if not 0 < validation < 1:
         raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
@@ -101,12 +119,15 @@ def fit(
         _check_records(directory, summary)
     check_wandb(config.tracking.wandb)
     programs = _make_programs(config)
+    _check_memory(config, programs, data)
     state = first_state(directory, programs.init, _place, resume=resume)
 
+    def compile_for(state: FitState, iteration: int) -> float:
+        del iteration
+        return programs.compile(state, data)
+
     def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
-        compile_seconds = programs.compile(state, data)
-        state, row = _iterate(config, programs, state, data, iteration)
-        return state, row | {"compile_seconds": compile_seconds}
+        return _iterate(config, programs, state, data, iteration)
 
     with open_session(config, directory, state, FIT_COLUMNS) as session:
         session.display.say(
@@ -114,7 +135,7 @@ def fit(
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
         )
         write_json(directory / RECORDS_FILE, summary)
-        ended = run_loop(session, state, iterate)
+        ended = run_loop(session, state, compile_for, iterate)
         # What is left to do after the last iteration takes no time worth an interruption.
         if ended.is_interrupted and int(fetch(ended.state.iterations)) < config.iterations:
             say_saved(session, ended.state)
@@ -122,6 +143,18 @@ def fit(
         row = ended.row or _validate(programs, ended.state, data)
         _finish(session, row, data)
     return True
+
+
+def _check_memory(config: RunConfig, programs: _Programs, data: _Data) -> None:
+    """Refuse a batch that needs more memory than the device has."""
+    batch, state = config.learner.batch, jax.eval_shape(programs.init)
+    check_sizes(learner_batch=batch)
+    traced = programs.learn.trace(state.learner, data.examples, data.learned, jax.random.key(0))
+    needs = [
+        Need("learner.batch", batch, least_bytes(traced)),
+        Need("network.width", config.network.width, tree_bytes(state)),
+    ]
+    check_fits(needs, device_memory())
 
 
 def _iterate(
@@ -221,6 +254,7 @@ def _read(
         digest.update(json.dumps([record.rules.to_dict(), record.actions]).encode())
     summary = {
         "files": [path.name for path in records],
+        "paths": [str(path.resolve()) for path in records],
         "games": len(recorded.records),
         "learned": len(learned),
         "held_back": len(held),
@@ -231,18 +265,45 @@ def _read(
     return data, summary
 
 
-def _check_records(directory: Path, summary: dict[str, Any]) -> None:
-    """Refuse to resume with other games than the run began with."""
-    path = directory / RECORDS_FILE
+def saved_records(
+    directory: Path, records: Sequence[Path], validation: float | None
+) -> tuple[tuple[Path, ...], float]:
+    """The record files and the share held back of a run that goes on.
+
+    Args:
+      directory: the run's.
+      records: files that are named now; empty for those that the run began with.
+      validation: share that is named now; None for the one that the run began with.
+
+    Raises:
+      UsageError: the directory is not one of `fit`, or its files are gone.
+    """
+    before = _read_summary(directory)
+    found = tuple(records) or tuple(map(Path, before.get("paths", [])))
+    missing = [path for path in found if not path.is_file()]
+    if not found or (missing and not records):
+        where = missing[0] if missing else f"{directory / RECORDS_FILE} names none"
+        raise UsageError(
+            f"{directory}: its record files are gone ({where}): name them by --records"
+        )
+    return found, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
+
+
+def _read_summary(directory: Path) -> dict[str, Any]:
     try:
-        before = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads((directory / RECORDS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}") from None
+
+
+def _check_records(directory: Path, summary: dict[str, Any]) -> None:
+    """Refuse to resume with other games than the run began with."""
+    before = _read_summary(directory)
     for key in ("validation", "games", "sha256"):
         if before.get(key) != summary[key]:
             raise UsageError(
-                f"{directory}: cannot resume: it was begun with {key} {before.get(key)!r}, "
-                f"now it is {summary[key]!r}"
+                f"{directory}: cannot resume: {key} was {before.get(key)!r} when the run began and "
+                f"is {summary[key]!r} now"
             )
 
 

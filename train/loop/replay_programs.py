@@ -48,6 +48,12 @@ class ReplayPrograms(NamedTuple):
     sampled inside the learner's program, the host's by a program of the CPU."""
 
 
+def replay_rows(config: RunConfig) -> int:
+    """R: a multiple of T, so that the rows of an iteration never wrap round the end of the ring."""
+    boards, plies = config.selfplay.boards, config.selfplay.plies
+    return -(-config.replay.positions // (boards * plies)) * plies
+
+
 def make_replay_programs(
     config: RunConfig, like: Trajectory, variants: Variant, devices: Devices
 ) -> ReplayPrograms:
@@ -62,9 +68,7 @@ def make_replay_programs(
     Raises:
       UsageError: several processes cannot share a host's replay.
     """
-    plies, boards = like.terminated.shape
-    # A multiple of T, so that the rows of an iteration never wrap round the end of the ring.
-    rows = -(-config.replay.positions // (boards * plies)) * plies
+    rows = replay_rows(config)
     make = _make_host_replay if config.replay.memory == HOST else _make_device_replay
     return make(config, rows, like, variants, devices)
 

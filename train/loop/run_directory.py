@@ -5,7 +5,6 @@ import dataclasses
 import datetime
 import importlib.metadata
 import json
-import os
 import platform
 import shlex
 import subprocess
@@ -17,18 +16,42 @@ import jax
 
 import wallgo_jax
 from train.checkpoints import store as store_lib
-from train.config import RunConfig, config_from_dict, config_to_dict
+from train.config import (
+    CONFIG_FILE,
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    read_saved_config,
+)
+from train.runtime.devices import is_first_process
 from train.runtime.errors import NotFiniteError, UsageError
+from train.runtime.files import CannotWriteError, reason_of, replace_text
+from train.runtime.lock import locked
 from wallgo_jax.env import VERSION
 
-CONFIG_FILE, RESULT_FILE = "config.json", "evaluation.json"
+RESULT_FILE = "evaluation.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 RECORDS_FILE = "records.json"
 """File of a directory that `fit` made: which games it learns."""
 STARTS_FILE = "run.json"
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "numpy")
 
+_FIXED = ("seed", "rules", "network", "search", "selfplay", "replay", "learner")
+"""What a resumed run must not change: all of it decides the numbers of the iterations done."""
+_FREE = tuple(
+    field.name for field in dataclasses.fields(RunConfig) if field.name not in ("name", *_FIXED)
+)
+
 T = TypeVar("T")
+
+
+def lock_run(directory: Path) -> contextlib.AbstractContextManager[None]:
+    """Hold a run's directory; processes beside the first of a distributed run hold nothing.
+
+    Raises:
+      UsageError: another process holds it: which, where and since when.
+    """
+    return locked(directory) if is_first_process() else contextlib.nullcontext()
 
 
 def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None:
@@ -38,18 +61,22 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
       UsageError: names the difference and what to do.
     """
     if not resume:
-        if directory.exists():
+        if (directory / CONFIG_FILE).is_file():
             raise UsageError(
-                f"{directory}: exists already; add --resume to go on with it, or choose --name"
+                f"{directory}: exists already; to go on with it: {resume_command(directory)}; for "
+                "a new run choose another --name"
             )
+        if directory.exists():
+            raise UsageError(f"{directory}: exists already; choose another --name")
         return
     if not directory.is_dir():
-        raise UsageError(f"{directory}: nothing to resume; leave --resume out to start")
-    if not has_checkpoint(directory):
-        return
-    meta = store_lib.read_meta(directory, store_lib.RESUME)
-    saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
-    for field in ("seed", "rules", "network", "search", "selfplay", "replay", "learner"):
+        raise UsageError(f"{directory}: nothing to resume: no such directory")
+    if has_checkpoint(directory):
+        meta = store_lib.read_meta(directory, store_lib.RESUME)
+        saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
+    else:
+        meta, saved = {"iteration": 0}, read_saved_config(directory)
+    for field in _FIXED:
         old, new = getattr(saved, field), getattr(config, field)
         if old != new:
             raise UsageError(f"{directory}: cannot resume: {_difference(field, old, new)}")
@@ -67,13 +94,25 @@ def _difference(field: str, old: Any, new: Any) -> str:
             a, b = getattr(old, inner.name), getattr(new, inner.name)
             if a != b:
                 return _difference(f"{field}.{inner.name}", a, b)
-    return f"the checkpoint was made with {field} = {old!r}, the config says {new!r}"
+    return (
+        f"{field} was {_tell(old)} when the run began and is {_tell(new)} now; what may change: "
+        f"{', '.join(_FREE)}"
+    )
+
+
+def _tell(value: Any) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)
 
 
 def resume_command(directory: Path) -> str:
     """What a user types to go on with the run in a directory."""
-    command = "fit" if (directory / RECORDS_FILE).exists() else "run"
+    command = "fit" if is_fit(directory) else "run"
     return f"python -m train {command} --resume {shlex.quote(str(directory))}"
+
+
+def is_fit(directory: Path) -> bool:
+    """Whether the run in a directory learns recorded games, and no self-play."""
+    return (directory / RECORDS_FILE).exists()
 
 
 def has_checkpoint(directory: Path) -> bool:
@@ -92,24 +131,25 @@ def has_checkpoint(directory: Path) -> bool:
 
 
 @contextlib.contextmanager
-def naming_last_good(directory: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Name the last good checkpoint in the error of a NaN or infinite loss or gradient.
-
-    Args:
-      directory: the run's.
-      wait: returns when every checkpoint that is being saved is on disk.
-    """
+def naming_last_good(directory: Path) -> Iterator[None]:
+    """Name the last good checkpoint in the error of a NaN or infinite loss or gradient, and in that
+    of a disk that cannot be written."""
     try:
         yield
     except NotFiniteError as error:
-        wait()
-        try:
-            iteration = store_lib.read_meta(directory, store_lib.RESUME)["iteration"]
-            left = f"the last good checkpoint is {directory / store_lib.RESUME / str(iteration)}"
-        except UsageError:
-            left = "there is no good checkpoint yet"
         hint = "start a run with a lower learner.learning_rate"
-        raise UsageError(f"{error}; {left}; {hint}") from None
+        raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None
+    except CannotWriteError as error:
+        hint = f"when there is room, go on with: {resume_command(directory)}"
+        raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None
+
+
+def _last_good(directory: Path) -> str:
+    try:
+        iteration = store_lib.read_meta(directory, store_lib.RESUME)["iteration"]
+    except UsageError:
+        return "there is no good checkpoint yet"
+    return f"the last good checkpoint is {directory / store_lib.RESUME / str(iteration)}"
 
 
 def first_state(
@@ -180,7 +220,7 @@ def _making(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
+        raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
 
 
 def _note_start(directory: Path, config: RunConfig, done: int) -> None:
@@ -242,7 +282,9 @@ def _git(folder: Path, *words: str) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a file of indented JSON in one step: it is never half-written."""
-    unnamed = path.with_name(f"{path.name}.tmp")
-    unnamed.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    os.replace(unnamed, path)
+    """Write a file of indented JSON in one step: it is never half-written.
+
+    Raises:
+      CannotWriteError: it cannot be written.
+    """
+    replace_text(path, json.dumps(data, indent=2) + "\n")

@@ -39,6 +39,8 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 
+_ANSWER = "this iteration is finished and saved first"
+
 
 @dataclasses.dataclass(frozen=True)
 class Session:
@@ -126,6 +128,7 @@ def _make_display(
 def run_loop(
     session: Session,
     state: S,
+    compile_for: Callable[[S, int], float],
     iterate: Callable[[S, int], tuple[S, Row]],
     evaluate: Callable[[S, int], Row] = lambda state, done: {},
 ) -> LoopResult[S]:
@@ -134,8 +137,9 @@ def run_loop(
     Args:
       session: the run.
       state: consumed.
-      iterate: (state, iteration from 0) -> the next state and the iteration's row, with its
-        `compile_seconds`.
+      compile_for: (state, iteration from 0) -> seconds; compiles what the iteration calls. A signal
+        before the first one has compiled ends the process at once, for nothing is lost.
+      iterate: (state, iteration from 0) -> the next state and the iteration's row.
       evaluate: (state, iterations done) -> what to add to the row, before it is written; its
         `win_rate` decides which checkpoints are the best.
 
@@ -144,14 +148,19 @@ def run_loop(
     """
     row, last = None, session.config.iterations
     with (
-        interrupts(session.display.note) as is_interrupted,
-        naming_last_good(session.directory, session.store.wait),
+        # Where one process ended at once, the others would wait for it.
+        interrupts(
+            _ANSWER, show=session.display.note, has_work=jax.process_count() > 1
+        ) as is_interrupted,
+        naming_last_good(session.directory),
     ):
         began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), last):
+            compile_seconds = compile_for(state, iteration)
+            is_interrupted.keeps_work()
             state, row = iterate(state, iteration)
-            done, seconds = iteration + 1, time.perf_counter() - began - row["compile_seconds"]
-            row |= evaluate(state, done)
+            done, seconds = iteration + 1, time.perf_counter() - began - compile_seconds
+            row |= {"compile_seconds": compile_seconds} | evaluate(state, done)
             # All processes ask at this point, so all stop after the same iteration.
             stops = any_process(is_interrupted())
             # The saving of the iteration before is part of these seconds.
@@ -161,7 +170,6 @@ def run_loop(
                 _save(session, state, done, row)
             if stops:
                 break
-        session.store.wait()
         return LoopResult(state, row, any_process(is_interrupted()))
 
 

@@ -19,6 +19,7 @@ from train.loop.run_directory import (
     GAME_TEXT_FILE,
     check_directory,
     first_state,
+    lock_run,
 )
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
@@ -46,10 +47,16 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       Whether the run reached its end; False when it was interrupted and saved.
 
     Raises:
-      UsageError: the run exists already, or cannot be resumed with this config; an opponent does
-        not exist.
+      UsageError: the run exists already, or cannot be resumed with this config; another process is
+        at it; an opponent does not exist; it needs more memory than there is.
     """
     directory = runs / config.name
+    with lock_run(directory):
+        return _train(config, directory, resume=resume)
+
+
+def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
+    """As `train`, once the directory is this process's."""
     check_directory(directory, config, resume=resume)
     check_opponents(config)
     check_wandb(config.tracking.wandb)
@@ -57,15 +64,17 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
     state = first_state(directory, programs.init, programs.place, resume=resume)
     sync_processes("every process has its first state")
 
+    def compile_for(state: RunState, iteration: int) -> float:
+        del state
+        return programs.compile(iteration)
+
     def iterate(state: RunState, iteration: int) -> tuple[RunState, Row]:
-        compile_seconds = programs.compile(iteration)
-        state, row = run_iteration(config, programs, state, iteration)
-        return state, row | {"compile_seconds": compile_seconds}
+        return run_iteration(config, programs, state, iteration)
 
     with open_session(config, directory, state, _columns(config)) as session:
         session.display.say(_about(config, state))
         evaluate = functools.partial(_evaluate, session)
-        ended = run_loop(session, state, iterate, evaluate)
+        ended = run_loop(session, state, compile_for, iterate, evaluate)
         if ended.is_interrupted:
             say_saved(session, ended.state)
             return False
@@ -175,7 +184,6 @@ def _evaluate(session: Session, state: RunState, done: int) -> Row:
     has_match = is_due(done, config.evaluation.every) and done < config.iterations
     if not (has_match and config.evaluation.opponents and is_first_process()):
         return {}
-    session.store.wait()
     weights = state.learner.player
     return short_matches(config, weights, done, session.directory, session.display)
 

@@ -14,7 +14,7 @@ Axis = Literal["iteration", "hours", "positions"]
 FORMATS = (".png", ".svg", ".pdf")
 """Endings of the files that can be drawn."""
 
-_LABELS = {"iteration": "iteration", "hours": "hours", "positions": "positions of self-play"}
+_LABELS = {"iteration": "iteration", "hours": "hours", "positions": "positions"}
 _INK, _GREY, _PAPER = "#1f2328", "#6e7781", "#ffffff"
 # Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

@@ -9,12 +9,14 @@ number of the batch. Lines of other players or other settings are left alone.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from train.arena.elo import PAIR_SCORES
 from train.runtime.errors import UsageError
+from train.runtime.files import writing
 
 
 class Batch(NamedTuple):
@@ -80,20 +82,34 @@ class ResultsCache:
             "losses": batch.losses,
             "territory": list(batch.territory),
         }
-        try:
+        with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             _mend_end(self._path)
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        except OSError as error:
-            raise UsageError(f"{self._path}: cannot be written: {error.strerror}") from None
 
 
 def _mend_end(path: Path) -> None:
-    """End the last line of a file that lacks a line feed."""
-    if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-        with path.open("a", encoding="utf-8") as file:
-            file.write("\n")
+    """End the last line of a file that lacks a line feed, or drop it where it is half-written."""
+    data = path.read_bytes() if path.exists() else b""
+    end = data.rfind(b"\n") + 1
+    if end == len(data):
+        return
+    with path.open("r+b") as file:
+        if _is_whole(data[end:].decode(errors="replace")):
+            file.seek(0, os.SEEK_END)
+            file.write(b"\n")
+        else:
+            file.truncate(end)
+
+
+def _is_whole(line: str) -> bool:
+    """Whether a line is JSON: a process that was killed, or a full disk, leaves a part of one."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _read(path: Path) -> list[tuple[Batch, Any]]:
@@ -105,7 +121,10 @@ def _read(path: Path) -> list[tuple[Batch, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
     found = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines = text.splitlines()
+    if lines and not text.endswith("\n") and not _is_whole(lines[-1]):
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
         try:
             found.append(_batch_of(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -25,7 +25,7 @@ _BRACKETS = {WINNERS: "winners' bracket", LOSERS: "losers' bracket", FINAL: "fin
 def rating_table(measured: Measured, *, title: str, caption: str) -> Table:
     """The pool, strongest first."""
     table = Table(title=Text(title), caption=caption, caption_justify="left")
-    table.add_column("player")
+    table.add_column("player", overflow="fold")
     for name in ("iteration", "Elo", "95 % interval", "games", "score", "ahead of the next"):
         table.add_column(name, justify="right")
     rows = rating_rows(measured)
@@ -92,7 +92,7 @@ def cross_table(
     """A round robin: places, totals, and points against each opponent in the order of places."""
     table = Table(title=Text(title), caption=caption, caption_justify="left")
     table.add_column("", justify="right")
-    table.add_column("player")
+    table.add_column("player", overflow="fold")
     for name in ("points", "won, drawn, lost", "territory"):
         table.add_column(name, justify="right")
     for place in range(1, len(rows) + 1):

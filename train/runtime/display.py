@@ -131,11 +131,13 @@ class Display:
         """The live lines, none of them longer than the width."""
         found = []
         if self._total:
-            tail = (
+            tail = [
                 f"{self._done / self._total:4.0%}",
                 f"{duration(self._clock.elapsed())} elapsed",
-                f"{duration(self._clock.remaining())} left",
-            )
+            ]
+            # After the last iteration there are only matches left, whose bars tell their own time.
+            if self._done < self._total:
+                tail.append(f"{duration(self._clock.remaining())} left")
             title = f"iteration {self._done} of {self._total}"
             found.append(bar_line(title, self._done / self._total, tail, width))
             first, *rest = self._figures or [""]

@@ -1,35 +1,162 @@
-"""Ctrl-C and SIGTERM as a flag that a long run checks."""
+"""Ctrl-C, SIGTERM and SIGHUP: a request that long work answers, or an end at once.
+
+Python runs a signal's handler only when the main thread leaves the compiler or a device program,
+which may take minutes. A thread that the signal itself wakes tells the user meanwhile, and ends the
+process where nothing would be lost.
+"""
 
 import contextlib
+import errno
 import os
 import signal
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_STDOUT = 1
-_STOPPING = "stopping: this iteration is finished and saved first (Ctrl-C again to drop it)"
+EXIT_INTERRUPTED = 130
+PATIENCE = 5.0  # seconds that the main thread gets to end by itself before the process ends
+_HASTE = 0.5  # seconds by which the handler may have been faster than the thread
+_STDOUT, _STDERR = 1, 2
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+class StopRequest:
+    """Whether a signal asked to stop.
+
+    Args:
+      answer: what the user is told once `keeps_work` was called.
+      show: takes that text and returns whether it shows it; else it is printed.
+    """
+
+    def __init__(self, answer: str, show: Callable[[str], bool]) -> None:
+        self._answer, self._show = answer, show
+        self._has_work = False
+        self._came = 0  # as the thread counts them; several may reach the handler as one
+        self._handled = 0
+        self._handled_at = -1.0
+
+    def __call__(self) -> bool:
+        """Whether a signal came."""
+        return self._handled > 0
+
+    def keeps_work(self) -> None:
+        """From now on a first signal waits until the work is saved. Before that, and at a second
+        signal, everything ends at once."""
+        self._has_work = True
+
+    def _note(self, signum: int, frame: Any) -> None:
+        """The handler, in the main thread."""
+        self._handled += 1
+        self._handled_at = time.monotonic()
+        if signum == getattr(signal, "SIGHUP", None):
+            _leave_terminal()
+        if self._ends_at_once():
+            raise KeyboardInterrupt
+
+    def _ends_at_once(self) -> bool:
+        return not self._has_work or max(self._handled, self._came) > 1
+
+    def _watch(self, woken: socket.socket, is_over: threading.Event) -> None:
+        """The thread: each byte is a signal that came."""
+        while not is_over.is_set():
+            try:
+                numbers = woken.recv(64)
+            except OSError:
+                return
+            came_at = time.monotonic() - _HASTE
+            came = sum(number in _SIGNALS for number in numbers)
+            self._came += came
+            if is_over.is_set() or not came:
+                continue
+            if self._has_work and self._came == 1:
+                self._tell_answer()
+            elif not is_over.wait(PATIENCE) and self._handled_at < came_at:
+                _end_process()
+
+    def _tell_answer(self) -> None:
+        text = f"stopping: {self._answer} (Ctrl-C again to drop it)"
+        if not self._show(text):
+            _tell(f"{text}\n")
 
 
 @contextlib.contextmanager
-def interrupts(show: Callable[[str], bool] = lambda text: False) -> Iterator[Callable[[], bool]]:
-    """Yield whether Ctrl-C or SIGTERM came, as a function; a second Ctrl-C stops at once.
+def interrupts(
+    answer: str, *, show: Callable[[str], bool] = lambda text: False, has_work: bool = False
+) -> Iterator[StopRequest]:
+    """Yield a request that Ctrl-C, SIGTERM or SIGHUP sets.
+
+    A signal before there is work to keep, and any second one, raises KeyboardInterrupt in the main
+    thread; where the main thread does not come back from a compiler or a device within `PATIENCE`
+    seconds, the process ends with `EXIT_INTERRUPTED`. A SIGHUP that was ignored (`nohup`) stays so.
+    Outside the main thread nothing is installed.
 
     Args:
-      show: takes the text that says so and returns whether it shows it; else it is printed.
+      answer: tells the user what still happens after a first signal.
+      show: takes that text, in another thread, and returns whether it shows it; else it is printed.
+      has_work: there is work to keep from the beginning.
     """
-    seen: list[int] = []
-
-    def note(signum: int, frame: Any) -> None:
-        if seen and signum == signal.SIGINT:
-            raise KeyboardInterrupt
-        seen.append(signum)
-        if not show(_STOPPING):
-            # Not print: the signal may have come in the middle of one.
-            os.write(_STDOUT, f"{_STOPPING}\n".encode())
-
-    before = {name: signal.signal(name, note) for name in (signal.SIGINT, signal.SIGTERM)}
+    request = StopRequest(answer, show)
+    if has_work:
+        request.keeps_work()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    wake, woken = socket.socketpair()
+    wake.setblocking(False)
+    is_over = threading.Event()
+    watcher = threading.Thread(target=request._watch, args=(woken, is_over), daemon=True)
+    before = {name: signal.getsignal(name) for name in _SIGNALS}
+    caught = [name for name in _SIGNALS if name == signal.SIGINT or before[name] != signal.SIG_IGN]
+    for name in caught:
+        signal.signal(name, request._note)
+    old_wakeup = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    watcher.start()
     try:
-        yield lambda: bool(seen)
+        yield request
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+        is_over.set()
+        signal.set_wakeup_fd(old_wakeup)
+        for name in caught:
+            signal.signal(name, before[name])
+        wake.close()  # wakes the thread
+        watcher.join()
+        woken.close()
+
+
+def _tell(text: str) -> None:
+    # Not print: the signal may have come in the middle of one. No terminal may be left to read it.
+    with contextlib.suppress(OSError):
+        os.write(_STDOUT, text.encode())
+
+
+def _end_process() -> None:
+    """End the process although its main thread is busy; the kernel frees what it holds."""
+    cursor = _SHOW_CURSOR if os.isatty(_STDOUT) else ""
+    _tell(f"{cursor}\n" if cursor else "")
+    with contextlib.suppress(OSError):
+        os.write(_STDERR, b"stopped\n")
+    os._exit(EXIT_INTERRUPTED)
+
+
+def _leave_terminal() -> None:
+    """Send further output nowhere where it went to a terminal: that is gone after a SIGHUP."""
+    for number in (_STDOUT, _STDERR):
+        with contextlib.suppress(OSError):
+            if os.isatty(number) or _is_hung_up(number):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+
+
+def _is_hung_up(number: int) -> bool:
+    """Whether a terminal behind a descriptor is gone, which `isatty` then denies."""
+    try:
+        os.ttyname(number)
+    except OSError as error:
+        return error.errno == errno.EIO
+    return False

@@ -100,32 +100,25 @@ def named(name: str) -> Theme:
 
 def variables(theme: Theme) -> dict[str, str]:
     """Return the theme's colours under the names of CSS variables, as `of_variables` uses them."""
-    named_by = dict(zip(_variable_names(theme), _flat(theme), strict=True))
-    return {name: colour for name, colour in named_by.items() if name != "--name"}
+    colours: dict[str, str] = {}
+    for field, value in _colours(theme):
+        if isinstance(value, str):
+            colours[f"--{field}"] = value
+        else:
+            colours |= {f"--{field}-{player}": each for player, each in enumerate(value)}
+    return colours
 
 
 def of_variables() -> Theme:
     """Return a theme whose colours are CSS variables: the page decides what they are."""
-    names = iter(_variable_names(LIGHT))
-
-    def fill(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        if isinstance(value, str):
-            return f"var({next(names)})"
-        return tuple(f"var({next(names)})" for _ in value)
-
-    return Theme(*map(fill, LIGHT))._replace(name="variables")  # pyright: ignore[reportArgumentType]
-
-
-def _variable_names(theme: Theme) -> list[str]:
-    names = []
-    for field, value in zip(theme._fields, theme, strict=True):
-        of_players = [f"--{field}-{player}" for player in range(len(value))]
-        names += [f"--{field}"] if isinstance(value, str) else of_players
-    return names
+    named_by = {
+        field: f"var(--{field})"
+        if isinstance(value, str)
+        else tuple(f"var(--{field}-{player})" for player in range(len(value)))
+        for field, value in _colours(LIGHT)
+    }
+    return LIGHT._replace(name="variables", **named_by)
 
 
-def _flat(theme: Theme) -> list[str]:
-    values = []
-    for value in theme:
-        values += [value] if isinstance(value, str) else value
-    return values
+def _colours(theme: Theme) -> list[tuple[str, str | tuple[str, ...]]]:
+    return [(field, value) for field, value in theme._asdict().items() if field != "name"]

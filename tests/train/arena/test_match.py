@@ -14,6 +14,8 @@ from train import registry
 from train.arena import match as match_lib
 from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
+from train.runtime.errors import UsageError
+from train.runtime.memory import Memory
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -270,3 +272,64 @@ def test_wilson_interval_of_no_games_and_of_another_width():
     assert wilson_interval(0.0, 0) == (0.0, 1.0)
     # z = 1, 1 of 4: centre (0.25 + 1/8) / (5/4) = 0.3; half 0.8 sqrt(3/64 + 1/64) = 0.2.
     assert wilson_interval(0.25, 4, z=1.0) == pytest.approx((0.1, 0.5))
+
+
+def test_a_match_that_is_stopped_keeps_the_games_that_are_over():
+    """The same games as in the whole match, in whole pairs first."""
+    seen = []
+    options = {"games": 120, "batch": BATCH, "key": jax.random.key(3)}
+    whole = play("random", "greedy", tiny.RULES, **options)
+    stopped = play(
+        "random",
+        "greedy",
+        tiny.RULES,
+        **options,
+        on_progress=seen.append,
+        should_stop=lambda: seen[-1] >= 40,
+    )
+    count, half = len(stopped.games), len(stopped.paired_outcome) // 2
+    assert 40 <= count == seen[-1] < 120
+    assert count == 2 * half + stopped.unpaired
+    assert len(stopped.outcome) == len(stopped.territory) == len(stopped.first_is_red) == count
+    assert stopped.wins + stopped.draws + stopped.losses == count
+    assert set(stopped.games) <= set(whole.games)
+    pairs = set(zip(whole.games[:60], whole.games[60:], strict=True))
+    assert set(zip(stopped.games[:half], stopped.games[half : 2 * half], strict=True)) <= pairs
+    assert stopped.first_is_red[:half].all()
+    assert not stopped.first_is_red[half : 2 * half].any()
+    assert len(stopped.pairs) == half
+
+
+def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
+    players = [registry.make_player(name, tiny.RULES) for name in ("random", "greedy")]
+    seen: list[int] = []
+    options = match_lib.MatchOptions(
+        games=100,
+        batch=BATCH,
+        opening_plies=OPENING,
+        round_games=20,
+        should_stop=lambda: seen[-1] >= 41,
+    )
+    result = match_lib.play_rounds(
+        *players,
+        tiny.RULES,
+        options,
+        key=jax.random.key(1),
+        is_decided=lambda found: False,
+        on_progress=seen.append,
+    )
+    assert 41 <= len(result.games) == seen[-1] <= 60
+    half = len(result.paired_outcome) // 2
+    assert half >= 20
+    assert result.first_is_red[:half].all()
+    assert not result.first_is_red[half : 2 * half].any()
+
+
+def test_a_match_larger_than_memory_is_refused(monkeypatch):
+    with pytest.raises(UsageError, match=r"^batch = 200000000 needs .* would fit$"):
+        play("random", "greedy", tiny.RULES, games=200_000_000, batch=200_000_000)
+    with pytest.raises(UsageError, match="games = 4294967296 is too large"):
+        play("random", "greedy", tiny.RULES, games=2**32)
+    monkeypatch.setattr(match_lib, "device_memory", lambda: Memory("each GPU", 1000, 1))
+    with pytest.raises(UsageError, match=r"games = 20 .* each GPU has"):
+        play("random", "greedy", tiny.RULES, games=20)

@@ -1,6 +1,7 @@
 """Checkpoints come back bit for bit, few are kept, and damaged ones are refused in one line."""
 
 import json
+import resource
 import shutil
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,6 @@ def test_what_was_saved_may_change_at_once(fresh, tmp_path):
     expected = jax.tree.map(np.array, run)
     store.save(1, run.learner.variables, run, CONFIG)
     jax.jit(lambda x: jax.tree.map(jnp.zeros_like, x), donate_argnums=0)(run)
-    store.wait()
     assert_same_bits(read_run(tmp_path, fresh), expected)
     assert_same_bits(read_weights(tmp_path, fresh.learner.variables), expected.learner.variables)
     store.close()
@@ -394,3 +394,34 @@ def test_arrays_of_another_type(saved, fresh):
     other = fresh._replace(iterations=jnp.float32(0))
     message = complaint(read_run, saved[0], other)
     assert "it has int32[] for iterations, where float32[] is wanted; nor can" in message
+
+
+@pytest.fixture
+def small_files():
+    """No file can grow beyond 20,000 bytes, as on a disk that is nearly full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(tmp_path, small_files, capfd):
+    draw = np.random.default_rng(0)
+    small, large = (draw.integers(0, 255, size, np.uint8) for size in (100, 100_000))
+    store = Store(tmp_path, keep=2)
+    store.save(1, {"a": small}, {"x": small}, CONFIG)
+    with pytest.raises(UsageError) as raised:
+        store.save(2, {"a": small}, {"x": large}, CONFIG)
+    assert str(raised.value) == f"{tmp_path / RESUME / '2'}: cannot be written: File too large"
+    store.close()
+    assert capfd.readouterr() == ("", "")
+    # Nothing of it is left, and what was there before is whole.
+    assert steps(tmp_path, RESUME) == [1]
+    assert [path.name for path in (tmp_path / RESUME).iterdir()] == ["1"]
+    (found,) = jax.tree.leaves(store_lib.read_run(tmp_path, {"x": small}))
+    assert (found == small).all()
+    # A store that is opened again goes on.
+    store = Store(tmp_path, keep=2)
+    store.save(2, {"a": small}, {"x": small}, CONFIG)
+    store.close()
+    assert steps(tmp_path, RESUME) == [1, 2]

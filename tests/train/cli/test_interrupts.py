@@ -1,5 +1,6 @@
 """Runs that are interrupted, or whose loss is not finite, and the process they run in."""
 
+import json
 import re
 import signal
 import subprocess
@@ -9,9 +10,19 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import tiny
-from tests.support.learner.commands import CONFIG, Said, command, complaint, read_rows
-from train.cli.options import EXIT_INTERRUPTED
+from tests.support.learner.commands import (
+    CONFIG,
+    MATCH,
+    RULES,
+    Said,
+    command,
+    complaint,
+    read_rows,
+)
 from train.loop import training
+from train.runtime import display
+from train.runtime.interrupts import EXIT_INTERRUPTED
+from train.runtime.lock import locked
 
 
 def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):
@@ -50,7 +61,7 @@ def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
         return [step._replace(losses=x) for step, x in zip(steps, losses, strict=True)]
 
     monkeypatch.setattr(training, "split_steps", broken)
-    said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
+    said = command("run", "--resume", copy / "tiny", "--iterations", "7")
     good = f"the last good checkpoint is {copy}/tiny/resume/6; start a run with a lower"
     assert complaint(said).startswith(f"iteration 7, step 1 of 2: the loss is nan; {good}")
     assert sorted(path.name for path in (copy / "tiny" / "resume").iterdir()) == ["4", "6"]
@@ -67,6 +78,88 @@ def test_process_ends_without_a_traceback(tmp_path):
     )
     assert complaint(Said(done.returncode, done.stdout, done.stderr)).startswith("player 'nobody'")
     assert done.stdout == ""
+
+
+@pytest.fixture
+def stopped_at(monkeypatch):
+    """Makes SIGTERM come when so many games are done."""
+
+    def stop(games: int, number: int = signal.SIGTERM) -> None:
+        call, sent = display.Task.__call__, []
+
+        def call_and_stop(task, done):
+            call(task, done)
+            if done >= games and not sent:
+                sent.append(done)
+                signal.raise_signal(number)
+
+        monkeypatch.setattr(display.Task, "__call__", call_and_stop)
+
+    return stop
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_stopped_match_keeps_its_games(tmp_path, stopped_at, number):
+    stopped_at(20, number)
+    records, figures = tmp_path / "games.jsonl", tmp_path / "match.json"
+    words = ["--rules", RULES, "--games", "400", "--batch", "20"]
+    words += ["--records", records, "--json", figures]
+    said = command("match", "random", "greedy", *words)
+    assert (said.code, said.err) == (EXIT_INTERRUPTED, "")
+    games = len(records.read_text().splitlines())
+    assert 20 <= games < 400
+    assert json.loads(figures.read_text())["games"] == games
+    assert f"stopped after {games} of 400 games" in " ".join(said.out.split())
+
+
+def test_match_stopped_before_a_game_is_over(tmp_path, stopped_at):
+    stopped_at(0)
+    said = command("match", "random", "greedy", *MATCH, "--records", tmp_path / "games.jsonl")
+    assert (said.code, said.err) == (EXIT_INTERRUPTED, "stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stopped_tournament_shows_its_finished_meetings(tmp_path, stopped_at):
+    stopped_at(5)
+    records, figures = tmp_path / "games.jsonl", tmp_path / "cup.json"
+    words = ["--rules", RULES, "--games", "4", "--records", records, "--json", figures]
+    said = command("tournament", "random", "greedy", "wjx", *words)
+    assert said.code == EXIT_INTERRUPTED
+    assert "stopped after 4 of 12 games" in " ".join(said.out.split())
+    assert len(records.read_text().splitlines()) == 4
+    found = json.loads(figures.read_text())
+    assert found["is_stopped"]
+    assert len(found["meetings"]) == 1
+
+
+def test_stopped_elo_keeps_its_finished_pairings(tmp_path, stopped_at):
+    stopped_at(9)
+    cache = tmp_path / "games.jsonl"
+    words = ["--rules", RULES, "--games", "4", "--budget", "40", "--cache", cache]
+    words += ["--anchors", "random", "greedy", "wjx"]
+    said = command("elo", *words)
+    assert said.code == EXIT_INTERRUPTED
+    assert f"stopped; the games are kept in {cache}" in said.err
+    assert len(cache.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", ["match", "tournament"])
+def test_records_are_tried_before_the_games(tmp_path, name, stopped_at):
+    stopped_at(0)  # no game is played
+    (tmp_path / "file").write_text("")
+    for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "file" / "x", "File exists")):
+        words = ["--rules", RULES, "--games", "4", "--records", path]
+        assert complaint(command(name, "random", "greedy", *words)) == (
+            f"{path}: cannot be written: {reason}"
+        )
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_run_that_another_process_holds(copy, resumes):
+    words = ["--resume", copy / CONFIG.name] if resumes else [tiny.PATH, "--runs", copy]
+    with locked(copy / CONFIG.name):
+        said = complaint(command("run", *words))
+    assert said.startswith(f"{copy / CONFIG.name}: in use by process ")
 
 
 @pytest.mark.slow
@@ -100,7 +193,7 @@ def test_process_interrupted_and_resumed(tmp_path):
     directory = tmp_path / CONFIG.name
     assert len(read_rows(directory)) == done
     assert [path.name for path in (directory / "resume").iterdir()] == [str(done)]
-    said = command("run", tiny.PATH, *words, "--resume")
+    said = command("run", "--resume", directory)
     assert said.code == 0
     assert f"iteration {done + 1}: " in said.out
     assert [row["iteration"] for row in read_rows(directory)] == list(range(1, 31))

@@ -1,0 +1,112 @@
+"""A config's memory: estimated before anything is computed, and close to what a run then takes."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.commands import command, complaint
+from train.config import read_config
+from train.loop import programs as programs_lib
+from train.loop.programs import make_programs
+from train.network.build import network_for
+from train.runtime.devices import Devices, all_devices
+from train.runtime.memory import Memory, Need, peak_bytes, tree_bytes
+
+GIB = 2**30
+
+
+def needs_of(config, devices: Devices) -> list[Need]:
+    network = network_for(config.network, config.rules.players)
+    learner = programs_lib._make_learner(config, network, devices)
+    variants = programs_lib._broadcast_variant(config)
+    selfplay = programs_lib._trace_selfplay(config, network, variants)
+    return programs_lib.run_needs(config, selfplay, variants, learner, network, devices)
+
+
+def nbytes(tree) -> int:
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_estimate_of_the_state_is_its_bytes(count):
+    config, devices = tiny.config(), all_devices(count)
+    programs = tiny.shared_programs(config)
+    state = programs.init()
+    boards, width, positions = needs_of(config, devices)[:3]
+    assert boards == ("selfplay.boards", config.selfplay.boards, boards.bytes, "")
+    assert boards.bytes == nbytes((programs.variant, state.boards)) // count
+    rows = state.replay_state._replace(written=(), first=(), ready=())
+    assert (positions.key, positions.bytes) == ("replay.positions", nbytes(rows) // count)
+    # Counters of steps are in it.
+    assert (width.key, width.bytes) == ("network.width", nbytes(state.learner))
+
+
+@pytest.mark.slow
+def test_estimate_of_selfplay_is_near_what_the_compiler_says(as_users_compile):
+    config = tiny.config("--selfplay.boards", "64", "--search.simulations", "16")
+    network = network_for(config.network, config.rules.players)
+    variants = programs_lib._broadcast_variant(config)
+    traced = programs_lib._trace_selfplay(config, network, variants)
+    found = traced.lower().compile().memory_analysis()
+    taken = found.temp_size_in_bytes + found.output_size_in_bytes
+    assert 0.7 * taken < peak_bytes(traced.jaxpr.jaxpr) < 1.3 * taken
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("--selfplay.boards", "100000000"),
+            "selfplay.boards = 100000000 (search.simulations = 2) ",
+        ),
+        (("--replay.positions", "1e11"), "replay.positions = 100000000000 needs "),
+        (("--learner.batch", "1000000000"), "learner.batch = 1000000000 needs "),
+        (("--evaluation.batch", "2e9", "--evaluation.final_games", "2e9"), "evaluation.batch = "),
+        (("--evaluation.final_games", "2e9"), "evaluation.final_games = 2000000000 needs "),
+    ],
+)
+def test_too_large_a_config_is_one_line(tmp_path, words, told):
+    found = complaint(command("run", tiny.PATH, "--runs", tmp_path, *words))
+    assert found.startswith(told)
+    assert ", this host has " in found
+    assert found.endswith(" would fit")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--selfplay.boards", "1e11"), "selfplay.boards = 100000000000 is too large"),
+        (("--search.simulations", "1000001"), "search.simulations (1000001) must be at most"),
+    ],
+)
+def test_sizes_that_cannot_be_traced(tmp_path, words, told):
+    assert complaint(command("run", tiny.PATH, "--runs", tmp_path, *words)).startswith(told)
+
+
+def test_what_is_proposed_fits(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs_lib, "device_memory", lambda: Memory("each GPU", 10**9, 1))
+    words = ("run", tiny.PATH, "--runs", tmp_path, "--replay.positions")
+    found = complaint(command(*words, "100000000"))
+    proposed = int(found.split(" about ")[1].split()[0].replace(",", ""))
+    assert 10**6 < proposed < 10**8
+    make_programs(tiny.config("--replay.positions", str(proposed)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gpu", "restnet", "wallzero_4stone", "wallzero_empty"])
+def test_configs_for_gpus_fit_one(name):
+    """Three quarters of 80 GiB, as JAX takes by default, and a host's share for checkpoints."""
+    config = read_config(f"configs/{name}.toml")
+    total = sum(need.bytes for need in needs_of(config, all_devices(1)))
+    assert GIB < total < 60 * GIB / 2
+
+
+def test_a_replay_on_the_host_is_no_need_of_the_device():
+    config = tiny.config()
+    there = dataclasses.replace(config, replay=dataclasses.replace(config.replay, memory="host"))
+    keys = [need.key for need in needs_of(there, all_devices(1))]
+    assert keys[:2] == ["selfplay.boards", "network.width"]
+    assert tree_bytes(()) == 0

@@ -1,0 +1,74 @@
+"""Errors of writing files as one line."""
+
+import errno
+import os
+import resource
+
+import pytest
+
+from train.runtime.errors import UsageError
+from train.runtime.files import check_writable, complaint_of, disk_error, replace_text, writing
+
+
+@pytest.fixture
+def small_files():
+    """No file can grow beyond 1000 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_file_is_as_before_where_it_cannot_be_replaced(tmp_path, small_files):
+    path = tmp_path / "a.json"
+    replace_text(path, "old")
+    with pytest.raises(UsageError) as raised:
+        replace_text(path, "new" * 1000)
+    assert str(raised.value) == f"{path}: cannot be written: File too large"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+    assert path.read_text() == "old"
+
+
+def test_a_path_is_tried_before_the_work(tmp_path):
+    check_writable(tmp_path / "new" / "games.jsonl")
+    assert list((tmp_path / "new").iterdir()) == []
+    kept = tmp_path / "kept"
+    kept.write_text("games")
+    check_writable(kept)
+    assert kept.read_text() == "games"
+
+
+def test_paths_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path, reason in (
+        (tmp_path, "Is a directory"),
+        (tmp_path / "file" / "inside", "File exists"),
+        (tmp_path / ("x" * 300), "File name too long"),
+    ):
+        with pytest.raises(UsageError, match=f"cannot be written: {reason}"):
+            check_writable(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_forbidden_directory(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(UsageError, match="cannot be written: Permission denied"):
+        check_writable(tmp_path / "games.jsonl")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES])
+def test_reasons_of_the_disk(tmp_path, number):
+    words = os.strerror(number)
+    with pytest.raises(UsageError, match=f"a: cannot be written: {words}"), writing(tmp_path / "a"):
+        raise OSError(number, words)
+    assert complaint_of(OSError(number, words, "b")) == f"b: cannot be read or written: {words}"
+    # Libraries raise errors of their own, from these or with their words.
+    assert disk_error(ValueError(f"INTERNAL: could not write x: {words} [28]")) == words
+    outer = RuntimeError("saving failed")
+    outer.__cause__ = OSError(number, words)
+    assert disk_error(outer) == words
+
+
+def test_other_errors_keep_their_traceback():
+    assert complaint_of(FileNotFoundError(errno.ENOENT, "No such file")) is None
+    assert disk_error(ValueError("shapes differ")) is None

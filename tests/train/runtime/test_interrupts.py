@@ -1,0 +1,123 @@
+"""Signals: what a first and a second one do, also while the main thread is busy."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+# A busy main thread, as one in a compiler: no Python runs in it, but other threads run.
+BUSY = """
+import ctypes, signal, sys
+from train.runtime import interrupts as lib
+lib.PATIENCE = 0.5
+libc = ctypes.CDLL(None)
+has_work, seconds = sys.argv[1] == "work", int(sys.argv[2])
+try:
+    with lib.interrupts("the rest is saved", has_work=has_work) as request:
+        # Other threads get the signals, which would end the sleep.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGHUP])
+        print("busy", flush=True)
+        libc.sleep(seconds)
+        print("saved", request(), flush=True)
+except KeyboardInterrupt:
+    print("ended", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_with_work_to_keep_is_a_request(number, capfd):
+    before = signal.getsignal(number)
+    with interrupts("it is saved", has_work=True) as request:
+        assert not request()
+        signal.raise_signal(number)
+        assert request()
+        time.sleep(0.1)
+    assert signal.getsignal(number) == before
+    assert "stopping: it is saved (Ctrl-C again to drop it)\n" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_second_signal_ends_at_once(number):
+    with interrupts("it is saved", has_work=True), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(number)
+
+
+def test_without_work_the_first_ends_at_once():
+    with interrupts("it is saved") as request:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert request()
+
+
+def test_the_text_can_be_shown_elsewhere(capfd):
+    shown = []
+
+    def show(text):
+        shown.append(text)
+        return True
+
+    with interrupts("it is saved", show=show, has_work=True):
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.1)
+    assert shown == ["stopping: it is saved (Ctrl-C again to drop it)"]
+    assert capfd.readouterr().out == ""
+
+
+def test_an_ignored_hangup_stays_ignored():
+    """As `nohup` starts a process."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts("it is saved") as request:
+            signal.raise_signal(signal.SIGHUP)
+            assert not request()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def busy_process(work: str, seconds: int) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY, work, str(seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "busy\n"
+    time.sleep(0.3)
+    return process
+
+
+def test_a_busy_process_without_work_ends_soon():
+    process = busy_process("nothing", 60)
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - began < 10
+    assert (process.returncode, out, err) == (EXIT_INTERRUPTED, "", "stopped\n")
+
+
+def test_a_busy_process_with_work_tells_at_once_and_ends_at_the_second():
+    process = busy_process("work", 60)
+    assert process.stdout is not None
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.stdout.readline().startswith("stopping: the rest is saved")
+    assert process.poll() is None
+    os.kill(process.pid, signal.SIGHUP)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (EXIT_INTERRUPTED, "", "stopped\n")
+
+
+def test_a_busy_process_with_work_saves():
+    process = busy_process("work", 2)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    assert out.splitlines()[-1] == "saved True"

@@ -1,0 +1,101 @@
+"""Errors of writing files as one line: a full disk, a quota, a path that may not be written."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from train.runtime.errors import UsageError
+
+_EXPECTED = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ENAMETOOLONG,
+}
+"""Reasons that lie with the machine or the path, not with this program."""
+
+
+class CannotWriteError(UsageError):
+    """A file cannot be written; the message names it and the reason."""
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an OSError into one line that names the path.
+
+    Raises:
+      CannotWriteError: the path cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise CannotWriteError(f"{path}: cannot be written: {reason_of(error)}") from None
+
+
+def reason_of(error: OSError) -> str:
+    """The system's words for an error."""
+    return error.strerror or " ".join(str(error).split()) or type(error).__name__
+
+
+def complaint_of(error: OSError) -> str | None:
+    """A line for an error whose reason lies with the machine or the path, else None."""
+    if error.errno not in _EXPECTED:
+        return None
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}cannot be read or written: {reason_of(error)}"
+
+
+def disk_error(error: BaseException | None) -> str | None:
+    """The system's words where an error, or one that it came from, is about the disk, else None.
+
+    Libraries wrap such errors into their own, some with the words alone.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _EXPECTED:
+            return reason_of(error)
+        text = str(error)
+        for number in sorted(_EXPECTED):
+            if os.strerror(number) in text:
+                return os.strerror(number)
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that no file can be written to, before work is done whose results go there.
+
+    Makes the directories above it; leaves a file that is there as it is.
+
+    Raises:
+      CannotWriteError: the path names a directory, or it or one above it cannot be written.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        existed = path.exists()
+        with path.open("ab"):
+            pass
+        if not existed:
+            path.unlink()
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file in one step: it is never half-written, and after an error it is as before.
+
+    Raises:
+      CannotWriteError: it cannot be written.
+    """
+    unnamed = path.with_name(f"{path.name}.tmp")
+    with writing(path):
+        try:
+            unnamed.write_text(text, encoding="utf-8")
+            os.replace(unnamed, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                unnamed.unlink(missing_ok=True)
+            raise
