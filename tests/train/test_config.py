@@ -267,6 +267,14 @@ def test_round_trip_through_json(config):
             assert set(fields[field.name]) == {inner.name for inner in dataclasses.fields(value)}
 
 
+def test_config_saved_before_a_key_was_there_has_its_default():
+    fields = config_to_dict(RunConfig())
+    del fields["network"]["destination_head"]
+    for key in ("value_scale", "visit_offset", "rescale_values"):
+        del fields["search"][key]
+    assert config_from_dict(fields, where="here") == RunConfig()
+
+
 def test_rules_are_one_thing_however_they_are_given():
     """A name or a table, read or passed as a keyword, gives equal rules."""
     table = PRESETS["hkoi"].to_dict()
