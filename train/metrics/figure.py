@@ -7,15 +7,21 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from train.metrics import plot_style
-from train.metrics.plot_style import COLOURS, GREY, INK, MARKS
+from train.metrics.plot_style import (
+    COLOURS,
+    DASHED,
+    GREY,
+    INK,
+    MARKS,
+    check_format,
+    new_figure,
+    save_figure,
+    set_style,
+)
 from train.metrics.rows import Row, elapsed_seconds
 from train.runtime.errors import UsageError
 
 Axis = Literal["iteration", "hours", "positions"]
-FORMATS = (".png", ".svg", ".pdf")
-"""Endings of the files that can be drawn."""
-
 _LABELS = {"iteration": "iteration", "hours": "hours", "positions": "positions"}
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))  # of every six runs
 _MARKS_A_LINE = 6
@@ -55,14 +61,13 @@ def draw_metrics(
     Raises:
       UsageError: the format is unknown, no row has a figure, or the file cannot be written.
     """
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"{path}: its ending must be one of {', '.join(FORMATS)}")
+    check_format(path)
     panels = _panels(runs)
     if not panels:
         raise UsageError(f"curves: no iteration of {', '.join(runs)} has a figure to draw yet")
     width, height = _PANEL
     rows = -(-len(runs) // _LEGEND_ROW)
-    figure = plot_style.new_figure((width * len(panels), height + 0.25 * rows), dpi=160)
+    figure = new_figure(size=(width * len(panels), height + 0.25 * rows), dpi=160)
     window = _window(max(map(len, runs.values())))
     all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
     for axes, panel in zip(all_axes, panels, strict=True):
@@ -70,7 +75,7 @@ def draw_metrics(
             _draw(axes, panel, rows_of_run, axis, _Look(index, window))
         _set_style(axes, panel, axis)
     _add_legend(figure, runs)
-    plot_style.save_figure(figure, path, caption=_caption(panels, window), size=7)
+    save_figure(figure, path, caption=_caption(panels, window))
 
 
 def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:
@@ -157,11 +162,14 @@ def _caption(panels: Sequence[_Panel], window: int) -> str:
 def _set_style(axes: Any, panel: _Panel, axis: Axis) -> None:
     from matplotlib.ticker import EngFormatter, PercentFormatter
 
-    plot_style.style_axes(axes, title=panel.label, x_label=_LABELS[axis], sizes=plot_style.PANEL)
+    set_style(axes)
+    axes.set_title(panel.label, loc="left", fontsize=10, color=INK)
+    axes.set_xlabel(_LABELS[axis], fontsize=9, color=INK)
+    axes.tick_params(labelsize=8)
     if panel.is_rate:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=plot_style.DASHED, zorder=1)
+        axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=DASHED, zorder=1)
     elif panel.label == "games a second":
         axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)

@@ -1,32 +1,29 @@
-"""The look that all plots share: inks, palette, marks, axes, and the files they become."""
+"""The style that all plots of the learner share, and how a plot becomes a file."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from train.runtime.errors import UsageError
+from train.runtime.files import writing
 
-INK, GREY, PAPER, GRID = "#1f2328", "#6e7781", "#ffffff", "#d8dee4"
+INK, GREY, PAPER = "#1f2328", "#6e7781", "#ffffff"
+# Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too."""
 MARKS = "osD^vP"
 DASHED = (0, (5, 3))
-"""The line of a reference value, such as an anchor or an even score."""
+FORMATS = (".png", ".svg", ".pdf")
+"""Endings of the files that can be drawn."""
+_GRID = "#d8dee4"
 
 
-class FontSizes(NamedTuple):
-    """Sizes of the text around axes, in points."""
-
-    title: float
-    label: float
-    tick: float
+def check_format(path: Path) -> None:
+    """Refuse a file whose ending names no format with a UsageError."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{path}: its ending must be one of {', '.join(FORMATS)}")
 
 
-PAGE, PANEL = FontSizes(12, 10, 10), FontSizes(10, 9, 8)
-"""Of a plot by itself, and of one among several."""
-
-
-def new_figure(size: tuple[float, float], *, dpi: int = 144) -> Any:
-    """Make an empty figure of (width, height) inches that needs no screen."""
+def new_figure(*, size: tuple[float, float], dpi: int) -> Any:
+    """An empty figure, its size in inches."""
     # Imported here because it takes a second, which no other command should pay.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -37,50 +34,40 @@ def new_figure(size: tuple[float, float], *, dpi: int = 144) -> Any:
 
 
 def new_plot(*, title: str, x_label: str, y_label: str) -> tuple[Any, Any]:
-    """Make a figure with one plot, and return it and its axes."""
-    figure = new_figure((9, 5.4))
+    """An empty figure of one plot, and its axes."""
+    figure = new_figure(size=(9, 5.4), dpi=144)
     axes = figure.add_subplot()
-    style_axes(axes, title=title, x_label=x_label, y_label=y_label)
+    set_style(axes)
+    axes.set_title(title, loc="left", fontsize=12, color=INK)
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
     return figure, axes
 
 
-def style_axes(
-    axes: Any, *, title: str, x_label: str, y_label: str = "", sizes: FontSizes = PAGE
-) -> None:
-    """Give axes their words and the look of all plots."""
-    axes.set_title(title, loc="left", fontsize=sizes.title, color=INK)
-    axes.set_xlabel(x_label, fontsize=sizes.label, color=INK)
-    axes.set_ylabel(y_label, fontsize=sizes.label, color=INK)
+def set_style(axes: Any) -> None:
+    """Give axes a pale horizontal grid and no frame on the top and the right."""
     axes.set_facecolor(PAPER)
-    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    axes.grid(axis="y", color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(colors=INK, labelsize=sizes.tick)
+    axes.tick_params(colors=INK)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(GREY)
 
 
-def save_figure(
-    figure: Any, path: Path, *, caption: str, size: float = 8, format: str | None = None
-) -> None:
-    """Write a figure with a line of small print below; the suffix names a format of None.
-
-    The same figure gives the same file: it holds neither a date nor random ids.
+def save_figure(figure: Any, path: Path, *, caption: str) -> None:
+    """Write a figure with a line of small print below, in the format that the file's ending names.
 
     Raises:
-      UsageError: the file cannot be written, or there is no such format.
+      UsageError: there is no such format, or the file cannot be written.
     """
     import matplotlib
 
-    figure.supxlabel(caption, fontsize=size, color=GREY)
+    check_format(path)
+    figure.supxlabel(caption, fontsize=8, color=GREY)
+    # Without a salt and a date the same figures give the same file.
     dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    kind = f".{format}" if format else path.suffix.lower()
-    try:
+    with writing(path), matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
-            figure.savefig(path, format=format, metadata=dates.get(kind))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: cannot be written: {error}") from None
+        figure.savefig(path, metadata=dates.get(path.suffix.lower()))

@@ -6,8 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from train.metrics import plot_style
-from train.metrics.plot_style import COLOURS, GREY, INK, MARKS, PAPER
+from train.metrics.plot_style import (
+    COLOURS,
+    DASHED,
+    GREY,
+    INK,
+    MARKS,
+    PAPER,
+    new_plot,
+    save_figure,
+)
 
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
 
@@ -32,20 +40,22 @@ def draw_curves(
     x_label: str,
     y_label: str,
 ) -> None:
-    """Write a PNG: a line with a band of intervals for each run, a dashed line for each anchor.
+    """Draw a line with a band of intervals for each run, a dashed line for each anchor.
 
     Raises:
       UsageError: the file cannot be written.
     """
-    figure, axes = plot_style.new_plot(title=title, x_label=x_label, y_label=y_label)
+    figure, axes = new_plot(title=title, x_label=x_label, y_label=y_label)
     for index, curve in enumerate(curves):
         _draw_curve(axes, curve, index)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     _draw_anchors(axes, anchors)
     if curves:
-        axes.legend(loc="best", fontsize=9, labelcolor=INK, facecolor=PAPER, edgecolor="none")
-    plot_style.save_figure(figure, path, caption=caption, format="png")
+        axes.legend(
+            loc="best", fontsize=9, labelcolor=INK, facecolor=PAPER, edgecolor="none"
+        )
+    save_figure(figure, path, caption=caption)
 
 
 def _draw_curve(axes: Any, curve: Curve, index: int) -> None:
@@ -65,7 +75,7 @@ def _draw_curve(axes: Any, curve: Curve, index: int) -> None:
 def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
     """Draw a line for each anchor, with its name at the right; names that would overlap move."""
     for elo in anchors.values():
-        axes.axhline(elo, color=GREY, linewidth=1, linestyle=plot_style.DASHED, zorder=1)
+        axes.axhline(elo, color=GREY, linewidth=1, linestyle=DASHED, zorder=1)
     low, high = axes.get_ylim()
     ordered = sorted(anchors.items(), key=lambda entry: entry[1])
     heights = spread_labels([(elo - low) / (high - low) for _, elo in ordered], _LABEL_GAP)
