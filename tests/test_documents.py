@@ -197,16 +197,6 @@ def test_readme_has_one_test_command():
     assert "-m pytest" in marked[0]
 
 
-def test_readmes_picture_is_what_its_command_draws(tmp_path):
-    (command,) = re.findall(r"`(.*?)` drew it", README.read_text("utf-8"))
-    words = shlex.split(command)
-    assert words[:3] == ["python", "-m", "wallgo_jax"] and words[-2] == "--out"
-    drawn = tmp_path / "position.svg"
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(ROOT):
-        game_program.main([*words[3:-1], str(drawn)])
-    assert drawn.read_text() == (ROOT / "docs/images/position.svg").read_text()
-
-
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
 def test_every_config_says_how_it_is_run(path):
     """Its first comment names the command, the hardware, the time, and the expected result."""
