@@ -55,7 +55,7 @@ class MatchSettings:
     """File to write the figures to, as JSON."""
 
     def rules_for(self, names: Iterable[str]) -> Rules:
-        """The rules that are said, or else those that the players of these names have learned."""
+        """The rules of `--rules`, or else those that the players of these names have learned."""
         return read_rules_for(self.rules, names)
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
@@ -160,7 +160,7 @@ def check_files(*paths: Path | None) -> None:
 
 
 def check_pictures(*paths: Path | None) -> None:
-    """Refuse plots whose ending names no format, or that cannot be written, likewise."""
+    """Refuse files of plots as `check_files` does, and those whose ending names no format."""
     from train.metrics.plot_style import check_format
 
     for path in paths:

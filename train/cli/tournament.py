@@ -86,7 +86,7 @@ class Tournament(options.MatchSettings):
         task: Task,
         should_stop: Callable[[], bool],
     ) -> Play:
-        """Plays a meeting, shows and records it; a stopped one raises KeyboardInterrupt."""
+        """Plays, shows and records a meeting; stopped, it raises KeyboardInterrupt."""
         import jax
 
         from train.arena import match
@@ -193,7 +193,7 @@ class Tournament(options.MatchSettings):
 
 
 def _noting(play: Play, met: list[Meeting], keeps_work: Callable[[], None]) -> Play:
-    """Plays, and adds each finished meeting to a list, from where on there is work to keep."""
+    """Wrap `play`: note each finished meeting, and say that there is work to keep."""
     from train.arena.tournament import Meeting
 
     def play_and_note(first: str, second: str, pairs: int, before: int) -> Score:

@@ -125,7 +125,7 @@ def _learning_need(parts: RunParts) -> Need:
 
 
 def _evaluation_needs(config: RunConfig, network: Network) -> list[Need]:
-    """A final match of the newest weights, against themselves for want of an opponent here."""
+    """A final match of the newest weights against themselves, for no opponent is made yet."""
     options = config.evaluation
     simulations = options.simulations
     player = search_player(

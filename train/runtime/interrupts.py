@@ -18,8 +18,8 @@ from typing import Any
 EXIT_INTERRUPTED = 130
 PATIENCE = 5.0  # seconds that the main thread gets to end by itself before the process ends
 TOGETHER = 1.0
-"""Seconds in which several signals are one request: a terminal that closes sends two or three
-SIGHUPs, `timeout` two SIGTERMs, a session that ends both."""
+"""Signals within this many seconds are one request: a terminal that closes sends two or three
+SIGHUPs, `timeout` sends two SIGTERMs, and the end of a login session sends both kinds."""
 _HASTE = 0.5  # seconds by which the handler may have been faster than the thread
 _STDOUT, _STDERR = 1, 2
 _SIGNALS = tuple(
@@ -30,7 +30,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class _Requests:
-    """Counts the requests to stop that signals are."""
+    """Counts requests to stop; signals that come together are one request."""
 
     def __init__(self) -> None:
         self.number, self._newest = 0, -TOGETHER
@@ -38,7 +38,7 @@ class _Requests:
     def add(self, signum: int) -> bool:
         """Note a signal; returns whether it is a request of its own.
 
-        A SIGHUP is none after another signal: nobody asks by it to drop the work.
+        A SIGHUP after another signal never is: a closed terminal does not ask to drop work.
         """
         now = time.monotonic()
         is_own = not self.number or (signum != _SIGHUP and now - self._newest > TOGETHER)
