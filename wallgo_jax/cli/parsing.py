@@ -32,7 +32,7 @@ _PLAIN_WORDS = (
     ),
     (r"Missing value for argument '(--\S+)'\. Expected 1 values", r"\1 has no value"),
     (r"Missing value for argument '\w+'\. Expected 1 values", "an argument is missing"),
-    (r" \(required\)", ""),
+    (r"\.? \(required\)", ""),
 )
 
 Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]

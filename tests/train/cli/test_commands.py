@@ -168,7 +168,7 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
         (
             ["match", "random"],
-            "OPPONENT Player that it meets.; see python -m train match",
+            "OPPONENT Player that it meets; see python -m train match",
         ),
         (
             ["match", "random", "rnd"],
