@@ -227,6 +227,18 @@ def test_reach_is_marked(small):
         render.svg(small.states[-1], reach=2)
 
 
+def test_negative_heat_has_a_minus_beside_positive_heat(small):
+    """Without hues both ends of the scale look alike; the bar has a minus over its half, too."""
+    plain = len(elements(render.svg(small.states[-1]), "path"))
+
+    def minuses(values):
+        svg = render.svg(small.states[-1], heat=values)
+        return (len(elements(svg, "path")) - plain) / 2  # a halo and the sign
+
+    assert minuses([-1.0, -2.0, 0.0, 3.0, 0.0, 0.0, 1.0, 1.0, -0.5]) == 3 + 1
+    assert minuses(np.arange(9)) == minuses(-np.arange(9)) == minuses(np.zeros(9)) == 0
+
+
 def test_heat_has_a_scale_and_no_players_hue(small):
     values = np.array([[0, 1, 0], [0, 0.5, 0], [0, 0, -1]])
     svg = render.svg(small.states[-1], heat=values, heat_label="gain")
@@ -282,6 +294,17 @@ def test_painted_boards_share_a_sheet(small):
     assert corners == {(Layout(3, 3).corner(cell)[0] + 1, 31.0) for cell in range(3)}
     places = [e.get("transform") for e in root.findall(f"./{SVG}g") if e.get("transform")]
     assert len(set(places)) == 3  # none over another
+
+
+@pytest.mark.parametrize(
+    ("move", "is_above"), [("B2->B1:left", True), ("B2->B3:left", False), ("B2->A2:up", False)]
+)
+def test_the_share_of_a_move_is_not_on_the_shaft_of_its_arrow(move, is_above):
+    state = replay_moves(SMALL, parse_moves("B2 C3", grid=3)).states[-1]
+    svg = render.svg(state, arrows={parse_moves(move, grid=3)[0].action: 1.0})
+    tip = float(elements(svg, "polygon")[0].get("points").split()[0].split(",")[1])
+    labels = [e for e in elements(svg, "text") if e.text == "100%"]
+    assert [float(e.get("y")) < tip for e in labels] == [is_above] * 2
 
 
 def test_a_search_is_drawn(small):

@@ -14,14 +14,14 @@ an observation shows the board from the side of a player.
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wallgo_jax import arguments, render
 from wallgo_jax import env as env_lib
-from wallgo_jax import render
 from wallgo_jax.adapters.extras import needs
 from wallgo_jax.adapters.sides import observe_from
 from wallgo_jax.game import state as state_lib
@@ -29,10 +29,13 @@ from wallgo_jax.game.rules import Rules
 
 with needs("pgx"):
     import pgx
+    from pgx._src import api_test
     from pgx._src.struct import dataclass
     from pgx._src.visualizer import global_config
 
 ENV_ID = "wallgo"
+# pgx has no registry: its API test takes the ids of its own games alone, from a Literal.
+api_test.__dict__.update(EnvId=Literal[(*get_args(pgx.EnvId), ENV_ID)])
 
 
 @dataclass
@@ -164,6 +167,16 @@ class WallGoPgx(pgx.Env):
     def observation_shape(self) -> tuple[int, ...]:
         """(grid, grid, C)."""
         return self._env.observation_shape
+
+    def step(self, state: Any, action: jax.Array, key: jax.Array | None = None) -> Any:
+        """Play a public action as pgx does, for one board; the key is not used.
+
+        Raises:
+          TypeError: the action is no integer.
+          ValueError: it is not one integer.
+        """
+        arguments.check_action(action, num_actions=self.num_actions, function="step")
+        return super().step(state, action, key)
 
     def _init(self, key: jax.Array) -> State:
         ids = jnp.arange(self.num_players, dtype=jnp.int32)

@@ -14,7 +14,7 @@ from tests.support import compiling
 from tests.support.learner import devices_driver, tiny
 from tests.support.learner.commands import untimed
 from train.loop import training
-from train.loop.programs import make_programs
+from train.programs.assembly import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
 
@@ -64,7 +64,7 @@ def test_two_devices_learn_what_one_learns():
 
 def assert_same_learning(one: dict, other: dict) -> None:
     np.testing.assert_allclose(other["losses"], one["losses"], rtol=1e-4)
-    np.testing.assert_allclose(other["statistics"], one["statistics"], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(other["statistics"], one["statistics"], rtol=1e-3, atol=3e-4)
     np.testing.assert_allclose(other["weights"], one["weights"], rtol=1e-4)
 
 

@@ -22,8 +22,8 @@ from train.bench.harness.program import compile_program
 from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.search import spread_boards
 from train.config import RunConfig
-from train.loop.programs import make_programs
 from train.network.build import network_for
+from train.programs.assembly import make_programs
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
 from wallgo_jax import planes as planes_lib

@@ -1,31 +1,12 @@
-"""Decisions before a run: the stage of each iteration, and whether a run may go on."""
+"""Whether a run may go on with a config."""
 
 import pytest
 
 from tests.support.learner import tiny
 from train.config import config_to_dict
 from train.loop import run_directory
-from train.loop.selfplay_programs import BOOTSTRAP, Stage, StageKind, stage_at
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
-
-
-def test_stages_follow_the_config():
-    config = tiny.config(
-        "--iterations=6",
-        "--selfplay.bootstrap_iterations=2",
-        "--search.simulations=8",
-        "--search.first_simulations=4",
-    )
-    stages = [stage_at(config, iteration) for iteration in range(6)]
-    assert stages[:2] == [BOOTSTRAP, BOOTSTRAP]
-    assert {stage.kind for stage in stages[2:]} == {StageKind.SEARCH}
-    assert [stage.simulations for stage in stages[2:]] == [4, 8, 8, 8]
-
-
-def test_the_bootstrap_is_no_search_of_few_simulations():
-    """The kind of a stage decides, not its number of simulations."""
-    assert BOOTSTRAP != Stage(StageKind.SEARCH, BOOTSTRAP.simulations)
 
 
 @pytest.fixture
