@@ -12,7 +12,13 @@ from train.cli.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
-from wallgo_jax.cli.parsing import nearest_option, parse, program_name, refuse_unknown
+from wallgo_jax.cli.parsing import (
+    flushed_output,
+    nearest_option,
+    parse,
+    program_name,
+    refuse_unknown,
+)
 
 
 def main(
@@ -25,9 +31,30 @@ def main(
       set_up: called once the words are understood, before anything is computed.
     """
     try:
-        run = _read_command(list(sys.argv[1:] if arguments is None else arguments))
-        set_up()
-        return run()
+        return _main(sys.argv[1:] if arguments is None else arguments, set_up)
+    except KeyboardInterrupt:
+        return _stopped()
+
+
+def program() -> None:
+    """Run the process's command on all its devices, and leave with the exit code."""
+    try:
+        code = _main(sys.argv[1:], _set_up_devices)
+    except KeyboardInterrupt:
+        code = _stopped()
+        # An exit of Python would wait for the device, which may compute on for minutes.
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
+    """As `main`, but for Ctrl-C."""
+    try:
+        with flushed_output():
+            run = _read_command(list(arguments))
+            set_up()
+            return run()
     except UsageError as error:
         return _refuse(str(error))
     except (RuntimeError, MemoryError) as error:
@@ -50,14 +77,6 @@ def main(
         if complaint is None:
             raise
         return _refuse(complaint)
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return EXIT_INTERRUPTED
-
-
-def program() -> None:
-    """Run the process's command on all its devices, and leave with the exit code."""
-    sys.exit(main(set_up=_set_up_devices))
 
 
 def _read_command(words: list[str]) -> Callable[[], int]:
@@ -125,6 +144,11 @@ def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
 def _refuse(complaint: str) -> int:
     print(f"error: {complaint}", file=sys.stderr)
     return EXIT_USAGE
+
+
+def _stopped() -> int:
+    print("stopped", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def _set_up_devices() -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from wallgo_jax.cli.commands import Convert, Replay, Show
-from wallgo_jax.cli.parsing import Program, parse, program_name, refuse_unknown
+from wallgo_jax.cli.parsing import Program, flushed_output, parse, program_name, refuse_unknown
 
 PROGRAM = Program(
     name="python -m wallgo_jax",
@@ -29,11 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     program = PROGRAM._replace(name=program_name("wallgo_jax", "wallgo"))
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        command, unknown = parse(program, words)
-        refuse_unknown(command, unknown, program=f"{program.name} {words[0]}")
-        from rich.console import Console
+        with flushed_output():
+            command, unknown = parse(program, words)
+            refuse_unknown(command, unknown, program=f"{program.name} {words[0]}")
+            from rich.console import Console
 
-        command.run(Console(soft_wrap=True))
+            command.run(Console(soft_wrap=True))
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

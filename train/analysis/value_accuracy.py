@@ -14,6 +14,7 @@ from train.registry import make_player
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.runtime.memory import Need, check_fits, device_memory, least_bytes, tree_bytes
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import (
     Tables,
@@ -75,9 +76,13 @@ def value_accuracy(
             tables = make_tables(rules)
             levels = list(reachable_levels(rules, seed=seed))
         total = sum(len(level.position.ply) for level in levels)
+        player = make_player(name, rules)
+        # A batch larger than all that it can hold would only be padded.
+        batch = min(batch, max(DEFAULT_BATCH, *(len(level.position.ply) for level in levels)))
+        check_fits(_needs(player, levels, batch), device_memory())
         with display.task(name, total, "positions") as task:
             return value_kept(
-                make_player(name, rules),
+                player,
                 rules,
                 tables,
                 levels,
@@ -85,6 +90,16 @@ def value_accuracy(
                 key=jax.random.key(seed),
                 on_progress=task,
             )
+
+
+def _needs(player: Player, levels: list[State], batch: int) -> list[Need]:
+    """The memory of the choices of a batch of positions."""
+    states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0])
+    traced = jax.jit(player.act).trace(player.variables, states, jax.random.key(0))
+    return [
+        Need("batch", batch, tree_bytes(states) + least_bytes(traced)),
+        Need("weights", 1, tree_bytes(player.variables)),
+    ]
 
 
 def value_kept(

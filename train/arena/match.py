@@ -36,6 +36,7 @@ from train.runtime.devices import (
     broadcast_boards,
     local_devices,
 )
+from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import (
     Need,
@@ -51,6 +52,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, make_variant
 
 _TICKS_A_DISPATCH = 8
+_MAX_GAMES = 2**30  # twice the pairs, rounded up to a power of two, must be an int32
 _LEAST_CAPACITY = 256  # matches of fewer pairs share one program
 
 Act = Callable[[Any, State, jax.Array], jax.Array]
@@ -183,8 +185,14 @@ def play_rounds(
 
 
 def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptions) -> list[Need]:
-    """Estimate the memory of a match on one device; the players' weights may be shapes."""
-    check_sizes(batch=options.batch, games=options.games)
+    """Estimate the memory of a match on one device; the players' weights may be shapes.
+
+    Raises:
+      UsageError: more games than can be numbered.
+    """
+    check_sizes(batch=options.batch)
+    if options.games > _MAX_GAMES:
+        raise UsageError(f"games = {options.games} is too large; at most {_MAX_GAMES} can be kept")
     devices = options.devices or local_devices()
     programs = _programs_of(first, second, rules, options)
     pairs, key = np.int32(options.games // 2), jax.random.key(0)

@@ -116,8 +116,10 @@ def _saving(folder: Path, iteration: int) -> Iterator[None]:
     # Orbax logs each error in every thread that it passes through, with tracebacks.
     log = logging.getLogger("absl")
     before, log.disabled = log.disabled, True
+    hook, sys.unraisablehook = sys.unraisablehook, _without_closed_loops(sys.unraisablehook)
     try:
         yield
+        sys.unraisablehook = hook  # after an error the writes that still end want the other one
     except Exception as error:  # orbax and tensorstore have their own for everything
         reason = disk_error(error)
         if reason is None:
@@ -127,6 +129,17 @@ def _saving(folder: Path, iteration: int) -> Iterator[None]:
         raise CannotWriteError(f"{folder / str(iteration)}: cannot be written: {reason}") from None
     finally:
         log.disabled = before
+
+
+def _without_closed_loops(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A hook that leaves out what tensorstore's threads say of each write that ends after another
+    has failed: orbax has closed its event loop by then."""
+
+    def show(unraisable: Any) -> None:
+        if "Event loop is closed" not in str(unraisable.exc_value):
+            hook(unraisable)
+
+    return show
 
 
 @dataclasses.dataclass(frozen=True)

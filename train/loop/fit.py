@@ -202,8 +202,8 @@ def _finish(session: Session, row: Row, data: _Data) -> None:
     done = session.config.iterations
     write_json(session.directory / VALIDATION_FILE, {"iterations": done, **record})
     session.display.console.print(_table(session.config, record, data))
-    for line in closing_lines(session.directory, session.config, table=VALIDATION_FILE):
-        session.display.say(line)
+    for line in closing_lines(session.directory, session.config):
+        session.display.say(line, has_command=True)
 
 
 def _place(state: FitState) -> FitState:

@@ -71,12 +71,18 @@ class LoopResult(NamedTuple, Generic[S]):
 
 @contextlib.contextmanager
 def open_session(
-    config: RunConfig, directory: Path, state: State, columns: Sequence[Column]
+    config: RunConfig,
+    directory: Path,
+    state: State,
+    columns: Sequence[Column],
+    *,
+    games_after: Callable[[int], int] = lambda done: 0,
 ) -> Iterator[Session]:
     """Make the run's directory ready to go on from a state, and close all files at the end.
 
     Args:
       columns: figures of an iteration that the console shows.
+      games_after: games of the matches that follow the iteration with that number.
 
     Raises:
       UsageError: the directory cannot be made.
@@ -91,7 +97,7 @@ def open_session(
             writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
             stack.callback(writer.close)
             rows = writer.kept
-        display = stack.enter_context(_make_display(config, done, columns, rows))
+        display = stack.enter_context(_make_display(config, done, columns, rows, games_after))
         yield Session(config, directory, display, writer, store)
 
 
@@ -104,20 +110,19 @@ def _mirrors(config: RunConfig, directory: Path) -> tuple[WandbRun, ...]:
 
 
 def _make_display(
-    config: RunConfig, done: int, columns: Sequence[Column], rows: Sequence[Row]
+    config: RunConfig,
+    done: int,
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    games_after: Callable[[int], int],
 ) -> Display:
     """The console of a run that goes on after these rows."""
-
-    def matches_after(done: int) -> int:
-        every, later = config.evaluation.every, range(done + 1, config.iterations)
-        return sum(is_due(each, every) for each in later) * len(config.evaluation.anchors)
-
     before = elapsed_seconds(rows)[-1] if rows else 0.0
     display = Display(
         total=config.iterations,
         done=done,
         columns=columns,
-        clock=RunClock(config.iterations, matches_after=matches_after, before=before),
+        clock=RunClock(config.iterations, games_after=games_after, before=before),
         is_quiet=not is_first_process(),
     )
     played = [text for text in map(describe_matches, rows) if text]
@@ -177,7 +182,7 @@ def say_saved(session: Session, state: State) -> None:
     """Tell how an interrupted run goes on."""
     done = int(fetch(state.iterations))
     command = resume_command(session.directory)
-    session.display.say(f"saved after iteration {done}; to go on: {command}")
+    session.display.say(f"saved after iteration {done}; to go on: {command}", has_command=True)
 
 
 def is_due(done: int, every: int) -> bool:

@@ -12,7 +12,7 @@ from train.data.replay import ReplayState
 from train.data.selfplay import SelfPlayMetrics
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
-from train.loop.evaluation import check_opponents, final_matches, short_matches
+from train.loop.evaluation import check_opponents, final_matches, games_after, short_matches
 from train.loop.run_directory import (
     GAME_FILE,
     GAME_TEXT_FILE,
@@ -29,6 +29,7 @@ from train.programs.selfplay import stage_at
 from train.programs.state import RunState
 from train.runtime.devices import is_first_process, sync_processes
 from train.runtime.host import fetch
+from train.runtime.interrupts import interrupts
 from train.runtime.lines import Column
 from wallgo_jax import render
 from wallgo_jax.formats import records
@@ -71,15 +72,15 @@ def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
     def iterate(state: RunState, iteration: int) -> tuple[RunState, Row]:
         return run_iteration(config, programs, state, iteration)
 
-    with open_session(config, directory, state, _columns(config)) as session:
+    later = functools.partial(games_after, config)
+    with open_session(config, directory, state, _columns(config), games_after=later) as session:
         session.display.say(_about(config, state))
         evaluate = functools.partial(_evaluate, session)
         ended = run_loop(session, state, compile_for, iterate, evaluate)
         if ended.is_interrupted:
             say_saved(session, ended.state)
             return False
-        _finish(session, programs, ended.state)
-    return True
+        return _finish(session, programs, ended.state)
 
 
 def run_iteration(
@@ -188,16 +189,28 @@ def _evaluate(session: Session, state: RunState, done: int) -> Row:
     return short_matches(config, weights, done, session.directory, session.display)
 
 
-def _finish(session: Session, programs: Programs, state: RunState) -> None:
-    """A game, the final matches and what to do next, by the first process."""
+def _finish(session: Session, programs: Programs, state: RunState) -> bool:
+    """A game, the final matches and what to do next, by the first process.
+
+    Returns:
+      Whether the matches were played to their end; the run is saved all the same.
+    """
     if not is_first_process():
-        return
+        return True
     if jax.process_count() == 1:
         _write_game(session, programs, state)
     if session.config.evaluation.opponents:
-        final_matches(session.config, state.learner.player, session.directory, session.display)
+        try:
+            with interrupts("the run is saved"):
+                final_matches(
+                    session.config, state.learner.player, session.directory, session.display
+                )
+        except KeyboardInterrupt:
+            say_saved(session, state)
+            return False
     for line in closing_lines(session.directory, session.config):
-        session.display.say(line)
+        session.display.say(line, has_command=True)
+    return True
 
 
 def _write_game(session: Session, programs: Programs, state: RunState) -> None:

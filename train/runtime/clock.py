@@ -12,15 +12,16 @@ Now = Callable[[], float]
 class RunClock:
     """Elapsed and remaining time of a run.
 
-    Remaining are the iterations, saving included, and the short matches between them. The time of
-    the compiler is no part of either, since it does not come again.
+    Remaining are the iterations, saving included, and the games of all matches, those at the end
+    included, once the first match has told how long a game takes. The time of the compiler is no
+    part of either, since it does not come again.
     """
 
     def __init__(
         self,
         total: int,
         *,
-        matches_after: Callable[[int], int] = lambda done: 0,
+        games_after: Callable[[int], int] = lambda done: 0,
         before: float = 0.0,
         now: Now = time.monotonic,
     ) -> None:
@@ -28,14 +29,16 @@ class RunClock:
 
         Args:
           total: iterations of the run.
-          matches_after: number of short matches that follow the iteration with that number.
+          games_after: games of the matches that follow the figures of the iteration with that
+            number.
           before: seconds that earlier starts of the run have taken.
           now: seconds of a clock that never goes back.
         """
-        self._total, self._matches_after, self._now = total, matches_after, now
+        self._total, self._games_after, self._now = total, games_after, now
         self._started = now() - before
         self._iterations: deque[float] = deque(maxlen=_RECENT)
-        self._matches: deque[float] = deque(maxlen=_RECENT)
+        self._matches: deque[tuple[int, float]] = deque(maxlen=_RECENT)
+        self._played = 0  # games since the figures of the newest iteration
         self._done, self._noted = 0, now()
 
     def elapsed(self) -> float:
@@ -45,22 +48,31 @@ class RunClock:
     def note_iteration(self, done: int, seconds: float) -> None:
         """Note the time of an iteration, compilation and matches left out."""
         self._iterations.append(seconds)
-        self._done, self._noted = done, self._now()
+        self._done, self._noted, self._played = done, self._now(), 0
 
-    def note_match(self, seconds: float) -> None:
-        """Note the time of a short match, compilation left out."""
-        self._matches.append(seconds)
+    def note_match(self, games: int, seconds: float) -> None:
+        """Note the games of a match and its time, compilation left out."""
+        self._matches.append((games, seconds))
+        self._played += games
 
-    def remaining(self) -> float | None:
-        """Seconds to the end of the last iteration; None before the first has ended."""
-        if not self._iterations:
-            return None
+    def remaining(self, *, playing: tuple[int, float] = (0, 0.0)) -> float | None:
+        """Seconds to the end of the run; None before the first iteration has ended, and after the
+        last one where no match has told its time.
+
+        Args:
+          playing: games that the match under way has finished, and its seconds so far.
+        """
         left = self._total - self._done
-        seconds = left * _mean(self._iterations)
-        if self._matches:
-            seconds += self._matches_after(self._done) * _mean(self._matches)
-        # An iteration under way counts as far as it has come.
-        return max(0.0, seconds - min(self._now() - self._noted, _mean(self._iterations)))
+        games = max(0, self._games_after(self._done) - self._played - playing[0])
+        played, took = (sum(x) for x in zip(*self._matches, playing, strict=True))
+        if (left and not self._iterations) or (not left and games and not played):
+            return None
+        seconds = 0.0
+        if left:
+            # An iteration under way counts as far as it has come.
+            mean = sum(self._iterations) / len(self._iterations)
+            seconds += left * mean - min(self._now() - self._noted, mean)
+        return seconds + (games * took / played if played else 0.0)
 
 
 class TaskClock:
@@ -106,7 +118,3 @@ def duration(seconds: float | None) -> str:
         return "-:--:--"
     minutes, second = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{second:02}"
-
-
-def _mean(values: deque[float]) -> float:
-    return sum(values) / len(values)

@@ -1,6 +1,8 @@
 """The console of a long command: live lines at the foot of a terminal, lasting lines above."""
 
 import contextlib
+import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -52,12 +54,13 @@ class Display:
           is_quiet: whether nothing is shown at all.
           console: instead of standard output.
         """
-        self.console = console or Console(file=sys.stdout, quiet=is_quiet)
+        self.console = console or _Output(file=sys.stdout, quiet=is_quiet)
         self._clock = clock or RunClock(total)
         self._total, self._done, self._columns = total, done, columns
         self._every, self._rows = line_every(total), 0
         self._figures, self._lasting, self._note = ["compiling"], "", ""
         self._tasks: list[Task] = []
+        self._match: Task | None = None
         # A terminal is asked for by its file too: FORCE_COLOR makes rich call a pipe a terminal.
         is_live = self.console.is_terminal and self.console.file.isatty()
         self.is_live = is_live and not self.console.is_dumb_terminal and not is_quiet
@@ -73,9 +76,15 @@ class Display:
     def __exit__(self, *error: object) -> None:
         self._live.stop()
 
-    def say(self, text: str) -> None:
-        """Print a lasting line."""
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+    def say(self, text: str, *, has_command: bool = False) -> None:
+        """Print a lasting line; a terminal that is too narrow wraps it at words.
+
+        Args:
+          text: the line.
+          has_command: it has a command to be copied, which no line break may part.
+        """
+        soft_wrap = has_command or not self.is_live
+        self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def note(self, text: str) -> bool:
         """Show a text below the bar from now on; returns False where there is no bar."""
@@ -104,8 +113,10 @@ class Display:
         In a run its time counts for the estimate of all matches to come.
         """
         with self.task(title, games, "games") as task:
+            self._match = task
             yield task
-        self._clock.note_match(task.seconds)
+        self._match = None
+        self._clock.note_match(games, task.seconds)
 
     def show(self, done: int, row: Mapping[str, Any], *, seconds: float) -> None:
         """Show the figures of the newest iteration.
@@ -118,8 +129,7 @@ class Display:
         self._clock.note_iteration(done, seconds)
         self._done, self._figures = done, phrases(self._columns, row)
         if not self.is_live:
-            left = f"{duration(self._clock.remaining())} left"
-            self.say(f"iteration {done}: {' · '.join([*self._figures, left])}")
+            self.say(f"iteration {done}: {' · '.join([*self._figures, *self._left()])}")
         elif done % self._every == 0 or done == self._total or not self._rows:
             columns = columns_for(self._columns, self.console.width)
             if self._rows % _HEADER_EVERY == 0:
@@ -135,9 +145,7 @@ class Display:
                 f"{self._done / self._total:4.0%}",
                 f"{duration(self._clock.elapsed())} elapsed",
             ]
-            # After the last iteration there are only matches left, whose bars tell their own time.
-            if self._done < self._total:
-                tail.append(f"{duration(self._clock.remaining())} left")
+            tail += self._left()
             title = f"iteration {self._done} of {self._total}"
             found.append(bar_line(title, self._done / self._total, tail, width))
             first, *rest = self._figures or [""]
@@ -148,6 +156,16 @@ class Display:
         if self._note:
             found.append(figures_line([self._note], width))
         return found
+
+    def _left(self) -> list[str]:
+        """What is left of the run; nothing where only matches are left and none has told its
+        time."""
+        match = self._match
+        playing = (match.done, match.seconds) if match else (0, 0.0)
+        seconds = self._clock.remaining(playing=playing)
+        if seconds is None and self._done == self._total:
+            return []
+        return [f"{duration(seconds)} left"]
 
 
 class Task:
@@ -175,6 +193,11 @@ class Task:
         self._figures = figures
 
     @property
+    def done(self) -> int:
+        """Parts that are done."""
+        return self._clock.done
+
+    @property
     def seconds(self) -> float:
         """Seconds so far, compilation left out."""
         return self._clock.seconds()
@@ -189,6 +212,16 @@ class Task:
         return [*found, figures_line([self._figures], width)] if self._figures else found
 
 
+class _Output(Console):
+    """Standard output. Where its reader has left, as `head` does, the command is asked to stop."""
+
+    def on_broken_pipe(self) -> None:
+        """Send further output nowhere, and stop as after Ctrl-C: a run saves first."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        signal.raise_signal(signal.SIGINT)
+
+
 class _Foot:
     """The live lines, drawn anew at each refresh."""
 
@@ -196,4 +229,5 @@ class _Foot:
         self._display = display
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self._display.lines(options.max_width)
+        # A terminal echoes Ctrl-C as two characters behind the last line, which must not wrap.
+        yield from self._display.lines(max(options.max_width - 2, 1))

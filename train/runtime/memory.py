@@ -22,7 +22,7 @@ _LEAST_SHARE = 0.8  # of an estimate that a compiled program surely takes
 _SAFE_SHARE = 0.8  # of the memory that a proposed size fills, for what the estimates leave out
 _WORTH_TELLING = 0.1  # of the memory
 _CGROUPS = Path("/sys/fs/cgroup")
-_OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
+_OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED: ", "Out of memory ")
 
 
 class Need(NamedTuple):
@@ -191,10 +191,11 @@ def out_of_memory_message(error: Exception) -> str | None:
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         reason = text or "an allocation failed"
-    elif _OUT_OF_MEMORY in text:
-        reason = text.partition(_OUT_OF_MEMORY)[2].lstrip(": ")[:200]
     else:
-        return None
+        found = [text.partition(words)[2] for words in _OUT_OF_MEMORY if words in text]
+        if not found:
+            return None
+        reason = found[0][:200]
     return f"out of memory: {reason}; lower the number of boards, games, samples or positions"
 
 

@@ -7,7 +7,7 @@ import io
 import re
 import sys
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -56,6 +56,19 @@ class Program(NamedTuple):
     commands: Any
     groups: Mapping[str, Sequence[str]]
     examples: Sequence[str] = ()
+
+
+@contextlib.contextmanager
+def flushed_output() -> Iterator[None]:
+    """Write what is printed out at the end, also of a help page, rather than when Python exits.
+
+    Raises:
+      BrokenPipeError: the reader has left, as `head` does.
+    """
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
 
 
 def program_name(module: str, script: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from train.analysis import value_accuracy as lib
 from train.analysis.value_accuracy import (
     ValueAccuracy,
     accuracy_record,
@@ -121,6 +122,16 @@ def test_batches_hold_everything_once():
     assert [own for _, own in parts] == [4, 4, 2]
     assert np.concatenate([part[0][:own] for part, own in parts]).tolist() == [*range(10)]
     assert all(len(part[1]) == 4 for part, _ in parts)
+
+
+def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch):
+    asked, most = [], max(len(level.position.ply) for level in reachable_levels(RULES))
+    monkeypatch.setattr(lib, "check_fits", lambda needs, memory: asked.extend(needs))
+    result = value_accuracy("random", RULES, batch=10**8, is_quiet=True)
+    assert len(result.kept) > 1000
+    assert asked[0].key == "batch"
+    assert asked[0].value == max(most, lib.DEFAULT_BATCH)
+    assert asked[0].bytes > 20 * asked[0].value
 
 
 def test_board_that_is_not_solved_is_refused():

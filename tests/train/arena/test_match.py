@@ -328,8 +328,9 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
 def test_a_match_larger_than_memory_is_refused(monkeypatch):
     with pytest.raises(UsageError, match=r"^batch = 200000000 needs .* would fit$"):
         play("random", "greedy", tiny.RULES, games=200_000_000, batch=200_000_000)
-    with pytest.raises(UsageError, match="games = 4294967296 is too large"):
-        play("random", "greedy", tiny.RULES, games=2**32)
+    for games in (2**30 + 2, 2**32):
+        with pytest.raises(UsageError, match=f"games = {games} is too large"):
+            play("random", "greedy", tiny.RULES, games=games, batch=20)
     monkeypatch.setattr(match_lib, "device_memory", lambda: Memory("each GPU", 1000, 1))
     with pytest.raises(UsageError, match=r"games = 20 .* each GPU has"):
         play("random", "greedy", tiny.RULES, games=20)

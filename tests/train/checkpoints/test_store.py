@@ -3,6 +3,7 @@
 import json
 import resource
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -405,13 +406,17 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(tmp_path, small_files, capfd):
+def test_a_disk_that_cannot_be_written_is_one_line_at_that_save(
+    tmp_path, small_files, capfd, monkeypatch
+):
+    # Stays as it is until the process ends, so that threads that still write say nothing.
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     draw = np.random.default_rng(0)
     small, large = (draw.integers(0, 255, size, np.uint8) for size in (100, 100_000))
     store = Store(tmp_path, keep=2)
     store.save(1, {"a": small}, {"x": small}, CONFIG)
     with pytest.raises(UsageError) as raised:
-        store.save(2, {"a": small}, {"x": large}, CONFIG)
+        store.save(2, {"a": small}, {str(number): large for number in range(20)}, CONFIG)
     assert str(raised.value) == f"{tmp_path / RESUME / '2'}: cannot be written: File too large"
     store.close()
     assert capfd.readouterr() == ("", "")

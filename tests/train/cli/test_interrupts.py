@@ -1,6 +1,7 @@
 """Runs that are interrupted, or whose loss is not finite, and the process they run in."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -19,6 +20,8 @@ from tests.support.learner.commands import (
     complaint,
     read_rows,
 )
+from train import __main__ as entry
+from train.__main__ import main
 from train.loop import training
 from train.runtime import display
 from train.runtime.interrupts import EXIT_INTERRUPTED
@@ -53,6 +56,17 @@ def test_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
     assert message == f"saved after iteration 3; to go on: {goes_on}"
 
 
+def test_final_matches_can_be_stopped(copy, stopped_at):
+    stopped_at(0)
+    directory = copy / CONFIG.name
+    (directory / "evaluation.json").unlink()
+    said = command("run", "--resume", directory)
+    assert (said.code, said.err) == (EXIT_INTERRUPTED, "")
+    goes_on = f"python -m train run --resume {directory}"
+    assert said.out.splitlines()[-1] == f"saved after iteration 6; to go on: {goes_on}"
+    assert not (directory / "evaluation.json").exists()
+
+
 def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
     one_by_one = training.split_steps
 
@@ -65,6 +79,57 @@ def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
     good = f"the last good checkpoint is {copy}/tiny/resume/6; start a run with a lower"
     assert complaint(said).startswith(f"iteration 7, step 1 of 2: the loss is nan; {good}")
     assert sorted(path.name for path in (copy / "tiny" / "resume").iterdir()) == ["4", "6"]
+
+
+def test_a_program_that_ends_at_once_waits_for_no_device(monkeypatch, capsys):
+    left = []
+
+    def interrupt(words, set_up):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "_main", interrupt)
+    monkeypatch.setattr(os, "_exit", left.append)
+    with pytest.raises(SystemExit):
+        entry.program()
+    assert left == [EXIT_INTERRUPTED]
+    assert capsys.readouterr().err == "stopped\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("train", ["run", "--help"]), ("train", ["--version"]), ("wallgo_jax", ["show", "hkoi"])],
+)
+def test_output_that_nobody_reads(program, words):
+    process = subprocess.Popen(
+        [sys.executable, "-m", program, *words],
+        env={**compiling.environment(), "PYTHONUNBUFFERED": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=300) == 0
+    process.stderr.close()
+
+
+def test_run_whose_output_nobody_reads_is_saved(tmp_path, monkeypatch):
+    run_iteration = training.run_iteration
+    read_end, write_end = os.pipe()
+
+    def leave(config, programs, state, index):
+        if index == 1:
+            os.close(read_end)
+        return run_iteration(config, programs, state, index)
+
+    monkeypatch.setattr(training, "run_iteration", leave)
+    with os.fdopen(write_end, "w") as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        code = main([str(word) for word in ("run", tiny.PATH, "--runs", tmp_path)])
+    assert code == EXIT_INTERRUPTED
+    # The line of iteration 2 met no reader; the iteration after it was finished and saved.
+    saved = {path.name for path in (tmp_path / CONFIG.name / "resume").iterdir()}
+    assert saved == {"2", "3"}
 
 
 def test_process_ends_without_a_traceback(tmp_path):

@@ -101,11 +101,12 @@ def test_the_compiler_has_a_field_of_its_own(finished):
 
 def test_the_run_ends_with_commands_that_work(finished, tmp_path, monkeypatch):
     directory, said = finished
-    results, *commands = said.out.splitlines()[-4:]
-    files = "evaluation.json, metrics.jsonl, checkpoints/6"
-    assert results.startswith(f"results in {directory}: {files}, game.")
-    for line in commands:
-        program, *words = shlex.split(line.removeprefix("  python -m "))
+    lines = said.out.splitlines()[-4:]
+    assert "python -m" not in lines.pop(0)
+    assert lines[0].startswith(f"results: {directory} · match: ")
+    assert [line.split(": python -m ")[0] for line in lines[1:]] == ["review", "export"]
+    for line in lines:
+        program, *words = shlex.split(line.split(": python -m ")[1])
         monkeypatch.chdir(tmp_path)
         if program == "train":
             assert command(*words).code == 0

@@ -104,3 +104,15 @@ def test_a_wrong_test_is_refused():
     with pytest.raises(UsageError) as caught:
         read_config(None, ["--evaluation.sprt", "20,0"])
     assert "evaluation.sprt: elo0 (20) must be below elo1 (0)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("done", "games"),
+    [(0, 2 * 2 * 40 + 2 * 400), (3, 2 * 40 + 2 * 400), (6, 2 * 400), (9, 2 * 400)],
+)
+def test_games_of_a_run_that_are_still_to_come(done, games):
+    opponents = ("random", "greedy")
+    options = dataclasses.replace(CONFIG.evaluation, every=3, final_games=400, opponents=opponents)
+    config = dataclasses.replace(CONFIG, iterations=9, evaluation=options)
+    # Short matches follow iterations 3 and 6 alone, each against both anchors.
+    assert evaluation.games_after(config, done) == games

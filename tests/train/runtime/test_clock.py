@@ -20,8 +20,8 @@ class Watch:
 
 def test_a_run_has_the_iterations_and_matches_left():
     now = Watch()
-    # A match after iterations 5 and 10 of 12.
-    clock = RunClock(12, matches_after=lambda done: (done < 5) + (done < 10), now=now)
+    # A match of 100 games after iterations 5 and 10 of 12, one of 400 at the end.
+    clock = RunClock(12, games_after=lambda done: 100 * ((done < 5) + (done < 10)) + 400, now=now)
     assert clock.remaining() is None
     now.turn(60)  # of which the compiler takes 50
     clock.note_iteration(1, 10.0)
@@ -32,9 +32,24 @@ def test_a_run_has_the_iterations_and_matches_left():
         clock.note_iteration(done, 10.0)
     assert clock.remaining() == 8 * 10
     now.turn(10)
-    clock.note_match(4.0)
+    clock.note_match(100, 4.0)
+    assert clock.remaining() == 7 * 10 + (1 + 4) * 4
     clock.note_iteration(5, 10.0)
-    assert clock.remaining() == 7 * 10 + 1 * 4
+    assert clock.remaining() == 7 * 10 + (1 + 4) * 4
+
+
+def test_after_the_last_iteration_there_are_matches_left():
+    now = Watch()
+    clock = RunClock(3, games_after=lambda done: 800, now=now)
+    clock.note_iteration(3, 10.0)
+    assert clock.remaining() is None
+    assert clock.remaining(playing=(100, 2.0)) == 14
+    clock.note_match(400, 8.0)
+    assert clock.remaining() == 8
+    assert clock.remaining(playing=(100, 2.0)) == 6
+    assert clock.remaining(playing=(100, 7.0)) == 300 * (8 + 7) / 500
+    clock.note_match(400, 8.0)
+    assert clock.remaining() == 0
 
 
 def test_what_is_left_runs_down_within_an_iteration_and_stands_still_when_it_is_late():

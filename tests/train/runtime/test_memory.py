@@ -116,5 +116,9 @@ def test_an_error_of_the_allocator_is_one_line():
     assert found is not None
     assert found.startswith("out of memory: Out of memory while trying to allocate 5 GiB.")
     assert "\n" not in found
+    error = RuntimeError(
+        "INTERNAL: Error dispatching computation: Out of memory allocating 9 bytes."
+    )
+    assert "out of memory: allocating 9 bytes." in str(memory.out_of_memory_message(error))
     assert memory.out_of_memory_message(MemoryError()) is not None
     assert memory.out_of_memory_message(RuntimeError("something else")) is None
