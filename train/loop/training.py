@@ -9,7 +9,7 @@ import jax
 from train.config import RunConfig
 from train.data import replay
 from train.data.replay import ReplayState
-from train.data.selfplay import SelfPlayMetrics
+from train.data.diversity import Mean, Variety
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, short_matches
@@ -23,7 +23,7 @@ from train.loop.run_directory import (
 )
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
-from train.loop.selfplay_programs import stage_at
+from train.loop.selfplay_programs import SelfPlayFigures, stage_at
 from train.metrics.columns import SELFPLAY_COLUMNS, WIN_RATE
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
@@ -114,12 +114,12 @@ def run_iteration(
     row = {
         "iteration": iteration + 1,
         **_selfplay_figures(config, played, iteration),
-        "games_per_second": float(played.games) / (ended - started),
-        "positions_per_second": float(played.positions) / (ended - started),
+        "games_per_second": float(played.sums.games) / (ended - started),
+        "positions_per_second": float(played.sums.positions) / (ended - started),
         "selfplay_seconds": between - started,
         "learn_seconds": ended - between,
         "replay_rows": int(ready),
-        "reuse": len(steps) * config.learner.batch / float(played.positions),
+        "reuse": len(steps) * config.learner.batch / float(played.sums.positions),
         **means_of(steps),
         **(_replay_warning(config, replay_state, int(ready), iteration) or warning_of(steps)),
     }
@@ -132,21 +132,41 @@ def _columns(config: RunConfig) -> list[Column]:
     return [c for c in SELFPLAY_COLUMNS if has_matches or c.heading != WIN_RATE]
 
 
-def _selfplay_figures(config: RunConfig, played: SelfPlayMetrics, iteration: int) -> Row:
+def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
     """Figures of an iteration of self-play, for its row of metrics.
 
-    `simulations` are those of a full search, 0 where the greedy player plays. Figures of games are
-    None where no game ended, `policy_entropy` where no ply got a full search.
+    `simulations` are those of a full search, 0 where the bootstrap plays. Figures of games are None
+    where no game ended, entropies where no policy of their plies is learned.
     """
-    games, full = float(played.games), float(played.full)
+    sums, variety = played
+    games, positions = float(sums.games), float(sums.positions)
+    whole, *parts = sums.entropies._asdict().items()
     return {
         "games": games,
-        "positions": float(played.positions),
-        "mean_length": float(played.length) / games if games else None,
-        "red_win_rate": float(played.red_wins + played.draws / 2) / games if games else None,
+        "positions": positions,
+        "mean_length": float(sums.length) / games if games else None,
+        "red_win_rate": float(sums.red_wins + sums.draws / 2) / games if games else None,
         "simulations": stage_at(config, iteration).simulations,
-        "full_search_share": full / float(played.positions),
-        "policy_entropy": float(played.entropy) / full if full else None,
+        "full_search_share": float(sums.full) / positions,
+        "drawn_share": float(sums.drawn) / positions,
+        "policy_entropy": _mean_of(whole[1]),
+        **{f"policy_entropy_{name}": _mean_of(mean) for name, mean in parts},
+        **_variety_figures("setups", variety.setups),
+        **_variety_figures("openings", variety.openings),
+    }
+
+
+def _mean_of(mean: Mean) -> float | None:
+    return float(mean.total) / float(mean.weight) if mean.weight else None
+
+
+def _variety_figures(name: str, variety: Variety) -> Row:
+    """Share of the games that would be left without repeats, and of those that have the
+    commonest."""
+    games = float(variety.games)
+    return {
+        f"distinct_{name}": float(variety.distinct) / games if games else None,
+        f"commonest_{name}": float(variety.commonest) / games if games else None,
     }
 
 

@@ -5,7 +5,10 @@ from train.metrics.rows import Row
 _GROUPS = {
     "selfplay": (
         *("games", "positions", "mean_length", "red_win_rate", "simulations"),
-        *("full_search_share", "policy_entropy"),
+        *("full_search_share", "drawn_share", "policy_entropy"),
+        *(f"policy_entropy_{name}" for name in ("placement", "opening", "middle", "late")),
+        *("policy_entropy_steps", "policy_entropy_wall"),
+        *("distinct_setups", "commonest_setups", "distinct_openings", "commonest_openings"),
     ),
     "replay": ("replay_rows", "reuse"),
     "speed": (

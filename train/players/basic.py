@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from train.network import MASKED
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State
@@ -82,6 +83,7 @@ def make_greedy_search() -> Search:
             policy=best / best.sum(axis=1, keepdims=True),
             value=nothing,
             surprise=nothing,
+            prior=jnp.where(best, 0.0, MASKED),
         )
 
     return search

@@ -167,13 +167,14 @@ def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
 
     def fake(config, stage):
         made.append(stage.simulations)
-        nothing = jnp.zeros((1, 4))
-        return lambda variables, variant, boards, key, coin_key: (
-            boards.ply + stage.simulations,
-            nothing,
-            0.0,
-        )
 
+        def selfplay(variables, variant, boards, key, coin_key):
+            _, plies, sums = nothing(variables, variant, boards, key)
+            return boards.position.ply + stage.simulations, plies, sums
+
+        return selfplay
+
+    nothing = make_selfplay(random_search(), plies=1)
     programs = make_programs(GROWING, all_devices(1))
     monkeypatch.setattr(selfplay_programs, "selfplay_of", fake)
     variables = tiny.new_weights(network_for(GROWING.network, 2))

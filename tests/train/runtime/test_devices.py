@@ -207,7 +207,7 @@ def test_bootstrap_is_played_by_the_greedy_player():
     counts = (plies.policy > 0).sum(axis=-1)
     share = np.asarray(plies.policy, np.float32).max(axis=-1)
     np.testing.assert_allclose(share, 1 / counts, rtol=1e-2)
-    assert float(metrics.games) > 0
+    assert float(metrics.sums.games) > 0
     assert programs.selfplay_at(0) is programs.selfplay_at(1)
     assert programs.selfplay_at(2) is not programs.selfplay_at(1)
 
