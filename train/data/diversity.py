@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_MOVES, NUM_SIDES, PLAYS_PER_STONE
-from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State, Variant
 
 OPENING_PLIES = 8

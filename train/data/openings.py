@@ -33,6 +33,9 @@ class Exploration:
     temperature_halflife: float = 7.0
 
 
+SEARCH_DECIDES = Exploration()
+
+
 class Opening(NamedTuple):
     """How each board's game opens."""
 

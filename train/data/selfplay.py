@@ -11,7 +11,14 @@ import jax
 import jax.numpy as jnp
 
 from train.data.diversity import PolicyEntropies, policy_entropies
-from train.data.openings import Exploration, Opening, make_exploration, no_opening, open_games
+from train.data.openings import (
+    SEARCH_DECIDES,
+    Exploration,
+    Opening,
+    make_exploration,
+    no_opening,
+    open_games,
+)
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.search.search import Search, SearchResult
@@ -68,7 +75,7 @@ def make_selfplay(
     cheap: Search | None = None,
     full_search_prob: float = 1.0,
     policy_surprise_weight: float = 0.0,
-    exploration: Exploration = Exploration(),
+    exploration: Exploration = SEARCH_DECIDES,
 ) -> Callable[..., tuple[Boards, Trajectory, SelfPlayMetrics]]:
     """Make a function that plays an iteration.
 

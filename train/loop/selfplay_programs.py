@@ -113,8 +113,8 @@ class SelfplayPrograms(NamedTuple):
 
     at: Callable[[int], Ahead]
     """The program of an iteration: (variables, variant, boards, key) -> boards, plies [T, B],
-    SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call compiles those of all later iterations,
-    so that none of them waits for the compiler."""
+    SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call compiles
+    those of all later iterations, so that none of them waits for the compiler."""
     compile: Callable[[int], None]
     """Compiles the programs of an iteration and of all later ones."""
 

@@ -8,8 +8,8 @@ import jax
 
 from train.config import RunConfig
 from train.data import replay
-from train.data.replay import ReplayState
 from train.data.diversity import Mean, Variety
+from train.data.replay import ReplayState
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, short_matches

@@ -1,6 +1,7 @@
 """Plies that self-play draws: openings, random or by the raw policy, and a temperature."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -71,7 +72,7 @@ def lengths(weight: np.ndarray, ply: np.ndarray) -> np.ndarray:
     found = []
     for board in range(weight.shape[1]):
         starts = np.flatnonzero(ply[:, board] == 0)
-        for start, end in zip(starts, starts[1:], strict=False):
+        for start, end in itertools.pairwise(starts):
             drawn = weight[start:end, board] == 0
             assert (drawn == (np.arange(end - start) < drawn.sum())).all()
             if end - start > 4:

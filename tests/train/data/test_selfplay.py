@@ -20,7 +20,7 @@ from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position
 
 FIGURES = 7 + 7 * 2 + 2 * 3
-"""Numbers that self-play leaves: sums, seven entropies in two parts, variety of setups and openings."""
+"""Numbers that self-play leaves: sums, entropies in two parts, variety of setups and openings."""
 
 pytestmark = pytest.mark.usefixtures("as_users_compile")
 
