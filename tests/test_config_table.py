@@ -1,16 +1,16 @@
-"""The table of config keys in docs/training.md has every key, and each default."""
+"""The tables of config keys in docs/training.md are those that `config` prints."""
 
 import dataclasses
-import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
+from tests.support import config_page
 from train.config import RunConfig
+from train.config.keys import keys_of
 from wallgo_jax.game.rules import Rules, name_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "training.md"
 HEURISTICS = ("ethen", "wjx")
+ADVICE = "write it by `python -m tests.support.config_page`"
 
 
 def defaults_of(table: Any, prefix: str = "") -> dict[str, Any]:
@@ -30,23 +30,21 @@ def defaults_of(table: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def printed_defaults() -> dict[str, Any]:
-    """The same, as the page prints it; `NAME` stands for either heuristic."""
-    text = PAGE.read_text(encoding="utf-8")
-    text = text[text.index("<!-- config table") : text.index("## Replay memory")]
-    found: dict[str, Any] = {}
-    for key, default in re.findall(r"^\| `([^`]+)` \|.*\| `([^`]+)` \|$", text, re.MULTILINE):
-        for name in HEURISTICS if "NAME" in key else ("",):
-            value = tomllib.loads(f"value = {default.replace('NAME', name)}")["value"]
-            found[key.replace("NAME", name)] = value
-    return found
+def test_the_page_has_the_tables_of_the_docstrings():
+    assert config_page.printed() == config_page.tables(), ADVICE
 
 
-def test_every_key_is_in_the_table_and_nothing_else():
-    assert set(printed_defaults()) == set(defaults_of(RunConfig()))
+def test_every_key_is_described_with_its_default():
+    found = {key.path: key.default for key in keys_of(RunConfig())}
+    assert found == defaults_of(RunConfig())
+    for row in "".join(config_page.printed()).splitlines():
+        key, default = row.split("|")[1].strip(" `"), row.split("|")[-2].strip(" `")
+        if key.startswith(("run", "network", "search", "learner")):
+            assert tomllib.loads(f"value = {default}")["value"] == found[key]
 
 
-def test_the_defaults_are_the_printed_ones():
-    printed, defaults = printed_defaults(), defaults_of(RunConfig())
-    both = printed.keys() & defaults.keys()
-    assert {key: printed[key] for key in both} == {key: defaults[key] for key in both}
+def test_every_number_has_a_unit():
+    for key in keys_of(RunConfig()):
+        assert key.meaning, key.path
+        assert not key.meaning.endswith((".", "]")), key.path
+        assert key.unit or isinstance(key.default, bool | str), key.path

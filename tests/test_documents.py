@@ -19,6 +19,7 @@ from train.cli.commands import Command
 from train.config import read_config
 from wallgo_jax import __main__ as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
+from wallgo_jax.cli.parsing import commands_of as commands_of_program
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -109,6 +110,22 @@ def _check_script(path: Path, arguments: list[str]) -> None:
 @pytest.mark.parametrize("path", [*PAGES, *CONFIGS], ids=name_of)
 def test_every_command_parses(path, check_command):
     for words in commands_of(path):
+        check_command(words)
+
+
+def examples() -> list[str]:
+    """The lines that the help pages of both programs end with."""
+    found = []
+    for program in (train_program.PROGRAM, game_program.PROGRAM):
+        kinds = commands_of_program(program.commands).values()
+        lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
+        found += [f"{program.name} {line}" for line in lines]
+    return found
+
+
+@pytest.mark.parametrize("example", examples())
+def test_every_example_of_the_help_pages_parses(example, check_command):
+    for words in commands_in(example):
         check_command(words)
 
 

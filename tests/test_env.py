@@ -76,13 +76,13 @@ def assert_trees_equal(a, b):
 def test_history_taken_over_is_history_taken_back():
     """A step shifts the past that it was shown; `observe` works it out from the trail. Whole game,
     a ply after its end, an illegal ply."""
-    env = wallgo_jax.make(SMALL, planes="BTRH")
+    env = wallgo_jax.make(SMALL, planes="BTRHD")
     step, observe = jax.jit(env.step), jax.jit(env.observe)
     states = [jax.jit(env.init)()]
     for action in (*GAME, GAME[0]):
         states.append(step(states[-1], action))
     states.append(step(states[3], -1))
-    assert states[5].observation[..., 13:].any()
+    assert states[5].observation[..., 21:].any()
     for state in states:
         assert_trees_equal(observe(state), state.observation)
 
@@ -356,7 +356,7 @@ def test_state_restarts_by_its_own_rules(step_auto_reset):
         ({"name_or_rules": "chess"}, "rules: unknown preset 'chess'; known presets: wallzero-4s"),
         (
             {"name_or_rules": "hkoi", "planes": "BH"},
-            "planes: 'BH' is not one of B, BT, BTR, BTRH, BV, BTV, BTRV, BTRHV",
+            "planes: 'BH' is not one of B, BT, BTR, BTRH, BTRD, BTRHD, BV,",
         ),
         ({"name_or_rules": "hkoi", "grid": 6}, "grid: 6 is not between the board's size 7 and 9"),
         ({"name_or_rules": "hkoi", "grid": 10}, "grid: 10 is not between the board's size 7 and"),

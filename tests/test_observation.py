@@ -1,6 +1,7 @@
 """Every feature plane against the slow referee, on boards alone and in the corner of a grid."""
 
 import functools
+import itertools
 import random
 
 import jax
@@ -11,12 +12,14 @@ from tests.support.game import harness
 from tests.support.game.planes import expected_planes
 from tests.support.reference.games import Record, random_game
 from tests.support.reference.referee import random_rules
-from wallgo_jax import observation
+from wallgo_jax import Rules, observation
 from wallgo_jax import planes as planes_lib
+from wallgo_jax.board import bitboard
+from wallgo_jax.game.state import initial_state
 
 # Players, stones and planes, on boards of 4x4 to 7x7 in a grid of 7; history compiles slowly.
-SHAPES = ((2, 4, "BTRHV"), (3, 2, "BTRV"), (4, 2, "BTR"))
-SLOW_SHAPES = ((3, 2, "BTRH"), (4, 2, "BTRHV"))
+SHAPES = ((2, 4, "BTRHDV"), (3, 2, "BTRDV"), (4, 2, "BTRD"))
+SLOW_SHAPES = ((3, 2, "BTRHD"), (4, 2, "BTRHDV"))
 GRID = 7
 
 # The table of WallZero's 49 planes.
@@ -73,7 +76,7 @@ def compare(players: int, stones: int, planes: str) -> None:
     games, shown = played(players, stones)
     seen = observed(players, stones, planes, True)
     names = list(map(str, planes_lib.channels(planes, players, has_playable=True)))
-    everything = list(map(str, planes_lib.channels("BTRHV", players, has_playable=True)))
+    everything = list(map(str, planes_lib.channels("BTRHDV", players, has_playable=True)))
     wanted = [everything.index(name) for name in names]
     assert seen.shape[-1] == len(names)
     assert seen.dtype == np.bool_
@@ -115,13 +118,64 @@ def test_plane_sets_are_prefixes(planes, count):
     table = planes_lib.channels(planes, 2)
     assert table == planes_lib.channels("BTRH", 2)[:count]
     seen = observed(2, 4, planes, False)
-    np.testing.assert_array_equal(seen, observed(2, 4, "BTRHV", True)[..., :count])
+    np.testing.assert_array_equal(seen, observed(2, 4, "BTRHDV", True)[..., :count])
+
+
+def test_distances_stand_between_reach_and_history():
+    kinds = ("reach2", "reach3", "reach4", "nearer")
+    names = [f"{kind} {player}" for kind in kinds for player in range(2)]
+    short = planes_lib.channels("BTRD", 2)
+    assert short[:13] == planes_lib.channels("BTR", 2)
+    assert list(map(str, short[13:])) == names
+    assert planes_lib.channels("BTRHD", 2) == short + planes_lib.channels("BTRH", 2)[13:]
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_distances_grow_from_reach_and_nobody_shares_what_is_nearer(players):
+    stones, planes = next((s, p) for count, s, p in SHAPES if count == players)
+    seen = observed(players, stones, planes, True)
+    table = planes_lib.channels(planes, players, has_playable=True)
+
+    def shown(kind: str) -> np.ndarray:
+        """bool[T, B, GRID, GRID, P]"""
+        return seen[..., [table.index(planes_lib.Channel(kind, p)) for p in range(players)]]
+
+    widening = [shown(kind) for kind in ("reach", "reach2", "reach3", "reach4")]
+    for fewer, more in itertools.pairwise(widening):
+        assert not (fewer & ~more).any()
+        assert (more & ~fewer).any()
+    nearer, stone = shown("nearer"), shown("stone")
+    assert (nearer.sum(axis=-1) <= 1).all()
+    assert not (stone & ~nearer).any()
+    assert (nearer & ~widening[-1]).any()
+
+
+def test_distances_along_a_corridor():
+    """Walls turn the board into one corridor of 49 cells, a stone at either end."""
+    rules = Rules(size=7, stones=1, start=((0, 0, 0), (6, 6, 1)), order=())
+    doors = [6, 0] * 3  # column of the opening below each row
+    walled = [row * 7 + column for row in range(6) for column in range(7) if column != doors[row]]
+    state = initial_state(rules)
+    walls = np.array(state.position.walls)
+    walls[0, 0] = bitboard.constant(walled, 7)
+    state = state._replace(position=state.position._replace(walls=walls))
+    planes = np.array(jax.jit(functools.partial(observation.observe, planes="BTRD"))(state))
+    planes[1::2] = planes[1::2, ::-1].copy()  # along the corridor, which turns at each row's end
+    lengths = []
+    for index in range(11, 21):
+        cells = np.flatnonzero(planes[..., index])
+        is_first = index % 2 == 1
+        np.testing.assert_array_equal(cells, cells[0] + np.arange(len(cells)))
+        assert cells[0 if is_first else -1] == (0 if is_first else 48)
+        lengths.append(len(cells))
+    # Two steps a turn; who is nearer is told for seven turns.
+    assert lengths == [3, 3, 5, 5, 7, 7, 9, 9, 15, 15]
 
 
 def test_planes_of_the_variant_follow_all_others():
     steps = [f"walls_left_over_{step} {player}" for step in (0, 2, 5, 10) for player in range(2)]
     names = ["stay_needs_room", "limited_walls", *steps, "tie_region", "tie_mover_loses"]
-    for planes in ("B", "BT", "BTR", "BTRH"):
+    for planes in ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD"):
         table = planes_lib.channels(f"{planes}V", 2, has_playable=True)
         others = planes_lib.channels(planes, 2)
         assert table[: len(others)] == others
@@ -154,8 +208,8 @@ def test_more_players_have_the_same_groups():
 def test_history_is_the_earlier_observations():
     players, stones = 2, 4
     games, _ = played(players, stones)
-    seen = observed(players, stones, "BTRHV", True)
-    table = planes_lib.channels("BTRHV", players, has_playable=True)
+    seen = observed(players, stones, "BTRHDV", True)
+    table = planes_lib.channels("BTRHDV", players, has_playable=True)
     for index, channel in enumerate(table):
         if channel.age:
             now = table.index(channel._replace(age=0))
@@ -169,7 +223,7 @@ def test_history_is_the_earlier_observations():
 
 def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
     games, _ = played(2, 4)
-    seen = observed(2, 4, "BTRHV", True)
+    seen = observed(2, 4, "BTRHDV", True)
     for b, game in enumerate(games):
         size = game.rules["size"]
         assert not seen[:, b, size:].any()
@@ -178,6 +232,8 @@ def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
 
 
 def test_unknown_plane_set_is_refused():
-    for planes in ("", "R", "BR", "TB", "btrh", "V", "BVT"):
-        with pytest.raises(ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH, BV,"):
+    for planes in ("", "R", "BR", "TB", "btrh", "V", "BVT", "BD", "BTD", "BTRDH"):
+        with pytest.raises(
+            ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH, BTRD, BTRHD, BV,"
+        ):
             planes_lib.channels(planes, 2)

@@ -16,7 +16,7 @@ from wallgo_jax import __version__
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HEAVY = {"flax", "jax", "matplotlib", "mctx", "optax", "orbax", "scipy", "tensorstore"}
-MODULES = {"orbax-checkpoint": "orbax", "pillow": "PIL"}
+MODULES = {"docstring-parser": "docstring_parser", "orbax-checkpoint": "orbax", "pillow": "PIL"}
 
 
 def requirements(*extras: str) -> dict[str, str]:
@@ -88,7 +88,10 @@ def test_scripts_are_functions():
     [
         "import wallgo_jax",
         "import train.config; train.config.RunConfig()",
-        "from train.config import read_config; read_config(None, ['--rules.size', '5'])",
+        "from train.config import read_config; read_config(None, ['--rules.walls', '5'])",
+        "from train.config.keys import keys_of; from train.config import RunConfig; "
+        "from train.config.toml_text import config_to_toml; keys_of(RunConfig()); "
+        "config_to_toml(RunConfig())",
         "from train.cli.commands import Command",
         "import train.network, train.search",
         "from wallgo_jax.cli.commands import Show",

@@ -11,7 +11,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
-_LIBRARIES = "flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore".split()
+_LIBRARIES = (
+    "docstring_parser flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore "
+    "tomlkit"
+).split()
 _USAGE_ERROR = 2
 
 

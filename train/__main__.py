@@ -1,17 +1,18 @@
 """The command line: `python -m train COMMAND`, or `wallgo-train COMMAND`."""
 
 import dataclasses
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from train.cli.commands import CONFIGURED, Command
+from train.cli.commands import CONFIGURED, PROGRAM
 from train.cli.options import EXIT_USAGE
+from train.config import RunConfig
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
-from wallgo_jax.cli.parsing import parse, refuse_unknown
-
-_PROGRAM = "python -m train"
+from wallgo_jax.cli.parsing import nearest_option, parse, program_name, refuse_unknown
 
 
 def main(
@@ -38,6 +39,10 @@ def main(
         if complaint is None:
             raise
         return _refuse(complaint)
+    except BrokenPipeError:
+        # The reader has enough; what is still to be flushed goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         from train.runtime.files import complaint_of
 
@@ -61,24 +66,46 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     Raises:
       UsageError: in one line, what is wrong with them and what is allowed.
     """
+    program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
     is_configured = bool(words) and words[0] in CONFIGURED
     if is_configured and {"-h", "--help"} & set(words):
         words = [words[0], "--help"]
     elif is_configured:
+        _check_resume(words)
         # The config file's place is filled, so that tyro does not take the value of a changed
         # key for it; a file that is named is among the words that tyro does not know.
         words.insert(1, "None")
     try:
-        command, unknown = parse(
-            Command, words, program=_PROGRAM, description="Train WallGo players and measure them."
-        )
+        command, unknown = parse(program, words)
         if is_configured:
             path, overrides = _split_config(unknown)
+            _check_options(command, overrides)
             return lambda: dataclasses.replace(command, config=path).run(overrides)
-        refuse_unknown(command, unknown)
+        refuse_unknown(command, unknown, program=f"{program.name} {words[0]}")
     except ValueError as error:
         raise UsageError(f"command line: {error}") from None
     return command.run
+
+
+def _check_resume(words: Sequence[str]) -> None:
+    """Refuse `--resume` without the directory that it needs."""
+    after = [*words, "--"][words.index("--resume") + 1] if "--resume" in words else ""
+    if after.startswith("-"):
+        raise UsageError(
+            "command line: --resume needs the directory of the run, such as --resume runs/NAME"
+        )
+
+
+def _check_options(command: Any, overrides: Sequence[str]) -> None:
+    """Refuse an option that is no key of the config but nearly one of the command's."""
+    keys = [field.name for field in dataclasses.fields(RunConfig)]
+    for word in overrides:
+        key = word.removeprefix("--").partition("=")[0].replace("-", "_")
+        if not word.startswith("--") or "." in key or key in keys:
+            continue
+        near = nearest_option(command, word, also=[f"--{key}" for key in keys])
+        if near and near.removeprefix("--") not in keys:
+            raise ValueError(f"unknown option {word}; did you mean {near}?")
 
 
 def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:

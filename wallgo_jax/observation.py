@@ -26,8 +26,15 @@ from wallgo_jax.game.state import (
     Variant,
     assert_board,
 )
-from wallgo_jax.game.terrain import BoardAnalysis
-from wallgo_jax.planes import HISTORY_LENGTH, WALLS_LEFT_STEPS, Channel, channels
+from wallgo_jax.game.terrain import BoardAnalysis, Terrain
+from wallgo_jax.planes import (
+    DISTANCE_TURNS,
+    HISTORY_LENGTH,
+    NEARER_TURNS,
+    WALLS_LEFT_STEPS,
+    Channel,
+    channels,
+)
 
 
 class Precomputed(NamedTuple):
@@ -100,7 +107,7 @@ def observe_sets(
 
 
 def _present(state: State, planes: str, precomputed: Precomputed | None) -> jax.Array:
-    """uint32[W, n]: the channels of B, T and R, which show the position itself."""
+    """uint32[W, n]: the channels of B, T, R and D, which show the position itself."""
     variant, position = state
     players, token = position.stones.shape[0], position.ply < 0
     if precomputed is None:
@@ -121,7 +128,16 @@ def _present(state: State, planes: str, precomputed: Precomputed | None) -> jax.
     if "R" in planes:
         reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
         parts.append(_rows(fusion_barrier(reach, token=token)))
+    if "D" in planes:
+        parts.append(_rows(fusion_barrier(_distances(terrain), token=token)))
     return jnp.concatenate(parts, axis=1)
+
+
+def _distances(terrain: Terrain) -> list[Cells]:
+    """The sets that D shows, in order."""
+    by_turn = terrain_lib.reach_by_turn(terrain, NEARER_TURNS)
+    shown = [*(by_turn[turns] for turns in DISTANCE_TURNS), terrain_lib.nearer(by_turn)]
+    return [cells for sets in shown for cells in sets]
 
 
 def _rows(sets: Sequence[Cells]) -> jax.Array:

@@ -1,17 +1,22 @@
 """The planes of an observation by name: which channels a plane set has, and in which order.
 
 Plane sets are named as in WallZero (Chen, Arjonilla, Wu, Wu), "WallZero Feature Designs": B board,
-T territory, R reachability, H four past positions. V, not WallZero's, names the variant for a
-network that plays several: all ones or all zeros over the board. Nothing here needs JAX, so that a
-config can be checked without it.
+T territory, R reachability, H four past positions. Two are not WallZero's. D shows distances in
+turns. V names the variant for a network that plays several: all ones or all zeros over the board.
+Nothing here needs JAX, so that a config can be checked without it.
 """
 
 from typing import NamedTuple
 
-PLANE_SETS = ("B", "BT", "BTR", "BTRH", "BV", "BTV", "BTRV", "BTRHV")
+_WITHOUT_VARIANT = ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD")
+PLANE_SETS = (*_WITHOUT_VARIANT, *(f"{planes}V" for planes in _WITHOUT_VARIANT))
 DEFAULT_PLANES = "BTRH"
 HISTORY_LENGTH = 4
 """Past positions that H shows; a position's trail holds as many plies."""
+DISTANCE_TURNS = (2, 3, 4)
+"""Turns of which D shows the cells within reach, a plane for each player; R shows one turn."""
+NEARER_TURNS = 7
+"""Turns up to which D compares who reaches a cell first."""
 WALLS_LEFT_STEPS = (0, 2, 5, 10)
 """Planes of V that tell walls left: one for "more than this many", for each player."""
 
@@ -31,8 +36,8 @@ class Channel(NamedTuple):
 def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[Channel, ...]:
     """The channels of a plane set, in order.
 
-    For two players: 8 (B), 11 (BT), 13 (BTR) or 49 (BTRH), 12 more with V, and one more where
-    playable cells show.
+    For two players: 8 (B), 11 (BT), 13 (BTR) or 49 (BTRH), 8 more with D, 12 more with V, and one
+    more where playable cells show.
 
     Raises:
       ValueError: for an unknown plane set.
@@ -45,6 +50,9 @@ def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[
         table += _territory_channels(players, 0)
     if "R" in planes:
         table += [Channel("reach", player) for player in who]
+    if "D" in planes:
+        kinds = [*(f"reach{turns}" for turns in DISTANCE_TURNS), "nearer"]
+        table += [Channel(kind, player) for kind in kinds for player in who]
     if "H" in planes:
         for age in range(1, HISTORY_LENGTH + 1):
             table += _board_channels(players, age) + _territory_channels(players, age)

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | text | `text` | `summary` | `game_text`, `game_file` |
 | SVG | `svg` | `contact_sheet` | `animation` |
-| pixels | `png` of any SVG | | `gif` |
+| pixels | `png`, `still_gif` of any SVG | | `gif` |
 | HTML | `position_page`; `html`, for notebooks | `html` | `page`, stepped with the arrow keys |
 
 States are those of the env or of the rules. Pixels need the extra `wallgo-jax[png]`.
@@ -279,6 +279,15 @@ def png(svg: str, *, scale: float = 2.0) -> bytes:
       ImportError: without the extra `wallgo-jax[png]`, naming it.
     """
     return raster.png(svg, scale=scale)
+
+
+def still_gif(svg: str, *, scale: float = 2.0) -> bytes:
+    """Draw an SVG document as a GIF file of one frame, `scale` pixels a unit.
+
+    Raises:
+      ImportError: as `gif`.
+    """
+    return raster.gif([svg], seconds=1, last_seconds=1, scale=scale)
 
 
 def rgb_array(svg: str, *, scale: float = 1.0) -> np.ndarray:

@@ -2,6 +2,10 @@
 
 import io
 import json
+import os
+import pty
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -101,15 +105,28 @@ def test_a_diagram_goes_out_and_in(capsys, here):
     assert shown.splitlines() == BOARD.splitlines()[:-1]
 
 
-@pytest.mark.parametrize("ending", ["svg", "html"])
-def test_pictures_of_a_position(capsys, here, ending):
-    run(capsys, "show", "hkoi", "--out", f"a.{ending}", "--theme", "dark", "--reach", "B")
-    assert ElementTree.fromstring((here / f"a.{ending}").read_text()).tag.endswith("svg")
+def test_picture_of_a_position(capsys, here):
+    out = run(capsys, "show", "hkoi", "--out", "new/a.svg", "--theme", "dark", "--reach", "B")
+    assert out == "written: new/a.svg (a position)\n"
+    assert ElementTree.fromstring((here / "new/a.svg").read_text()).tag.endswith("svg")
+
+
+def test_page_of_a_position(capsys, here):
+    """A whole page around the picture, not the picture alone."""
+    said = run(capsys, "show", MOVES, "--rules", "small.json", "--out", "a.html")
+    assert said == "written: a.html (a position)\n"
+    text = (here / "a.html").read_text()
+    assert text.startswith("<!DOCTYPE html>\n<html")
+    assert text.count("<svg ") == text.count("</svg>") == 1
+    assert "over, Blue won" in text
+    assert text.rstrip().endswith("</html>")
 
 
 def test_pixels_of_a_position(capsys, here):
     run(capsys, "show", "hkoi", "--out", "a.png")
     assert (here / "a.png").read_bytes().startswith(b"\x89PNG")
+    run(capsys, "show", "hkoi", "--out", "a.gif")
+    assert (here / "a.gif").read_bytes().startswith(b"GIF89a")
 
 
 def test_replay_the_printed_example(capsys):
@@ -172,21 +189,25 @@ PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwa
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("", "Expected one of {show, replay, convert}; see python -m wallgo_jax --help"),
-        ("draw x", "Expected one of {show, replay, convert}; see python -m wallgo_jax --help"),
+        ("", "no command; commands: show, replay, convert; see python -m wallgo_jax --help"),
+        ("draw x", "unknown command 'draw'; commands: show, replay, convert; see python -m wallg"),
+        ("shw x", "unknown command 'shw'; did you mean show? Commands: show, replay, convert; "),
+        ("--theme dark", "unknown command '--theme'; commands: show, replay, convert; see"),
         ("show", "Missing from python -m wallgo_jax show: SOURCE"),
         ("show hkoi --colour red", "Unrecognized options: --colour"),
+        ("show hkoi --colour red", "; see python -m wallgo_jax show --help"),
+        ("show hkoi --ply one", "; see python -m wallgo_jax show --help"),
         ("show hkoi --theme blue", "invalid choice 'blue' for argument '--theme'"),
         ("show hkoi --ply one", "Error parsing --ply: invalid literal for int"),
         ("show gone.txt", f"'gone.txt' is not a file, preset, HKOI code or move; {PRESETS}"),
         ("show hkoi --ply 1", "--ply 1: the game has plies 0 to 0"),
         ("show hkoi --grid 10", "grid: 10 is not between the board's size 7 and 9"),
         ("show hkoi --reach G --out a.svg", "reach: 2 is not a player from 0 to 1"),
-        ("show hkoi --out a.bmp", "--out a.bmp: the ending is not one of .svg, .png, .html, .txt"),
-        ("show hkoi --out no/a.svg", "no/a.svg: No such file or directory"),
+        ("show hkoi --out a.bmp", "--out a.bmp: the ending is not one of .svg, .png, .gif, .html"),
+        ("show hkoi --out binary.dat/a.svg", "binary.dat: File exists"),
         ("show moves.txt", f"moves.txt: moves need --rules; {PRESETS}"),
-        ("show moves.txt --rules chess", f"unknown preset 'chess'; known {PRESETS}"),
-        ("show moves.txt --rules moves.txt", "moves.txt: not JSON"),
+        ("show moves.txt --rules chess", f"rules: unknown preset 'chess'; known {PRESETS}"),
+        ("show moves.txt --rules moves.txt", "rules: moves.txt: neither JSON nor TOML"),
         (
             "show bad.txt --rules small.json",
             "bad.txt: ply 3: wall side 'W7' is not one of up, right",
@@ -229,6 +250,84 @@ def test_help_is_no_error(capsys):
         main(["show", "--help"])
     assert not stop.value.code
     assert "--theme {auto,light,dark}" in capsys.readouterr().out
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert not stop.value.code
+    assert re.fullmatch(r"wallgo-jax \S+ \(jax \S+, Python \S+\)\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("words", [[], ["show"], ["replay"], ["convert"]])
+def test_help_fits_and_ends_with_examples(capsys, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    page = capsys.readouterr().out
+    assert max(map(len, page.splitlines())) <= 80
+    assert "\nexamples:\n  python -m wallgo_jax " in page
+
+
+@pytest.mark.parametrize(
+    ("words", "has_colours"),
+    [(["show", "wallzero-4stone"], True), (["show", "--help"], False), (["--help"], False)],
+)
+def test_colours_of_a_terminal(words, has_colours):
+    """A board is coloured on a terminal; nothing is where NO_COLOR is set, or into a pipe."""
+    colour = re.compile(rb"\x1b\[(?:\d+;)*[349][0-7]m")
+    assert bool(colour.search(in_terminal(words, {}))) >= has_colours
+    assert not colour.search(in_terminal(words, {"NO_COLOR": "1"}))
+    piped = subprocess.run(
+        [sys.executable, "-m", "wallgo_jax", *words],
+        env=compiling.environment(),
+        capture_output=True,
+        check=True,
+    )
+    assert b"\x1b" not in piped.stdout
+
+
+def test_watching_ends_quietly(here):
+    """Ctrl-C leaves no traceback, gives the cursor back, and is the exit status of a shell."""
+    words = ["replay", "moves.txt", "--rules", "small.json", "--watch", "--seconds", "60"]
+    out = in_terminal(words, {}, interrupt_after=b"Ply 0", status=130)
+    assert b"Traceback" not in out
+    assert out.rindex(b"\x1b[?25h") > out.rindex(b"\x1b[?25l")
+
+
+def in_terminal(words, variables, *, interrupt_after=b"", status=0) -> bytes:
+    """Output of the program in a terminal of its own."""
+    near, far = pty.openpty()
+    settings = compiling.environment() | {"TERM": "xterm-256color"} | variables
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wallgo_jax", *words],
+        stdin=far,
+        stdout=far,
+        stderr=far,
+        env=settings,
+        start_new_session=True,
+    )
+    os.close(far)
+    out = b""
+    try:
+        while chunk := _read(near):
+            out += chunk
+            if interrupt_after and interrupt_after in out:
+                process.send_signal(signal.SIGINT)
+                interrupt_after = b""
+        assert process.wait(timeout=60) == status
+        return out
+    finally:
+        process.kill()
+        process.wait()
+        os.close(near)
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # A terminal whose other side is closed has no end of file.
+        return b""
 
 
 def test_as_a_program(here):

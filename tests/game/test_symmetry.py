@@ -100,7 +100,7 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
 
 
 def test_all_planes_turn_as_the_turned_games_show(games):
-    channels = planes_lib.channels("BTRHV", PLAYERS, has_playable=True)
+    channels = planes_lib.channels("BTRHDV", PLAYERS, has_playable=True)
 
     @jax.jit
     @jax.vmap
@@ -160,8 +160,8 @@ def laws(state, slot, turn):
     turn_policy = functools.partial(symmetry.turn_policy, in_setup=setup, variant=variant)
     turn_action = functools.partial(symmetry.turn_action, variant=variant)
     # Without history, which compiles slowly; the trail turns with the state.
-    observe = functools.partial(observation.observe, planes="BTR", has_playable=True)
-    channels = planes_lib.channels("BTR", PLAYERS, has_playable=True)
+    observe = functools.partial(observation.observe, planes="BTRD", has_playable=True)
+    channels = planes_lib.channels("BTRD", PLAYERS, has_playable=True)
 
     turned = turn_state(state, turn)
     after, rewards = referee.step(state, slot)

@@ -42,6 +42,7 @@ value = "wdl"
 ownership = false
 margin = true
 reply = true
+destination_head = true
 planes = "BTRH"
 mover_first = false
 dtype = "bfloat16"
@@ -51,6 +52,9 @@ simulations = 5
 max_considered_actions = 4
 kind = "puct"
 engine = "mctx"
+value_scale = 0.5
+visit_offset = 20
+rescale_values = false
 c_init = 2
 c_base = 1000
 dirichlet_fraction = 0.5
@@ -136,9 +140,9 @@ FULL_CONFIG = RunConfig(
     iterations=12,
     rules=PRESETS["hkoi"],
     network=NetworkConfig(
-        "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, "BTRH", False, "bfloat16"
+        "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, True, "BTRH", False, "bfloat16"
     ),
-    search=SearchConfig(5, 4, "puct", "mctx", 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    search=SearchConfig(5, 4, "puct", "mctx", 0.5, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
@@ -261,6 +265,14 @@ def test_round_trip_through_json(config):
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value) and field.name != "rules":
             assert set(fields[field.name]) == {inner.name for inner in dataclasses.fields(value)}
+
+
+def test_config_saved_before_a_key_was_there_has_its_default():
+    fields = config_to_dict(RunConfig())
+    del fields["network"]["destination_head"]
+    for key in ("value_scale", "visit_offset", "rescale_values"):
+        del fields["search"][key]
+    assert config_from_dict(fields, where="here") == RunConfig()
 
 
 def test_rules_are_one_thing_however_they_are_given():

@@ -7,8 +7,9 @@ likeliest one, by the counts, among those with the hypothesis's mean; Wald's bou
 Tests of Statistical Hypotheses", 1945) then decide.
 """
 
+import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -40,6 +41,33 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
     if llr >= test.upper:
         return Verdict(llr, STRONGER)
     return Verdict(llr, WEAKER if llr <= test.lower else UNDECIDED)
+
+
+def in_words(test: Sprt, verdict: Verdict) -> str:
+    """A sentence on a test that has ended, by a decision or for want of games."""
+    figures = (
+        f"SPRT: log-likelihood ratio {verdict.llr:.2f}, bounds {test.lower:.2f} and "
+        f"{test.upper:.2f}: "
+    )
+    if verdict.decision == UNDECIDED:
+        return f"{figures}undecided, the games ended before it reached a bound"
+    accepted, other = test.elo1, test.elo0
+    if verdict.decision == WEAKER:
+        accepted, other = other, accepted
+    return (
+        f"{figures}{verdict.decision} is accepted, the first player's lead is {accepted:g} Elo "
+        f"points rather than {other:g}"
+    )
+
+
+def verdict_record(test: Sprt, verdict: Verdict) -> dict[str, Any]:
+    """A test and its state as JSON-ready figures."""
+    return {
+        **dataclasses.asdict(test),
+        "llr": verdict.llr,
+        "bounds": [test.lower, test.upper],
+        "decision": verdict.decision,
+    }
 
 
 def log_likelihood_ratio(test: Sprt, pairs: Sequence[int]) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from train.runtime.errors import UsageError
-from wallgo_jax.cli.parsing import parse, refuse_unknown
+from wallgo_jax.cli.parsing import read, refuse_unknown
 
 EXIT_USAGE = 2
 Options = TypeVar("Options")
@@ -34,10 +34,9 @@ def run_script(
 
 def _read(options: Any, name: str, words: list[str]) -> Any:
     try:
-        found, unknown = parse(
-            options, words, program=f"python -m train.bench.{name}", description=options.__doc__
-        )
-        refuse_unknown(found, unknown)
+        program = f"python -m train.bench.{name}"
+        found, unknown = read(options, words, program=program)
+        refuse_unknown(found, unknown, program=program)
     except ValueError as error:
         raise UsageError(f"command line: {error}") from None
     return found

@@ -31,6 +31,11 @@ class Bench:
     """Measure the speed of the game, the search, self-play and the learner on this machine. Any key
     of the config can be changed: --some.key value."""
 
+    EXAMPLES = (
+        "bench --what env --batch 256,1024 --against pgx",
+        "bench configs/gpu.toml --report out/bench",
+    )
+
     config: ConfigFile = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: str = "env,search,selfplay,learn"
@@ -45,15 +50,15 @@ class Bench:
     """Timed runs of each measurement; their median is reported."""
     seconds: float = 0.3
     """Shortest time of a timed run, in seconds."""
-    json: Path | None = None
+    json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
-    plot: Path | None = None
+    plot: options.OptionalFile = None
     """File to draw the speed of the game by number of boards into."""
     scaling: str = "1,4,16,64,256,1024,4096,16384,65536"
     """Numbers of boards of the plot."""
     fit: Annotated[str, tyro.conf.arg(metavar="BOARDS,SIMULATIONS")] = "4096,64"
     """Boards in parallel and simulations a move of the search whose memory is analysed."""
-    report: Path | None = None
+    report: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Directory for a report: everything is measured, and three iterations are trained."""
     wide: int = 256
     """Channels of the one-block network that the report also measures."""
@@ -114,7 +119,7 @@ class Bench:
             )
         title = f"Random play of {name_of(request.config.rules)} on {report.chip()}"
         scaling.draw(plot, points, title=title)
-        console.print(f"written: {plot}")
+        options.say_written(plot, "plot")
         for line in report.scaling_lines(points):
             console.print(line)
         return points
@@ -149,7 +154,7 @@ class Bench:
         record = report.bench_record(request, figures, points)
         record["wide"] = report.bench_record(wide_request, wide)
         options.write_json(directory / FIGURES_FILE, record)
-        console.print(f"written: {directory / REPORT_FILE}")
+        options.say_written(directory / REPORT_FILE, "report")
 
 
 def _measured(request: Request, console: Console) -> Figures:

@@ -12,6 +12,7 @@ from train.cli.ratings import Elo
 from train.cli.run import Fit, Run
 from train.cli.tournament import Tournament
 from train.cli.weights import Curves, Export
+from wallgo_jax.cli.parsing import Program
 
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
@@ -29,6 +30,23 @@ Command = (
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
+)
+PROGRAM = Program(
+    name="python -m train",
+    description="Train WallGo players and measure them.",
+    commands=Command,
+    groups={
+        "train": ("run", "fit", "config"),
+        "measure": ("curves", "match", "elo", "tournament", "accuracy"),
+        "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
+        "pass on and time": ("export", "bench"),
+    },
+    examples=(
+        "run",
+        "run configs/cpu.toml --seed 1 --network.width 64",
+        "run --resume runs/cpu",
+        "match search:runs/quickstart@64 wjx --games 400",
+    ),
 )
 CONFIGURED = ("run", "fit", "config", "bench")
 """Commands that read a config, and so take `--some.key value`."""

@@ -33,12 +33,21 @@ class Config:
     """Print every key of a config: value, default, unit and meaning. Any key can be changed:
     --some.key value."""
 
-    config: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[CONFIG]")] = None
+    EXAMPLES = (
+        "config configs/cpu.toml --learner.steps 64",
+        "config --only search",
+        "config runs/quickstart --toml",
+    )
+
+    config: Annotated[
+        tyro.conf.Positional[Path | None],
+        tyro.conf.arg(metavar="[CONFIG|RUN]", help_behavior_hint=""),
+    ] = None
     """TOML file or run directory; without one, the quickstart."""
     toml: bool = False
     """Print a TOML file that `run` reads back, its comments the meanings."""
-    only: str = ""
-    """Table or key to print alone, with all that is said of it, such as search or learner.batch."""
+    only: Annotated[str, tyro.conf.arg(metavar="TABLE", help_behavior_hint="")] = ""
+    """Table or key to print alone, in full, such as search or learner.batch."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
@@ -48,7 +57,11 @@ class Config:
 
             if self.only:
                 raise UsageError("config: --toml prints a whole config; leave --only out")
-            print(config_to_toml(config, opening=f"{config.name}: a run of `python -m train run`"))
+            print(
+                config_to_toml(
+                    config, opening="The config of a run: `python -m train run FILE` trains it."
+                )
+            )
             return 0
         self._show(config)
         return 0
@@ -87,7 +100,7 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
 
     table = Table(box=None, pad_edge=False, width=width, show_header=False)
     table.add_column(width=24, no_wrap=True)
-    table.add_column(width=14, overflow="fold")
+    table.add_column(width=17, overflow="fold")
     table.add_column()
     for name, group in itertools.groupby(keys, key=lambda key: key.table):
         if name:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -16,15 +15,23 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
+    from train.arena.sprt import Verdict
     from train.runtime.display import Display
 
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+_OpponentName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Match(options.MatchSettings):
     """Play a match between two players, named as in docs/players.md."""
+
+    EXAMPLES = (
+        "match search:runs/quickstart@64 wjx --games 400",
+        "match search:runs/a search:runs/b --games 4000 --sprt 0,20",
+        "match greedy wjx --rules wallzero-empty --records out/games.jsonl.gz",
+    )
 
     first: _PlayerName
     """Player that the result is for."""
@@ -34,11 +41,10 @@ class Match(options.MatchSettings):
     """Games to play, half of them with each colour."""
     batch: int = 400
     """Games played in parallel."""
-    records: Path | None = None
+    records: options.OptionalFile = None
     """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
-    sprt: str = ""
-    """ELO0,ELO1 such as 0,20: stop after a batch as soon as a sequential test tells whether the
-    first player's lead is ELO0 or ELO1 points; empty to play all games."""
+    sprt: Annotated[str, tyro.conf.arg(metavar="ELO0,ELO1", help_behavior_hint="")] = ""
+    """Stop once a sequential test tells which lead in Elo points is likelier, such as 0,20."""
 
     def run(self) -> int:
         """Returns the exit code."""
@@ -88,18 +94,25 @@ class Match(options.MatchSettings):
 
     def _show(self, result: MatchResult, test: Sprt | None, display: Display) -> None:
         """Print the table, and write what was asked for."""
-        from train.arena import report
+        from train.arena import report, sprt
 
         caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
         if test is not None:
-            caption += f" · SPRT {self.sprt}: {_decision(test, result)}"
-        if test is None and len(result.games) < self.games:
+            caption += f" · SPRT {self.sprt}"
+        if len(result.games) < self.games and not (test and _is_decided(test, result)):
             caption = f"stopped after {len(result.games)} of {self.games} games · {caption}"
         display.console.print(report.match_table([result], caption=caption))
+        if test is not None:
+            display.console.print(sprt.in_words(test, _verdict(test, result)), highlight=False)
         if self.records is not None:
             options.write_records(self.records, result)
+            options.say_written(self.records, f"{len(result.games)} games")
         if self.json is not None:
-            asked = {"seed": self.seed, "opening_plies": self.opening_plies, "sprt": self.sprt}
+            asked = {
+                "seed": self.seed,
+                "opening_plies": self.opening_plies,
+                "sprt": sprt.verdict_record(test, _verdict(test, result)) if test else None,
+            }
             options.write_json(self.json, asked | report.match_record(result))
 
 
@@ -108,17 +121,22 @@ class Accuracy:
     """Measure how often a player keeps the value of the game, over all positions of a solved
     board."""
 
+    EXAMPLES = ("accuracy search:runs/tiny@64",)
+
     player: _PlayerName
     """Player to measure, named as in docs/players.md."""
     rules: Annotated[
-        str, tyro.conf.arg(help_behavior_hint=f"(default: the player's own, else {SOLVED_RULES})")
+        str,
+        tyro.conf.arg(
+            metavar="RULES", help_behavior_hint=f"(default: the player's own, else {SOLVED_RULES})"
+        ),
     ] = ""
-    """Rules of a board that can be solved as a whole, as a JSON object."""
+    """Rules of a board that can be solved as a whole: JSON object, or file (JSON or TOML)."""
     batch: int = 512
     """Positions evaluated in parallel."""
     seed: int = 0
     """Random seed."""
-    json: Path | None = None
+    json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def run(self) -> int:
@@ -141,12 +159,12 @@ class Accuracy:
 def _is_decided(test: Sprt, result: MatchResult) -> bool:
     from train.arena.sprt import UNDECIDED
 
-    return _decision(test, result) != UNDECIDED
+    return _verdict(test, result).decision != UNDECIDED
 
 
-def _decision(test: Sprt, result: MatchResult) -> str:
-    """Describe the state of a sequential test after the games so far."""
+def _verdict(test: Sprt, result: MatchResult) -> Verdict:
+    """The state of a sequential test after the games so far."""
     from train.arena.elo import pair_counts
     from train.arena.sprt import decide
 
-    return decide(test, pair_counts(result.paired_outcome)).decision
+    return decide(test, pair_counts(result.paired_outcome))

@@ -20,15 +20,18 @@ Theme = Literal["light", "dark"]
 class Describe:
     """Describe a network part by part: shapes, parameters, multiply-adds, and its speed here."""
 
+    EXAMPLES = ("describe runs/quickstart", "describe configs/restnet.toml --no-measure")
+
     target: Annotated[
-        tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[CONFIG|PLAYER]")
+        tyro.conf.Positional[str | None],
+        tyro.conf.arg(metavar="[CONFIG|PLAYER]", help_behavior_hint=""),
     ] = None
     """TOML file or trained player, named as in docs/players.md; without one, the quickstart."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
-    measure: bool = True
-    """Measure the speed, for some seconds."""
-    json: Path | None = None
+    measure: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Leave the speed out, whose measurement takes some seconds."""
+    json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def run(self) -> int:
@@ -55,10 +58,12 @@ class _Drawing:
     out: Path
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
     rules: Annotated[
-        str, tyro.conf.arg(help_behavior_hint="(default: the player's own for moves)")
+        str,
+        tyro.conf.arg(
+            metavar="RULES", help_behavior_hint="(default: the record's, or the player's own)"
+        ),
     ] = ""
-    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
-    name their own."""
+    """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     theme: Theme = "light"
@@ -74,6 +79,8 @@ class _Drawing:
 class Attention(_Drawing):
     """Draw what a cell attends to, in each T block and head of a player's network."""
 
+    EXAMPLES = ("attention RUN game.jsonl --ply 20 --cell C3 --out out/attention.svg",)
+
     cell: str
     """Cell whose attention is drawn, such as C3."""
     ply: int = -1
@@ -87,12 +94,15 @@ class Attention(_Drawing):
         attention.draw_attention(
             self.player, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
         )
+        options.say_written(self.out, f"attention of {self.cell}")
         return 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ownership(_Drawing):
     """Draw who will own each cell, as a player's network predicts, beside how the game ended."""
+
+    EXAMPLES = ("ownership runs/quickstart game.jsonl --ply 20 --out out/ownership.svg",)
 
     ply: int
     """Plies of the finished game to play before the network looks."""
@@ -104,6 +114,7 @@ class Ownership(_Drawing):
         attention.draw_ownership(
             self.player, self._request(), ply=self.ply, out=self.out, theme=self.theme
         )
+        options.say_written(self.out, f"ownership after ply {self.ply}")
         return 0
 
 
@@ -112,9 +123,11 @@ class Corridors:
     """Generate positions that ask whether a cell is connected to a far enemy stone, with
     answers."""
 
-    out: tyro.conf.Positional[Path]
+    EXAMPLES = ("corridors out/corridors.jsonl --count 1000 --min-distance 12",)
+
+    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File to write, a JSON object a line: diagram, cell, is_connected, distance."""
-    rules: str = options.DEFAULT_RULES
+    rules: options.RulesText = options.DEFAULT_RULES
     """Preset's name, JSON object, or file (JSON or TOML)."""
     count: int = 100
     """Positions to generate, an even number."""
@@ -140,6 +153,7 @@ class Corridors:
             raise UsageError(str(error)) from None
         make_directory(self.out.parent)
         corridors.write_corridors(self.out, made)
+        options.say_written(self.out, f"{self.count} positions")
         return 0
 
 
@@ -147,9 +161,10 @@ class Corridors:
 class Probe:
     """Fit a linear probe to the frozen trunks of players: do they know of far corridors?"""
 
-    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER")]
-    """Trained players, named as in docs/players.md; each shape of trunk is also probed
-    untrained."""
+    EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
+
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER ...")]
+    """Trained players, as in docs/players.md; each shape of trunk is probed untrained, too."""
     rules: options.RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
@@ -160,7 +175,7 @@ class Probe:
     """Fewest steps to the nearest enemy stone."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Random seeds of the positions and of the untrained trunks."""
-    json: Path | None = None
+    json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def run(self) -> int:

@@ -24,10 +24,18 @@ EXIT_USAGE = 2
 MAX_SEED = 2**31
 DEFAULT_RULES = "wallzero-4stone"
 
-RulesText = Annotated[
-    str, tyro.conf.arg(help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})")
+ConfigFile = Annotated[
+    tyro.conf.Positional[Path | None],
+    tyro.conf.arg(metavar="[CONFIG]", help_behavior_hint=""),
 ]
-ConfigFile = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[CONFIG]")]
+OptionalFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+RulesText = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="RULES", help_behavior_hint=f"(default: the players' own, else {DEFAULT_RULES})"
+    ),
+]
+"""Rules as `read_rules` takes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,11 +48,11 @@ class MatchSettings:
     """Random plies that both games of a pair start with."""
     seed: int = 0
     """Random seed."""
-    config: Path | None = None
+    config: OptionalFile = None
     """TOML file of a run, whose [heuristics] are the weights of ethen and wjx."""
     transfer: bool = False
     """Let networks play rules that they were not trained on."""
-    json: Path | None = None
+    json: OptionalFile = None
     """File to write the figures to, as JSON."""
 
     def rules_for(self, names: Iterable[str]) -> Rules:
@@ -149,7 +157,7 @@ def check_files(*paths: Path | None) -> None:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write a file of indented JSON, and its directory if it is missing.
+    """Write a file of indented JSON, and its directory if it is missing; say so.
 
     Raises:
       UsageError: it cannot be written.
@@ -158,3 +166,9 @@ def write_json(path: Path, data: object) -> None:
 
     run_directory.make_directory(path.parent)
     run_directory.write_json(path, data)
+    say_written(path, "figures")
+
+
+def say_written(path: Path, what: str) -> None:
+    """Tell what was written, and where."""
+    print(f"written: {path} ({what})")

@@ -31,12 +31,18 @@ class Elo(options.MatchSettings):
     """Rate the checkpoints of runs, other players and some anchors in one pool, with 95 %
     intervals. Games are kept, and a larger budget adds only new ones."""
 
+    EXAMPLES = (
+        "elo runs/quickstart --out out/elo",
+        "elo runs/a runs/b --budget 8000 --zero wjx --png out/curve.png",
+    )
+
     players: Annotated[
         tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="RUN|PLAYER", help_behavior_hint="(default: the anchors alone)"),
+        tyro.conf.arg(
+            metavar="[RUN|PLAYER ...]", help_behavior_hint="(default: the anchors alone)"
+        ),
     ] = ()
-    """Run directories, each for all its checkpoints, and other players, named as in
-    docs/players.md."""
+    """Run directories, each for all its checkpoints, and other players (docs/players.md)."""
     games: int = 40
     """Games each time that a pairing is chosen, half of them with each colour."""
     budget: int = 4000
@@ -49,13 +55,13 @@ class Elo(options.MatchSettings):
     """Simulations a move of checkpoints and exported folders; 0 for their raw policy."""
     checkpoints: int = 0
     """Most checkpoints of a run to rate, evenly spread; 0 for all."""
-    cache: Path | None = None
+    cache: options.OptionalFile = None
     """File that keeps the games; by default in the first run's directory."""
     axis: Axis = "iteration"
     """Horizontal axis of the curve: iterations or training positions."""
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Directory to write elo.json and elo.png into."""
-    png: Path | None = None
+    png: options.OptionalFile = None
     """File to draw the curve into."""
 
     def run(self) -> int:
@@ -201,6 +207,7 @@ class Elo(options.MatchSettings):
                 x_label=x_label,
                 y_label=f"Elo ({zero})",
             )
+            options.say_written(path, "curves")
 
     def _files(self, path: Path | None, name: str) -> list[Path]:
         return [*([path] if path else []), *([self.out / name] if self.out else [])]

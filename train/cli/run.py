@@ -3,63 +3,134 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from train.cli.options import ConfigFile
-from train.config import read_config
+from train.config import RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
+
+_RUNS = Path("runs")
+_RunDirectory = Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")]
+_Runs = Annotated[
+    Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint=f"(default: {_RUNS})")
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
     """Train by self-play, evaluate, and print the table. Any key of the config can be changed:
-    --some.key value."""
+    --some.key value; `python -m train config` lists them with their meanings. A run that goes on
+    (--resume) may change iterations and keys of evaluation, checkpoint, heuristics, tracking."""
+
+    EXAMPLES = (
+        "run configs/cpu.toml --seed 1 --network.width 64",
+        "run --resume runs/cpu --iterations 200",
+        "run --rules playwallgo-2p --name two",
+    )
 
     config: ConfigFile = None
     """TOML file of the run; without one, the quickstart."""
-    resume: bool = False
-    """Continue from the newest checkpoint of the run."""
-    runs: Path = Path("runs")
+    resume: _RunDirectory = None
+    """Go on with the run in this directory, with the config that it holds."""
+    runs: _Runs = None
     """Directory of all runs."""
     distributed: bool = False
     """Join the other processes of a cluster, found by its launch variables."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
-        config = read_config(self.config, overrides)
-        from train.loop import training
+        config, runs = _config_and_runs("run", self, overrides)
+        from train.loop import run_directory, training
         from train.runtime.devices import initialize_distributed
 
+        directory = runs / config.name
+        if self.resume is not None and run_directory.is_fit(directory):
+            command = run_directory.resume_command(directory)
+            raise UsageError(f"{directory}: learns recorded games; to go on with it: {command}")
         if self.distributed:
             initialize_distributed()
-        finished = training.train(config, self.runs, resume=self.resume)
+        finished = training.train(config, runs, resume=self.resume is not None)
         return 0 if finished else EXIT_INTERRUPTED
 
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
     """Train on the games of record files, without self-play, and report losses on held-out games.
-    Any key of the config can be changed: --some.key value."""
+    Any key of the config can be changed: --some.key value; `python -m train config` lists them."""
+
+    EXAMPLES = (
+        "fit configs/probe.toml --records out/games.jsonl.gz",
+        "fit --resume runs/probe --iterations 80",
+    )
 
     config: ConfigFile = None
     """TOML file: its rules, network, learner, seed, name and iterations are used."""
-    records: tuple[Path, ...] = ()
-    """Record files to learn from."""
-    validation: float = 0.1
+    records: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="RECORD [RECORD ...]", help_behavior_hint="")
+    ] = ()
+    """Record files to learn from; a run that goes on looks where they were when it began."""
+    validation: Annotated[
+        float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 0.1)")
+    ] = None
     """Share of the games that is held out, from 0 to 1."""
-    resume: bool = False
-    """Continue from the newest checkpoint of the run."""
-    runs: Path = Path("runs")
+    resume: _RunDirectory = None
+    """Go on with the run in this directory, with its config, its records and its share."""
+    runs: _Runs = None
     """Directory of all runs."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
-        config = read_config(self.config, overrides)
-        if not self.records:
+        config, runs = _config_and_runs("fit", self, overrides)
+        if not self.records and self.resume is None:
             raise UsageError("fit: --records names no file")
         from train.loop import fit
 
+        records, validation = self.records, self.validation
+        if self.resume is not None:
+            records, validation = fit.saved_records(runs / config.name, records, validation)
         finished = fit.fit(
-            config, self.records, self.runs, validation=self.validation, resume=self.resume
+            config,
+            records,
+            runs,
+            validation=fit.DEFAULT_VALIDATION if validation is None else validation,
+            resume=self.resume is not None,
         )
         return 0 if finished else EXIT_INTERRUPTED
+
+
+def _config_and_runs(
+    command: str, asked: Run | Fit, overrides: Sequence[str]
+) -> tuple[RunConfig, Path]:
+    """The config of a run that starts or goes on, and the directory of all runs that it is in."""
+    if asked.resume is None:
+        return read_config(asked.config, overrides), asked.runs or _RUNS
+    if asked.config is not None:
+        raise UsageError(
+            f"{command}: --resume goes on with the config that {asked.resume} holds: leave "
+            f"{asked.config} out, and change keys by --some.key value"
+        )
+    if asked.runs is not None:
+        raise UsageError(f"{command}: --resume names the run's own directory: leave --runs out")
+    directory = _plain(asked.resume)
+    saved = read_saved_config(asked.resume)
+    try:
+        # A directory that was renamed or copied gives the run its name.
+        saved = dataclasses.replace(saved, name=directory.name)
+    except ValueError as error:
+        raise UsageError(f"{asked.resume}: {error}") from None
+    config = change_config(saved, overrides)
+    if config.name != directory.name:
+        raise UsageError(
+            f"{asked.resume}: cannot resume: name was {directory.name!r} when the run began and is "
+            f"{config.name!r} now; copy the directory to go on under another name"
+        )
+    return config, directory.parent
+
+
+def _plain(directory: Path) -> Path:
+    """The directory by a path that ends in its own name."""
+    is_plain = directory.name not in ("", "..") and not directory.is_symlink()
+    return directory if is_plain else directory.resolve()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
@@ -26,16 +25,20 @@ Format = Literal["round-robin", "double-elimination"]
 class Tournament(options.MatchSettings):
     """Play a tournament of any players, and print its table."""
 
-    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER")]
+    EXAMPLES = (
+        "tournament random greedy wjx ethen",
+        "tournament wjx ethen greedy random --format double-elimination --heats 2",
+    )
+
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER ...")]
     """Players, as docs/players.md names them; in an elimination without heats, strongest first."""
     format: Format = "round-robin"
     """Each player meets each, or is out after two losses."""
     games: int = 2
     """Games of a meeting of two players, half of them with each colour."""
     heats: int = 0
-    """Players of a heat before an elimination, whose last starts in the losers' bracket; 0 for no
-    heats."""
-    records: Path | None = None
+    """Players of a heat before an elimination (its last start behind); 0 for no heats."""
+    records: options.OptionalFile = None
     """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
 
     def run(self) -> int:
@@ -68,6 +71,8 @@ class Tournament(options.MatchSettings):
             found, code = self._show_stopped(names, met, display, name_of(rules)), EXIT_INTERRUPTED
         except ValueError as error:
             raise UsageError(str(error)) from None
+        if self.records is not None:
+            options.say_written(self.records, "games")
         if self.json is not None:
             options.write_json(self.json, self._asked(rules) | found)
         return code

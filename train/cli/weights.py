@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from train.cli import options
 from train.runtime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ class Export:
     """Write a player's weights into a folder that is a player itself, with a card that says how
     they were made."""
 
+    EXAMPLES = ("export runs/quickstart out/quickstart",)
+
     player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|PLAYER")]
-    """Run directory, one of its checkpoints, RUN/checkpoints/ITERATION, or another trained
-    player, named as in docs/players.md."""
+    """Run, one of its checkpoints, or another trained player, named as in docs/players.md."""
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Folder to write; its name is the model's."""
 
@@ -33,7 +35,7 @@ class Export:
         from train.cli import export
 
         trained = export.export(self.player, self.out)
-        print(f"written: {self.out}, weights and card of {trained.source}")
+        options.say_written(self.out, f"weights and card of {trained.source}")
         return 0
 
 
@@ -41,16 +43,18 @@ class Export:
 class Curves:
     """Draw loss, win rate and games a second of runs, finished or not, into one picture."""
 
-    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
+    EXAMPLES = ("curves runs/quickstart", "curves runs/a runs/b --axis hours --out out/ab.svg")
+
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")]
     """Run directories."""
     axis: Axis = "iteration"
     """Horizontal axis: iterations, hours of the run, or positions played (of `fit`, learned)."""
-    out: Path | None = None
-    """Picture to write, .png, .svg or .pdf; by default curves.png in the run's directory, or, of
-    several runs, beside the first one's."""
-    csv: Path | None = None
-    """File to write all metrics into, as comma-separated values. Then a picture is drawn only where
-    --out names it."""
+    out: Annotated[
+        Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: RUN/curves.png)")
+    ] = None
+    """Picture to write, .png, .svg or .pdf; that of several runs lies beside the first one's."""
+    csv: options.OptionalFile = None
+    """File for all metrics, as comma-separated values; a picture is then drawn only for --out."""
 
     def run(self) -> int:
         """Returns the exit code."""
@@ -64,11 +68,11 @@ class Curves:
         rows = {name: _read(run) for run, name in zip(self.runs, _names(self.runs), strict=True)}
         if self.csv is not None:
             write_csv(self.csv, rows)
-            print(f"written: {self.csv}")
+            options.say_written(self.csv, "metrics")
         if self.out is not None or self.csv is None:
             out = self.out or _default_picture(self.runs)
             draw_metrics(out, rows, axis=self.axis)
-            print(f"written: {out}")
+            options.say_written(out, "curves")
         return 0
 
 

@@ -78,7 +78,8 @@ class CheckpointConfig:
 
     Attributes:
       every: iterations between checkpoints [iterations].
-      keep: newest weights that are kept [checkpoints]. Of what resuming needs the newest two are.
+      keep: newest weights that are kept [checkpoints]. What resuming needs is kept for the newest
+        two.
       keep_best: further weights kept, those with the best short matches [checkpoints].
       keep_every: weights of multiples of this are kept for ever; 0 for none [iterations].
     """

@@ -11,7 +11,7 @@ from train.arena.elo import pair_counts
 from train.arena.match import MatchOptions, play_match, play_rounds
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
-from train.arena.sprt import UNDECIDED, decide
+from train.arena.sprt import UNDECIDED, decide, in_words
 from train.checkpoints import store
 from train.config import BEST, RunConfig
 from train.loop.run_directory import RESULT_FILE, write_json
@@ -82,9 +82,11 @@ def _short_match(
         opening_plies=options.opening_plies,
         round_games=options.batch,
     )
+    test = parse_sprt(options.sprt) if options.sprt else None
     with display.match(f"{player.name} against {opponent.name}", options.games) as task:
-        if options.sprt:
-            test = parse_sprt(options.sprt)
+        if test is None:
+            result = play_match(player, opponent, config.rules, how, key=key, on_progress=task)
+        else:
             result = play_rounds(
                 player,
                 opponent,
@@ -96,9 +98,9 @@ def _short_match(
                 ),
                 on_progress=task,
             )
-        else:
-            result = play_match(player, opponent, config.rules, how, key=key, on_progress=task)
     display.say(match_line(result, seconds=task.seconds))
+    if test is not None:
+        display.say(in_words(test, decide(test, pair_counts(result.outcome))))
     return result
 
 

@@ -45,6 +45,7 @@ from train.runtime.memory import (
 )
 
 VALIDATION_FILE = "validation.json"
+DEFAULT_VALIDATION = 0.1
 _CHECKED_AT_ONCE, _MOST_CHECKED = 512, 8192
 
 
@@ -253,6 +254,7 @@ def _read(
         digest.update(json.dumps([record.rules.to_dict(), record.actions]).encode())
     summary = {
         "files": [path.name for path in records],
+        "paths": [str(path.resolve()) for path in records],
         "games": len(recorded.records),
         "learned": len(learned),
         "held_back": len(held),
@@ -263,18 +265,45 @@ def _read(
     return data, summary
 
 
-def _check_records(directory: Path, summary: dict[str, Any]) -> None:
-    """Refuse to resume with other games than the run began with."""
-    path = directory / RECORDS_FILE
+def saved_records(
+    directory: Path, records: Sequence[Path], validation: float | None
+) -> tuple[tuple[Path, ...], float]:
+    """The record files and the share held back of a run that goes on.
+
+    Args:
+      directory: the run's.
+      records: files that are named now; empty for those that the run began with.
+      validation: share that is named now; None for the one that the run began with.
+
+    Raises:
+      UsageError: the directory is not one of `fit`, or its files are gone.
+    """
+    before = _read_summary(directory)
+    found = tuple(records) or tuple(map(Path, before.get("paths", [])))
+    missing = [path for path in found if not path.is_file()]
+    if not found or (missing and not records):
+        where = missing[0] if missing else f"{directory / RECORDS_FILE} names none"
+        raise UsageError(
+            f"{directory}: its record files are gone ({where}): name them by --records"
+        )
+    return found, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
+
+
+def _read_summary(directory: Path) -> dict[str, Any]:
     try:
-        before = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads((directory / RECORDS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise UsageError(f"{directory}: no run of `fit`: it has no {RECORDS_FILE}") from None
+
+
+def _check_records(directory: Path, summary: dict[str, Any]) -> None:
+    """Refuse to resume with other games than the run began with."""
+    before = _read_summary(directory)
     for key in ("validation", "games", "sha256"):
         if before.get(key) != summary[key]:
             raise UsageError(
-                f"{directory}: cannot resume: it was begun with {key} {before.get(key)!r}, "
-                f"now it is {summary[key]!r}"
+                f"{directory}: cannot resume: {key} was {before.get(key)!r} when the run began and "
+                f"is {summary[key]!r} now"
             )
 
 

@@ -16,19 +16,31 @@ import jax
 
 import wallgo_jax
 from train.checkpoints import store as store_lib
-from train.config import RunConfig, config_from_dict, config_to_dict
+from train.config import (
+    CONFIG_FILE,
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    read_saved_config,
+)
 from train.runtime.devices import is_first_process
 from train.runtime.errors import NotFiniteError, UsageError
 from train.runtime.files import CannotWriteError, reason_of, replace_text
 from train.runtime.lock import locked
 from wallgo_jax.env import VERSION
 
-CONFIG_FILE, RESULT_FILE = "config.json", "evaluation.json"
+RESULT_FILE = "evaluation.json"
 GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 RECORDS_FILE = "records.json"
 """File of a directory that `fit` made: which games it learns."""
 STARTS_FILE = "run.json"
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "numpy")
+
+_FIXED = ("seed", "rules", "network", "search", "selfplay", "replay", "learner")
+"""What a resumed run must not change: all of it decides the numbers of the iterations done."""
+_FREE = tuple(
+    field.name for field in dataclasses.fields(RunConfig) if field.name not in ("name", *_FIXED)
+)
 
 T = TypeVar("T")
 
@@ -49,18 +61,22 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
       UsageError: names the difference and what to do.
     """
     if not resume:
-        if directory.exists():
+        if (directory / CONFIG_FILE).is_file():
             raise UsageError(
-                f"{directory}: exists already; add --resume to go on with it, or choose --name"
+                f"{directory}: exists already; to go on with it: {resume_command(directory)}; for "
+                "a new run choose another --name"
             )
+        if directory.exists():
+            raise UsageError(f"{directory}: exists already; choose another --name")
         return
     if not directory.is_dir():
-        raise UsageError(f"{directory}: nothing to resume; leave --resume out to start")
-    if not has_checkpoint(directory):
-        return
-    meta = store_lib.read_meta(directory, store_lib.RESUME)
-    saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
-    for field in ("seed", "rules", "network", "search", "selfplay", "replay", "learner"):
+        raise UsageError(f"{directory}: nothing to resume: no such directory")
+    if has_checkpoint(directory):
+        meta = store_lib.read_meta(directory, store_lib.RESUME)
+        saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
+    else:
+        meta, saved = {"iteration": 0}, read_saved_config(directory)
+    for field in _FIXED:
         old, new = getattr(saved, field), getattr(config, field)
         if old != new:
             raise UsageError(f"{directory}: cannot resume: {_difference(field, old, new)}")
@@ -78,13 +94,25 @@ def _difference(field: str, old: Any, new: Any) -> str:
             a, b = getattr(old, inner.name), getattr(new, inner.name)
             if a != b:
                 return _difference(f"{field}.{inner.name}", a, b)
-    return f"the checkpoint was made with {field} = {old!r}, the config says {new!r}"
+    return (
+        f"{field} was {_tell(old)} when the run began and is {_tell(new)} now; what may change: "
+        f"{', '.join(_FREE)}"
+    )
+
+
+def _tell(value: Any) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)
 
 
 def resume_command(directory: Path) -> str:
     """What a user types to go on with the run in a directory."""
-    command = "fit" if (directory / RECORDS_FILE).exists() else "run"
+    command = "fit" if is_fit(directory) else "run"
     return f"python -m train {command} --resume {shlex.quote(str(directory))}"
+
+
+def is_fit(directory: Path) -> bool:
+    """Whether the run in a directory learns recorded games, and no self-play."""
+    return (directory / RECORDS_FILE).exists()
 
 
 def has_checkpoint(directory: Path) -> bool:

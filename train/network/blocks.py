@@ -1,6 +1,7 @@
-"""Parses block strings: `R` and `T` with counts and brackets, such as `2R1T` or `R3(RRT)`."""
+"""Parses block strings: `R`, `T` and `W` with counts and brackets, such as `2R1T` or `R3(RRT)`."""
 
-RESIDUAL, TRANSFORMER = "R", "T"
+RESIDUAL, TRANSFORMER, WALLED = "R", "T", "W"
+LETTERS = (RESIDUAL, TRANSFORMER, WALLED)
 MAX_BLOCKS = 200
 
 
@@ -16,7 +17,7 @@ def parse_blocks(text: str) -> str:
     if end < len(text):
         raise ValueError(_complaint(text, end, "closes no bracket"))
     if not blocks:
-        raise ValueError(f"blocks: {text!r} names no block; use R and T, as in 'RRT' or '2R1T'")
+        raise ValueError(f"blocks: {text!r} names no block; use R, T and W, as in 'RRT' or '2R1T'")
     if len(blocks) > MAX_BLOCKS:
         raise ValueError(f"blocks: {text!r} has {len(blocks)} blocks, more than {MAX_BLOCKS}")
     return blocks
@@ -27,7 +28,7 @@ def _parse_sequence(text: str, place: int, *, depth: int) -> tuple[str, int]:
     while place < len(text) and text[place] != ")":
         count, place = _parse_count(text, place)
         if place == len(text):
-            raise ValueError(f"blocks: {text!r} ends after a count; R, T or ( must follow")
+            raise ValueError(f"blocks: {text!r} ends after a count; R, T, W or ( must follow")
         if text[place] == "(":
             if depth == MAX_BLOCKS:
                 raise ValueError(_complaint(text, place, "nests brackets too deep"))
@@ -37,10 +38,10 @@ def _parse_sequence(text: str, place: int, *, depth: int) -> tuple[str, int]:
             if not inner:
                 raise ValueError(_complaint(text, place, "holds no block"))
             blocks, place = blocks + count * inner, end + 1
-        elif text[place] in (RESIDUAL, TRANSFORMER):
+        elif text[place] in LETTERS:
             blocks, place = blocks + count * text[place], place + 1
         else:
-            raise ValueError(_complaint(text, place, "is not R, T, a count or ("))
+            raise ValueError(_complaint(text, place, "is not R, T, W, a count or ("))
         if len(blocks) > MAX_BLOCKS:
             raise ValueError(f"blocks: {text!r} has more than {MAX_BLOCKS} blocks")
     return blocks, place

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from train.network.blocks import RESIDUAL, parse_blocks
+from train.network.blocks import TRANSFORMER, parse_blocks
 
 NORMS = ("batch", "layer", "none")
 VALUES = ("scalar", "wdl")
@@ -14,15 +14,15 @@ class NetworkConfig:
     """Shape of the network.
 
     Attributes:
-      blocks: trunk: R residual, T Transformer blocks, such as `R`, `2R1T` or `R3(RRT)`
-        (`docs/network.md`).
+      blocks: trunk: R residual, T Transformer, W walled blocks, such as `R`, `2R1T`, `WWT` or
+        `R3(RRT)` (`docs/network.md`).
       width: features of the trunk [channels].
       heads: attention heads of a T block [heads].
       mlp_ratio: hidden width of a T block's MLP over `width` [ratio].
-      norm: normalisation of stem and R blocks: `batch`, `layer` or `none`. `batch` is the paper's
-        and has running statistics. `layer` normalises each cell's features, `none` scales each
-        block by a learned number that starts at 0; both leave `Variables.batch_stats` empty. T
-        blocks always have layer norms.
+      norm: normalisation of stem, R and W blocks: `batch`, `layer` or `none`. `batch` is the
+        paper's and has running statistics. `layer` normalises each cell's features, `none` scales
+        each block by a learned number that starts at 0; both leave `Variables.batch_stats` empty.
+        T blocks always have layer norms.
       value_width: hidden width of value and margin heads [channels].
       value: value head: `scalar` (expected reward) or `wdl` (win, draw, loss). `scalar` is one
         number (one per player beyond two), `wdl` the probabilities of each player's win and of a
@@ -30,7 +30,9 @@ class NetworkConfig:
       ownership: add the head that predicts the final owner of each cell.
       margin: add the head that predicts the final lead in territory of the player to move.
       reply: add the head that predicts the policy of the next ply.
-      planes: feature planes: B, BT, BTR or BTRH, each with or without V (the variant's).
+      destination_head: add the head that adds to each play a logit of its wall where the move ends.
+      planes: feature planes: B, BT, BTR, BTRH, BTRD or BTRHD, each with or without V (the
+        variant's).
       mover_first: show the planes of the player to move first, instead of player 0's.
       dtype: compute type: `float32`, `bfloat16`, or `auto` (bfloat16 on accelerators). On CPU
         `auto` is float32. Parameters are always float32.
@@ -46,6 +48,7 @@ class NetworkConfig:
     ownership: bool = True
     margin: bool = False
     reply: bool = False
+    destination_head: bool = False
     planes: str = "BTR"
     mover_first: bool = True
     dtype: str = "auto"
@@ -57,7 +60,7 @@ class NetworkConfig:
                 raise ValueError(f"{key} must be at least 1")
         if not 0 < self.mlp_ratio < float("inf"):
             raise ValueError("mlp_ratio must be a number above 0")
-        if blocks.strip(RESIDUAL) and self.width % self.heads:
+        if TRANSFORMER in blocks and self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
         for key, allowed in (("norm", NORMS), ("value", VALUES), ("dtype", DTYPES)):
             if getattr(self, key) not in allowed:

@@ -59,12 +59,17 @@ def convolve(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax
     """
     chex.assert_rank(x, 4)
     chex.assert_shape(kernel, (3, 3, x.shape[-1], None))
-    boards, *_, planes = x.shape
-    if jax.default_backend() != "cpu" or boards < MIN_BOARDS or x.dtype != jnp.float32:
+    planes = x.shape[-1]
+    if not is_large_on_cpu(x):
         return jax.lax.conv_general_dilated(x, kernel, *args, **options)
     if min(planes, kernel.shape[3]) >= MIN_WIDTH:
         return by_tiles(x, kernel)
     return _convolve_even(x, kernel)
+
+
+def is_large_on_cpu(x: jax.Array) -> bool:
+    """Whether forms made for a CPU pay for [B, H, W, F]: a large batch of float32 on a CPU."""
+    return jax.default_backend() == "cpu" and x.shape[0] >= MIN_BOARDS and x.dtype == jnp.float32
 
 
 def _convolve_even(x: jax.Array, kernel: jax.Array) -> jax.Array:

@@ -5,13 +5,16 @@ Their last layers start at zero: a new network has a uniform policy and predicts
 
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
 from train.network.config import NetworkConfig
-from train.network.layers import Playable
+from train.network.layers import Playable, keep, shifted
+from train.network.slots import POLICY_PLANES
+from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
 
 
 def pool(x: jax.Array, playable: Playable) -> jax.Array:
@@ -73,6 +76,23 @@ class CellHead(nnx.Module):
     def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
         numbers = self.here(x) + self.everywhere(pooled)[:, None, None, :]
         return numbers.astype(jnp.float32)
+
+
+def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) -> jax.Array:
+    """float32[B, H, W, 53]: policy logits plus those of the cells where the moves end.
+
+    logit(cell, move, wall) = policy(cell, move, wall) + walls(cell + move, wall). A move that ends
+    off the board keeps its logit, and so do placements.
+
+    Args:
+      policy: float32[B, H, W, 53].
+      walls: float32[B, H, W, 4], a logit for each wall around a cell where a move ends.
+    """
+    chex.assert_shape(policy, (*walls.shape[:3], POLICY_PLANES))
+    chex.assert_axis_dimension(walls, 3, NUM_SIDES)
+    ends = [shifted(keep(walls, playable), offset) for offset in MOVE_OFFSETS]
+    placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
+    return policy + jnp.concatenate([*ends, placements], axis=-1)
 
 
 class BoardHead(nnx.Module):

@@ -8,7 +8,7 @@ its part, and the parts that no board has read yet are zero.
 are not playable never reach those that are.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,9 +24,24 @@ BIAS_SPAN = 2 * MAX_GRID - 1
 Playable = jax.Array | None
 
 
+class Board(NamedTuple):
+    """The parts of the boards that blocks read beside the features."""
+
+    playable: Playable
+    gates: jax.Array | None  # [B, H, W, 4], see `train.network.walls`; None without W blocks
+
+
 def keep(x: jax.Array, playable: Playable) -> jax.Array:
     """`x` with zeros where the cell is not playable."""
     return x if playable is None else x * playable
+
+
+def shifted(x: jax.Array, offset: tuple[int, int]) -> jax.Array:
+    """[B, H, W, F]: at each cell the features of the cell that lies a (row, column) offset from it;
+    zeros where that is beyond the border."""
+    row, column = offset
+    padding = ((0, 0, 0), (-row, row, 0), (-column, column, 0), (0, 0, 0))
+    return jax.lax.pad(x, jnp.zeros((), x.dtype), padding)
 
 
 class Norm(nnx.Module):
@@ -82,7 +97,8 @@ class ResidualBlock(nnx.Module):
         self.norm2 = Norm(config, dtype=dtype, rngs=rngs)
         self.scale = nnx.Param(jnp.zeros(())) if plain else None
 
-    def __call__(self, x: jax.Array, playable: Playable) -> jax.Array:
+    def __call__(self, x: jax.Array, board: Board) -> jax.Array:
+        playable = board.playable
         y = keep(nnx.relu(self.norm1(self.conv1(x), playable)), playable)
         y = self.norm2(self.conv2(y), playable)
         if self.scale is not None:
@@ -105,12 +121,13 @@ class TransformerBlock(nnx.Module):
         self.expand = nnx.Linear(width, hidden, **options)
         self.contract = nnx.Linear(hidden, width, **options)
 
-    def __call__(self, x: jax.Array, playable: Playable) -> jax.Array:
-        return self.attend(x, playable)[0]
+    def __call__(self, x: jax.Array, board: Board) -> jax.Array:
+        return self.attend(x, board)[0]
 
-    def attend(self, x: jax.Array, playable: Playable) -> tuple[jax.Array, jax.Array]:
+    def attend(self, x: jax.Array, board: Board) -> tuple[jax.Array, jax.Array]:
         """Features, and the attention float32[B, heads, H W, H W] behind them: the weight of each
         cell (last axis, of sum 1) in each cell (second to last axis)."""
+        playable = board.playable
         batch, height, width, features = x.shape
         tokens = x.reshape(batch, height * width, features)
         query, key, value = self._project(self.norm1(tokens))

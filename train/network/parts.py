@@ -9,7 +9,9 @@ from flax import nnx
 from jax.extend import core
 
 from train.network.config import NetworkConfig
+from train.network.layers import Board
 from train.network.restnet import ResTNet, Variables
+from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.planes import Channel
 
 
@@ -27,11 +29,11 @@ def census(config: NetworkConfig, channels: tuple[Channel, ...], *, size: int) -
     model = nnx.eval_shape(lambda: ResTNet(config, channels, rngs=nnx.Rngs(0)))
     model.eval()
     planes = _like(size, size, len(channels))
-    features, playable = _like(size, size, config.width), None
-    pooled = _like(2 * config.width)
-    parts = [_part("stem", model.stem, planes, playable)]
+    features, pooled = _like(size, size, config.width), _like(2 * config.width)
+    board = Board(playable=None, gates=_like(size, size, NUM_SIDES))
+    parts = [_part("stem", model.stem, planes, None)]
     parts += [
-        _part(f"block {place} {kind}", block, features, playable)
+        _part(f"block {place} {kind}", block, features, board)
         for place, (kind, block) in enumerate(model.named_blocks(), start=1)
     ]
     parts += [_part(name, head, features, pooled) for name, head in model.heads().items()]
@@ -43,11 +45,11 @@ def count_parameters(variables: Variables) -> int:
     return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(variables.params))
 
 
-def _like(*shape: int) -> jax.ShapeDtypeStruct:
+def _like(*shape: int) -> Any:
     return jax.ShapeDtypeStruct((1, *shape), jnp.float32)
 
 
-def _part(name: str, module: Any, *inputs: jax.ShapeDtypeStruct | None) -> Part:
+def _part(name: str, module: Any, *inputs: Any) -> Part:
     graph, state = nnx.split(module)
     program, output = jax.make_jaxpr(
         lambda state, *inputs: nnx.merge(graph, state)(*inputs), return_shape=True

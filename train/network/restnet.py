@@ -9,12 +9,24 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from train.network.blocks import RESIDUAL, parse_blocks
+from train.network.blocks import RESIDUAL, TRANSFORMER, WALLED, parse_blocks
 from train.network.config import NetworkConfig
-from train.network.heads import BoardHead, CellHead, expected_rewards, num_values, pool
-from train.network.layers import Playable, ResidualBlock, Stem, TransformerBlock
+from train.network.heads import (
+    BoardHead,
+    CellHead,
+    add_destinations,
+    expected_rewards,
+    num_values,
+    pool,
+)
+from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock
 from train.network.slots import POLICY_PLANES
+from train.network.walls import WalledBlock, wall_gates
+from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.planes import Channel, orders_by_side
+
+BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
+"""The module of each letter of a block string."""
 
 
 class Variables(NamedTuple):
@@ -111,25 +123,27 @@ class ResTNet(nnx.Module):
         self.value_kind = config.value
         options = {"dtype": self.dtype, "rngs": rngs}
         self.stem = Stem(config, len(channels), **options)
-        self.blocks = nnx.List(
-            ResidualBlock(config, **options)
-            if block == RESIDUAL
-            else TransformerBlock(config, **options)
-            for block in parse_blocks(config.blocks)
-        )
+        self.letters = parse_blocks(config.blocks)
+        self.blocks = nnx.List(BLOCKS[letter](config, **options) for letter in self.letters)
         owners = self.players + 1
         self.policy = CellHead(config, POLICY_PLANES, **options)
         self.value = BoardHead(config, num_values(config.value, self.players), **options)
         self.ownership = CellHead(config, owners, **options) if config.ownership else None
         self.margin = BoardHead(config, 1, **options) if config.margin else None
         self.reply = CellHead(config, POLICY_PLANES, **options) if config.reply else None
+        self.destination = (
+            CellHead(config, NUM_SIDES, **options) if config.destination_head else None
+        )
 
     def __call__(self, planes: jax.Array) -> Output:
         x, playable = self.trunk(planes)
         pooled = pool(x, playable)
         outputs = {name: head(x, pooled) for name, head in self.heads().items()}
+        policy = outputs["policy"]
+        if "destination" in outputs:
+            policy = add_destinations(policy, outputs["destination"], playable)
         return Output(
-            policy=outputs["policy"],
+            policy=policy,
             value=expected_rewards(outputs["value"], self.value_kind, self.players),
             result=outputs["value"] if self.value_kind == "wdl" else None,
             ownership=outputs.get("ownership"),
@@ -139,46 +153,51 @@ class ResTNet(nnx.Module):
 
     def trunk(self, planes: jax.Array) -> tuple[jax.Array, Playable]:
         """Features [B, H, W, F], and the playable cells (see `train.network.layers`)."""
-        x, playable = self._open(planes)
+        x, board = self._open(planes)
         for block in self.blocks:
-            x = block(x, playable)
-        return x, playable
+            x = block(x, board)
+        return x, board.playable
 
     def attention(self, planes: jax.Array) -> jax.Array:
         """float32[B, T, heads, H W, H W]: see `Network.attention`."""
-        x, playable = self._open(planes)
+        x, board = self._open(planes)
         maps = []
         for block in self.blocks:
             if isinstance(block, TransformerBlock):
-                x, weights = block.attend(x, playable)
+                x, weights = block.attend(x, board)
                 maps.append(weights)
             else:
-                x = block(x, playable)
+                x = block(x, board)
         if not maps:
             raise ValueError("a network without T blocks has no attention")
         return jnp.stack(maps, axis=1)
 
     def heads(self) -> dict[str, CellHead | BoardHead]:
-        """The heads that the config has, by their names in `Output`."""
+        """The heads that the config has, by their names in `Output`; `destination` is added to the
+        policy."""
         heads = {
             "policy": self.policy,
             "value": self.value,
             "ownership": self.ownership,
             "margin": self.margin,
             "reply": self.reply,
+            "destination": self.destination,
         }
         return {name: head for name, head in heads.items() if head is not None}
 
     def named_blocks(self) -> Iterator[tuple[str, nnx.Module]]:
         """The blocks, each with its letter."""
-        for block in self.blocks:
-            yield "R" if isinstance(block, ResidualBlock) else "T", block
+        yield from zip(self.letters, self.blocks, strict=True)
 
-    def _open(self, planes: jax.Array) -> tuple[jax.Array, Playable]:
+    def _open(self, planes: jax.Array) -> tuple[jax.Array, Board]:
+        """The stem's features, and what the blocks read of the boards."""
         playable = playable_cells(planes, self.channels, dtype=self.dtype)
+        gates = None
+        if WALLED in self.letters:
+            gates = wall_gates(planes, self.channels, playable, dtype=self.dtype)
         if self.mover_first:
             planes = mover_first(planes, self.channels)
-        return self.stem(planes.astype(self.dtype), playable), playable
+        return self.stem(planes.astype(self.dtype), playable), Board(playable, gates)
 
 
 def num_players(channels: tuple[Channel, ...]) -> int:

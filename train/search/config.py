@@ -16,6 +16,11 @@ class SearchConfig:
       kind: `gumbel` (Gumbel AlphaZero) or `puct` (AlphaZero).
       engine: `native` (this package's tree) or `mctx` (mctx's own functions). Both find the same;
         `native` is faster.
+      value_scale: gumbel: weight of a value against a prior logit, for each visit [number]. A value
+        counts as `value_scale * (visit_offset + most visits of a slot)` logits.
+      visit_offset: gumbel: visits that are added to the most visits of a slot [visits].
+      rescale_values: gumbel: spread the values of a node's slots over 0 to 1 before they are
+        weighed. Without it they are expected rewards, from -1 to 1.
       c_init: puct: weight of the prior against the value [number].
       c_base: puct: visits of a node at which that weight has grown by log 2 [visits].
       dirichlet_fraction: puct: share of noise in the root's prior in self-play [0 to 1].
@@ -33,6 +38,9 @@ class SearchConfig:
     max_considered_actions: int = 16
     kind: str = "gumbel"
     engine: str = "native"
+    value_scale: float = 0.1
+    visit_offset: float = 50.0
+    rescale_values: bool = True
     c_init: float = 1.25
     c_base: float = 19652.0
     dirichlet_fraction: float = 0.25
@@ -49,8 +57,9 @@ class SearchConfig:
             raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
-        if not 0 <= self.c_init < float("inf"):
-            raise ValueError("c_init must be a number from 0 on")
+        for key in ("value_scale", "visit_offset", "c_init"):
+            if not 0 <= getattr(self, key) < float("inf"):
+                raise ValueError(f"{key} must be a number from 0 on")
         if not 0 < self.c_base < float("inf"):
             raise ValueError("c_base must be a number above 0")
         if not 0 <= self.dirichlet_fraction <= 1:

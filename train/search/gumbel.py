@@ -39,7 +39,7 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             gumbel = jax.random.gumbel(jax.random.split(key)[1], prior.shape, prior.dtype)
 
         def best(node: Node, due: jax.Array) -> jax.Array:
-            completed = completed_values(node)
+            completed = completed_values(node, config)
             return best_due(
                 node.logits, node.slot_visits, completed, due, gumbel=gumbel, legal=root.legal
             )
@@ -50,12 +50,12 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
 
         def below(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
-            return slot_below(node, completed_values(node))
+            return slot_below(node, completed_values(node, config))
 
         tree = init_tree(prior, root.value, root.position, nodes=config.simulations + 1)
         grown = simulate(tree, None, at_root=at_root, below=below, play=play)
         found = root_view(grown)
-        policy = jax.nn.softmax(_mask(prior + completed_values(found), root.legal), axis=1)
+        policy = jax.nn.softmax(_mask(prior + completed_values(found, config), root.legal), axis=1)
         # The survivors of the last halving are those of the most visits.
         slot = best(found, found.slot_visits.max(axis=1))
         return Choice(slot, policy, found.value, grown)

@@ -7,6 +7,7 @@ arrays by slot where ours keeps two, and goes on below the end of a game.
 B boards, A slots.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,12 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             invalid_actions=~root.legal,
             max_num_considered_actions=config.max_considered_actions,
             gumbel_scale=1.0 if explores else 0.0,
+            qtransform=functools.partial(
+                mctx.qtransform_completed_by_mix_value,
+                value_scale=config.value_scale,
+                maxvisit_init=config.visit_offset,
+                rescale_values=config.rescale_values,
+            ),
         )
         tree = found.search_tree
         return Choice(found.action, found.action_weights, tree.node_values[:, ROOT], tree)

@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.search.config import SearchConfig
 from train.search.tree import Node
 
-_VALUE_SCALE, _MAX_VISIT_INIT, _LEAST_SPREAD = 0.1, 50.0, 1e-8
-"""mctx's defaults: a value weighs against a logit as 0.1 times 50 and the most visits of a slot."""
+_LEAST_SPREAD = 1e-8
+"""Least range of values that is spread over 0 to 1, as in mctx."""
 
 NO_CHANCE = -1e9
 """Least score of a slot that is due, above that of all that are not."""
@@ -59,8 +60,8 @@ def visits_due(visits: jax.Array, legal: jax.Array, schedule: np.ndarray) -> jax
     return jnp.asarray(schedule)[considered, visits - 1]
 
 
-def completed_values(node: Node) -> jax.Array:
-    """float32[B, A]: scaled values of all slots, visited or not.
+def completed_values(node: Node, config: SearchConfig) -> jax.Array:
+    """float32[B, A]: scaled values of all slots, visited or not, in logits.
 
     `mctx.qtransform_completed_by_mix_value` (section 5 and appendix D of the paper): a slot without
     visits takes the mean of the node's raw value and the Q-values of its visited slots. Written out
@@ -74,9 +75,11 @@ def completed_values(node: Node) -> jax.Array:
     mean = (seen * node.slot_qvalues).sum(axis=1) / share
     mixed = (node.raw_value + (node.visits - 1) * mean) / node.visits
     values = jnp.where(is_seen, node.slot_qvalues, mixed[:, None])
-    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     most = node.slot_visits.astype(jnp.float32).max(axis=1, keepdims=True)
-    scale = _VALUE_SCALE * (_MAX_VISIT_INIT + most)
+    scale = config.value_scale * (config.visit_offset + most)
+    if not config.rescale_values:
+        return scale * values
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     return scale * (values - low) / jnp.maximum(high - low, _LEAST_SPREAD)
 
 

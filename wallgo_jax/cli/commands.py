@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from wallgo_jax.view.game_replay import Game
 
 Source = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
+RulesText = Annotated[str, tyro.conf.arg(metavar="RULES", help_behavior_hint="")]
+OutFile = Annotated[str, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Theme = Literal["auto", "light", "dark"]
 
 
@@ -29,11 +31,16 @@ Theme = Literal["auto", "light", "dark"]
 class Show:
     """Show one position, as text or as a picture."""
 
+    EXAMPLES = (
+        "show wallzero-4stone",
+        'show "F3 B2 B6 F5" --rules hkoi --ply 3',
+        "show games.jsonl --game 2 --ply 20 --out out/position.html",
+    )
+
     source: Source
     """A preset's name, a file of a position or a game, `-` for standard input, or the moves."""
-    rules: str = ""
-    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
-    name their own."""
+    rules: RulesText = ""
+    """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     ply: int = -1
     """Plies of the game to play before it is shown; -1 for all."""
     game: int = 1
@@ -42,8 +49,8 @@ class Show:
     """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
     diagram: bool = False
     """Print a diagram that `show` can read again, in place of the picture."""
-    out: str = ""
-    """File to write in place of printing: .svg, .png, .html or .txt (a diagram)."""
+    out: OutFile = ""
+    """File to write in place of printing: .svg, .png, .gif, .html or .txt (a diagram)."""
     theme: Theme = "auto"
     """Colours; `auto` is light in pictures, and in pages as the reader's system is set."""
     reach: Literal["", "R", "B", "G", "Y"] = ""
@@ -71,21 +78,26 @@ class Show:
         makers: dict[str, Callable[[], str | bytes]] = {
             ".svg": svg,
             ".png": lambda: render.png(svg()),
-            ".html": svg,
+            ".gif": lambda: render.still_gif(svg()),
+            ".html": lambda: render.position_page(state, theme=self.theme, reach=reach),
             ".txt": lambda: diagram.draw(state),
         }
-        _write(self.out, makers)
+        _write(self.out, makers, "a position")
 
 
 @dataclasses.dataclass(frozen=True)
 class Replay:
     """Replay a game, as text or as an animation."""
 
+    EXAMPLES = (
+        "replay games.jsonl --watch",
+        "replay games.jsonl --game 2 --out out/game.html",
+    )
+
     source: Source
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
-    rules: str = ""
-    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
-    name their own."""
+    rules: RulesText = ""
+    """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 1
     """Number of the game in a record file, from 1."""
     grid: int = 0
@@ -96,7 +108,7 @@ class Replay:
     """Play the game in the terminal."""
     seconds: float = 0.9
     """Time for one ply in the terminal and in animations, in seconds."""
-    out: str = ""
+    out: OutFile = ""
     """File to write: .svg or .gif (animated), .html (stepped with the arrow keys) or .txt."""
     theme: Theme = "auto"
     """Colours; `auto` is light in pictures, and in pages as the reader's system is set."""
@@ -131,26 +143,29 @@ class Replay:
             ),
             ".txt": lambda: render.game_file(game, players=players),
         }
-        _write(self.out, makers)
+        _write(self.out, makers, f"a game of {len(game.actions)} plies")
 
 
 @dataclasses.dataclass(frozen=True)
 class Convert:
     """Convert games between record files, human notation and HKOI replay codes."""
 
+    EXAMPLES = (
+        "convert games.jsonl --to moves",
+        "convert code.txt --to record --rules hkoi --out out/game.jsonl",
+    )
+
     source: Source
     """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
     to: Literal["record", "moves", "hkoi"]
-    """Format to write: records or HKOI codes, one game a line, or moves in human notation, sides as
-    W0 to W3."""
-    rules: str = ""
-    """Rules of moves and codes: a preset's name, a JSON object, or a file (JSON or TOML). Records
-    name their own."""
+    """Format to write: records or HKOI codes, one game a line, or moves (sides as W0 to W3)."""
+    rules: RulesText = ""
+    """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 0
     """Number of the game in a record file, from 1; 0 for all."""
     grid: int = 0
     """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
-    out: str = ""
+    out: OutFile = ""
     """File to write; empty for standard output."""
 
     def run(self, console: Console) -> None:
@@ -160,14 +175,15 @@ class Convert:
         del console
         games = read_games(SourceRequest(self.source, self.rules, self.grid, self.game))
         makers = {"record": _record_line, "moves": _moves, "hkoi": _code}
-        text = ""
+        text, number = "", 0
         for number, played in enumerate(games, start=self.game or 1):
             try:
                 text += makers[self.to](played) + "\n"
             except ValueError as error:
                 raise ValueError(f"game {number}: {error}") from None
         if self.out:
-            Path(self.out).write_text(text, encoding="utf-8")
+            count = number - (self.game or 1) + 1
+            _save(Path(self.out), text.encode(), f"{count} game{'s'[: count != 1]}")
         else:
             sys.stdout.write(text)
 
@@ -206,7 +222,7 @@ def _of_picture(theme: Theme) -> str:
 
 
 def _has_colour(console: Console) -> bool:
-    return console.color_system is not None
+    return console.color_system is not None and not console.no_color
 
 
 def _text(state: State, console: Console) -> str:
@@ -228,10 +244,17 @@ def _watch(game: Game, console: Console, seconds: float) -> None:
             time.sleep(seconds)
 
 
-def _write(out: str, makers: Mapping[str, Callable[[], str | bytes]]) -> None:
+def _write(out: str, makers: Mapping[str, Callable[[], str | bytes]], what: str) -> None:
     """Write the content that the file's ending asks for."""
     ending = Path(out).suffix
     if ending not in makers:
         raise ValueError(f"--out {out}: the ending is not one of {', '.join(makers)}")
     made = makers[ending]()
-    Path(out).write_bytes(made if isinstance(made, bytes) else made.encode("utf-8"))
+    _save(Path(out), made if isinstance(made, bytes) else made.encode("utf-8"), what)
+
+
+def _save(path: Path, content: bytes, what: str) -> None:
+    """Write a file, and its folder if it is missing; say so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    print(f"written: {path} ({what})")

@@ -4,48 +4,125 @@ import contextlib
 import dataclasses
 import difflib
 import io
-from collections.abc import Sequence
-from typing import Any
+import sys
+import typing
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import tyro
 
+from wallgo_jax._version import __version__
+from wallgo_jax.cli import help_page
+
 # Rows from which a box only gives advice, and the words that end it.
 _ADVICE = ("Argument helptext", "For full helptext", "Got errors")
+_HELP = ("-h", "--help")
 
 
-def parse(
-    commands: Any, words: Sequence[str], *, program: str, description: str
-) -> tuple[Any, list[str]]:
+class Program(NamedTuple):
+    """A program of several commands.
+
+    Attributes:
+      name: what users type before a command.
+      description: what it is for, in one sentence.
+      commands: a union of dataclasses with tyro's annotations. A class may have `EXAMPLES`, lines
+        to type after the program's name.
+      groups: names of commands by the title that they stand under in the help page.
+      examples: lines to type after the program's name, for the program's own help page.
+    """
+
+    name: str
+    description: str
+    commands: Any
+    groups: Mapping[str, Sequence[str]]
+    examples: Sequence[str] = ()
+
+
+def program_name(module: str, script: str) -> str:
+    """What users type to start this process's program: its script or `python -m MODULE`."""
+    return script if Path(sys.argv[0]).stem == script else f"python -m {module}"
+
+
+def commands_of(commands: Any) -> dict[str, type]:
+    """The commands of a union of dataclasses by the names that users type."""
+    found = {}
+    for each in typing.get_args(commands):
+        kind, *settings = typing.get_args(each) or (each,)
+        names = [setting.name for setting in settings if getattr(setting, "name", None)]
+        found[names[0] if names else kind.__name__.lower()] = kind
+    return found
+
+
+def parse(program: Program, words: Sequence[str]) -> tuple[Any, list[str]]:
     """The command that the words choose, and the words that it does not know.
 
-    `--help` prints help and leaves by SystemExit(0).
+    `--help` and `--version` print and leave by SystemExit(0).
 
     Args:
-      commands: a union of dataclasses with tyro's annotations.
+      program: its commands.
       words: the command line without the program.
-      program: what the user types before the words.
-      description: what the program is for, in one sentence.
 
     Raises:
       ValueError: in one line, what is missing or cannot be read, and what is allowed.
     """
-    report = io.StringIO()
+    commands = commands_of(program.commands)
+    first = words[0] if words else ""
+    if first == "--version":
+        print(_version())
+        raise SystemExit(0)
+    if first in _HELP:
+        groups = {
+            title: {name: _first_sentence(commands[name]) for name in names}
+            for title, names in program.groups.items()
+        }
+        help_page.print_program(program.name, program.description, groups, program.examples)
+        raise SystemExit(0)
+    if first not in commands:
+        raise ValueError(_unknown_command(program, first, list(commands)))
     try:
-        with contextlib.redirect_stderr(report):
+        return read(program.commands, words, program=program.name, command=first)
+    except SystemExit:
+        help_page.print_examples(program.name, getattr(commands[first], "EXAMPLES", ()))
+        raise
+
+
+def read(
+    options: Any, words: Sequence[str], *, program: str, command: str = ""
+) -> tuple[Any, list[str]]:
+    """The options that the words give, and the words that are none of them.
+
+    `--help` prints the options' help and leaves by SystemExit(0).
+
+    Args:
+      options: a dataclass, or a union of them, with tyro's annotations.
+      words: the command line without the program.
+      program: what the user types before the words.
+      command: the first word, if it chooses a command.
+
+    Raises:
+      ValueError: in one line, what is missing or cannot be read, and what is allowed.
+    """
+    report, page = io.StringIO(), help_page.Page()
+    try:
+        with contextlib.redirect_stderr(report), contextlib.redirect_stdout(page):
             return tyro.cli(
-                commands,
+                options,
                 prog=program,
-                description=description,
                 args=list(words),
                 return_unknown_args=True,
+                config=(tyro.conf.FlagCreatePairsOff,),
             )
     except SystemExit as stop:
         if not stop.code:
+            print(help_page.wrapped(page.getvalue()))
             raise
-        raise ValueError(f"{_in_one_line(report.getvalue())}; see {program} --help") from None
+        asked = f"{program} {command}".rstrip()
+        raise ValueError(f"{_in_one_line(report.getvalue())}; see {asked} --help") from None
 
 
-def refuse_unknown(command: Any, unknown: Sequence[str]) -> None:
+def refuse_unknown(command: Any, unknown: Sequence[str], *, program: str) -> None:
     """Refuse words that a command, a dataclass, has no option for.
 
     Raises:
@@ -53,10 +130,37 @@ def refuse_unknown(command: Any, unknown: Sequence[str]) -> None:
     """
     if not unknown:
         return
-    options = [f"--{field.name.replace('_', '-')}" for field in dataclasses.fields(command)]
-    near = difflib.get_close_matches(unknown[0], options, n=1)
-    hint = f"; did you mean {near[0]}?" if near else "; see --help"
-    raise ValueError(f"Unrecognized options: {', '.join(unknown)}{hint}")
+    near = nearest_option(command, unknown[0])
+    hint = f"; did you mean {near}?" if near else ""
+    raise ValueError(f"Unrecognized options: {', '.join(unknown)}{hint}; see {program} --help")
+
+
+def nearest_option(command: Any, word: str, *, also: Sequence[str] = ()) -> str | None:
+    """The option of a command, a dataclass, or the one of `also`, that is nearest to a word; None
+    if none is near."""
+    options = [*also] + [
+        f"--{field.name.replace('_', '-')}" for field in dataclasses.fields(command)
+    ]
+    near = difflib.get_close_matches(word.partition("=")[0], options, n=1)
+    return near[0] if near else None
+
+
+def _version() -> str:
+    return (
+        f"wallgo-jax {__version__} (jax {metadata.version('jax')}, "
+        f"Python {sys.version.partition(' ')[0]})"
+    )
+
+
+def _unknown_command(program: Program, word: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(word, names, n=1)
+    what = f"unknown command {word!r}" if word else "no command"
+    hint = f"; did you mean {near[0]}? Commands" if near else "; commands"
+    return f"{what}{hint}: {', '.join(names)}; see {program.name} --help"
+
+
+def _first_sentence(command: type) -> str:
+    return " ".join((command.__doc__ or "").split()).partition(". ")[0].rstrip(".")
 
 
 def _in_one_line(box: str) -> str:

@@ -59,7 +59,7 @@ def _read_object(text: str) -> dict[str, Any]:
 
 def _exists(path: Path) -> bool:
     try:
-        return path.exists()
+        return bool(path.name) and path.exists()
     except (OSError, ValueError):  # Too long for a path, or with a character that none may have.
         return False
 

@@ -21,6 +21,7 @@ def expected_planes(game: Record, ply: int) -> np.ndarray:
     planes += [everywhere if shown.player == player else nowhere for player in range(players)]
     planes += _territory_planes(shown.board, grid)
     planes += [cell_mask(cells, grid) for cells in shown.reach]
+    planes += _distance_planes(shown.board, grid)
     boards = [earlier.board for earlier in game.plies[:ply]]
     if boards and boards[-1] is shown.board:
         boards.pop()  # an illegal action moves nothing: the board before it is the board after it
@@ -32,6 +33,21 @@ def expected_planes(game: Record, ply: int) -> np.ndarray:
     planes += [everywhere if fact else nowhere for fact in _variant_facts(game, shown.board)]
     planes.append(everywhere)
     return np.stack(planes, axis=-1).reshape(grid, grid, -1)
+
+
+def _distance_planes(board: Board, grid: int) -> list[np.ndarray]:
+    """Cells within 2, 3 and 4 turns by player, then those that a player reaches first."""
+    turns = [
+        {cell: -(-steps // 2) for cell, steps in board.distances(player).items()}
+        for player in range(len(board.stones))
+    ]
+    never = 8  # one turn more than the planes look at
+    within = [[c for c in own if own[c] <= limit] for limit in (2, 3, 4) for own in turns]
+    first = [
+        [c for c in own if own[c] < min(never, *(o.get(c, never) for o in turns if o is not own))]
+        for own in turns
+    ]
+    return [_mask(cells, grid) for cells in [*within, *first]]
 
 
 def _variant_facts(game: Record, board: Board) -> list[bool]:

@@ -72,6 +72,18 @@ class Board:
         twice = {cell for middle in once for cell in self.steps(middle, others)}
         return once | twice if stay_needs_room else once | twice | {stone}
 
+    def distances(self, player: int) -> dict[Cell, int]:
+        """Steps to the cells that the player's stones reach, round walls and all stones."""
+        occupied = self.occupied()
+        found = dict.fromkeys(self.stones[player], 0)
+        waiting = list(found)
+        for here in waiting:  # grows while it is read
+            for there in self.steps(here, occupied):
+                if there not in found:
+                    found[there] = found[here] + 1
+                    waiting.append(there)
+        return found
+
     def regions(self) -> list[set[Cell]]:
         """The connected parts of the board; stones do not part it, walls do."""
         found: list[set[Cell]] = []

@@ -8,7 +8,15 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from train.arena.config import Sprt, parse_sprt
-from train.arena.sprt import STRONGER, UNDECIDED, WEAKER, decide, log_likelihood_ratio
+from train.arena.sprt import (
+    STRONGER,
+    UNDECIDED,
+    WEAKER,
+    Verdict,
+    decide,
+    in_words,
+    log_likelihood_ratio,
+)
 
 MATCHES, BATCH = 400, 8
 
@@ -114,3 +122,24 @@ def test_bad_text_is_refused_in_one_line(text):
 def test_bad_counts_are_refused(counts):
     with pytest.raises(ValueError, match="five are wanted"):
         log_likelihood_ratio(Sprt(0, 5), counts)
+
+
+@pytest.mark.parametrize(
+    ("llr", "decision", "said"),
+    [
+        (
+            3.011,
+            STRONGER,
+            "3.01, bounds -2.94 and 2.94: H1 is accepted, the first player's lead is 20",
+        ),
+        (
+            -3.0,
+            WEAKER,
+            "-3.00, bounds -2.94 and 2.94: H0 is accepted, the first player's lead is 0",
+        ),
+        (1.0, UNDECIDED, "1.00, bounds -2.94 and 2.94: undecided, the games ended before it"),
+    ],
+)
+def test_a_verdict_is_said_in_words(llr, decision, said):
+    sentence = in_words(Sprt(0, 20), Verdict(llr, decision))
+    assert sentence.startswith(f"SPRT: log-likelihood ratio {said} ")

@@ -3,15 +3,20 @@
 import json
 import re
 
+import jax
 import pytest
 
+import wallgo_jax
 from tests.support.learner import tiny
-from tests.support.learner.commands import MATCH, Said, command, complaint
+from tests.support.learner.commands import MATCH, RULES, Said, command, complaint
 from train.__main__ import main
 from train.analysis.corridors import read_corridors
 from train.arena.result import wilson_interval
-from train.cli.commands import CONFIGURED
+from train.cli.commands import PROGRAM
+from train.config import read_config
+from wallgo_jax.cli.parsing import commands_of
 from wallgo_jax.formats import records
+from wallgo_jax.game.rules import PRESETS
 
 
 def test_match_prints_a_table(finished):
@@ -62,7 +67,7 @@ def test_describe_prints_and_writes(finished, tmp_path):
 def test_corridors_are_written(tmp_path):
     path = tmp_path / "new" / "corridors.jsonl"
     said = command("corridors", path, "--count", "4", "--min-distance", "8", "--seed", "3")
-    assert said == Said(0, "", "")
+    assert said == Said(0, f"written: {path} (4 positions)\n", "")
     found = read_corridors(path)
     assert found.is_connected.sum() == 2
 
@@ -94,7 +99,7 @@ def test_three_players_learn_without_matches(tmp_path):
 
 def test_match_of_a_preset_named_wrong(finished):
     message = complaint(command("match", "random", "random", "--rules", "wallzero"))
-    assert message.startswith("rules: unknown preset 'wallzero'; known presets: wallzero-4stone")
+    assert message.startswith("rules: unknown preset 'wallzero'; did you mean wallzero-empty? ")
 
 
 SHIPPED = "pretrained:wallzero-4stone"
@@ -103,7 +108,13 @@ SHIPPED = "pretrained:wallzero-4stone"
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "command line: Expected one of {run, fit, match, accuracy, elo, tournament, export, "),
+        (
+            [],
+            "command line: no command; commands: run, fit, config, match, accuracy, elo, tou",
+        ),
+        (["mtch"], "command line: unknown command 'mtch'; did you mean match? Commands: run, fit"),
+        (["mtch"], "; see python -m train --help"),
+        (["--seed", "1"], "command line: unknown command '--seed'; commands: run, fit, config"),
         (["describe", "nowhere"], "nowhere: no such run directory, checkpoint or exported folder"),
         (["describe", "nowhere.toml"], "config nowhere.toml: no such file"),
         (["describe", "greedy"], "player 'greedy': has no network; allowed: PATH, net:PATH, "),
@@ -133,9 +144,19 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["probe", "nowhere"], "nowhere: no such run directory"),
         (["probe", "nowhere", "--seeds", "-3"], "probe: seed (-3) must be from 0 to"),
         (["match", "random", "random", "--seed", "-1"], "match: seed (-1) must be from 0 to"),
-        (["train"], "command line: Expected one of {run, fit, match, "),
-        (["run", "--network.blocks", "RX"], "config: network: blocks: 'RX': 'X' at place 2"),
-        (["run", "--seed", "--resume"], "command line: --seed has no value"),
+        (["train"], "command line: unknown command 'train'; commands: run, fit, config, match"),
+        (["run", "--network.blocks", "RX"], "config: network.blocks: 'RX': 'X' at place 2"),
+        (["run", "--resume"], "command line: --resume needs the directory of the run, such as"),
+        (
+            ["run", "--resum", "runs/x"],
+            "command line: unknown option --resum; did you mean --resume?",
+        ),
+        (["run", "--seeed", "1"], "config: unknown key seeed; did you mean seed? Known keys"),
+        (["run", "."], "config .: is a directory, not a TOML file"),
+        (["config", "."], "config .: is a directory, not a TOML file"),
+        (["config", "--only", "serch"], "config: --only serch: no such key or table: name, seed,"),
+        (["config", "--only", "search", "--toml"], "config: --toml prints a whole config; leave"),
+        (["config", "--learner.learning_rate", "nan"], "config: learner.learning_rate: Input sho"),
         (["run", "missing.toml"], "config missing.toml: no such file"),
         (["run", tiny.PATH, "more.toml"], "command line: 'more.toml' is not an option"),
         (["run", tiny.PATH, "--iteratons", "3"], "unknown key iteratons; did you mean iterations?"),
@@ -145,7 +166,10 @@ SHIPPED = "pretrained:wallzero-4stone"
         ),
         (["run", tiny.PATH, "--network.blocks", "2(RT"], "'(' at place 2 is never closed"),
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
-        (["match", "random"], "OPPONENT Player that it meets. (required)"),
+        (
+            ["match", "random"],
+            "OPPONENT Player that it meets. (required); see python -m train match",
+        ),
         (
             ["match", "random", "rnd"],
             "player 'rnd': unknown; did you mean random? Known players: random, greedy,",
@@ -167,7 +191,7 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["match", "random", "random", "--opening-plies", "-1"], "opening_plies (-1) must not be"),
         (
             ["match", "random", "random", "--gmaes", "2"],
-            "Unrecognized options: --gmaes, 2; did you mean --games?",
+            "Unrecognized options: --gmaes, 2; did you mean --games?; see python -m train match -",
         ),
         (["match", "random", "random", "greedy"], "command line: Unrecognized options: greedy"),
         (
@@ -187,11 +211,69 @@ def test_usage_errors_are_one_line(words, reason, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], *([name, "--help"] for name in (*CONFIGURED, "match", "probe"))]
-)
-def test_help(words, capsys):
+def help_page(words, capsys, monkeypatch) -> str:
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as caught:
         main(words)
     assert not caught.value.code
-    assert "usage: python -m train" in capsys.readouterr().out
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", commands_of(PROGRAM.commands))
+def test_help_of_a_command(name, capsys, monkeypatch):
+    """It fits 80 columns, has a name for each positional, and ends with examples."""
+    page = help_page([name, "--help"], capsys, monkeypatch)
+    assert page.startswith(f"usage: python -m train {name} [-h]")
+    assert max(map(len, page.splitlines())) <= 80
+    assert "{None}" not in page
+    assert "(default: None)" not in page
+    examples = page[page.index("\nexamples:\n") :].splitlines()[2:]
+    assert examples
+    for example, before in zip(examples, ["", *examples], strict=False):
+        assert before.endswith("\\") or example.startswith(f"  python -m train {name} ")
+
+
+def test_help_names_positionals(capsys, monkeypatch):
+    for name, names in (
+        ("match", "PLAYER OPPONENT"),
+        ("export", "RUN|PLAYER FOLDER"),
+        ("tournament", "PLAYER ..."),
+        ("run", "[CONFIG]"),
+    ):
+        usage = help_page([name, "--help"], capsys, monkeypatch).split("\n\n")[0]
+        assert names in " ".join(usage.split())
+
+
+def test_help_of_the_program_lists_every_command(capsys, monkeypatch):
+    page = help_page(["--help"], capsys, monkeypatch)
+    assert max(map(len, page.splitlines())) <= 80
+    listed = [line.split()[0] for line in page.splitlines() if line[:2] == "  " and line[2] != " "]
+    assert set(commands_of(PROGRAM.commands)) <= set(listed)
+    assert sorted(commands_of(PROGRAM.commands)) == sorted(
+        name for names in PROGRAM.groups.values() for name in names
+    )
+    assert "examples:" in page
+
+
+def test_versions(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert not caught.value.code
+    assert capsys.readouterr().out.startswith(
+        f"wallgo-jax {wallgo_jax.__version__} (jax {jax.__version__}, Python 3."
+    )
+
+
+def test_rules_are_read_alike_everywhere(tmp_path):
+    """A preset, JSON and files give one match, and one config."""
+    path, table = tmp_path / "rules.json", tmp_path / "rules.toml"
+    path.write_text(RULES)
+    table.write_text('name = "x"\n[rules]\nsize = 3\nstones = 1\norder = [0, 1]\n')
+    said = [
+        command("match", "random", "greedy", *MATCH, "--rules", given).out
+        for given in (RULES, path, table)
+    ]
+    assert said[0] == said[1] == said[2]
+    for given in (RULES, path, table, "{size = 3, stones = 1, order = [0, 1]}"):
+        assert read_config(None, ["--rules", str(given)]).rules == tiny.RULES
+    assert read_config(None, ["--rules", "hkoi"]).rules == PRESETS["hkoi"]

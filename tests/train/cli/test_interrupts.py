@@ -61,7 +61,7 @@ def test_loss_that_is_not_finite_ends_the_run_in_one_line(copy, monkeypatch):
         return [step._replace(losses=x) for step, x in zip(steps, losses, strict=True)]
 
     monkeypatch.setattr(training, "split_steps", broken)
-    said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
+    said = command("run", "--resume", copy / "tiny", "--iterations", "7")
     good = f"the last good checkpoint is {copy}/tiny/resume/6; start a run with a lower"
     assert complaint(said).startswith(f"iteration 7, step 1 of 2: the loss is nan; {good}")
     assert sorted(path.name for path in (copy / "tiny" / "resume").iterdir()) == ["4", "6"]
@@ -154,10 +154,11 @@ def test_records_are_tried_before_the_games(tmp_path, name, stopped_at):
         )
 
 
-@pytest.mark.parametrize("words", [[], ["--resume"]])
-def test_run_that_another_process_holds(copy, words):
+@pytest.mark.parametrize("resumes", [False, True])
+def test_run_that_another_process_holds(copy, resumes):
+    words = ["--resume", copy / CONFIG.name] if resumes else [tiny.PATH, "--runs", copy]
     with locked(copy / CONFIG.name):
-        said = complaint(command("run", tiny.PATH, "--runs", copy, *words))
+        said = complaint(command("run", *words))
     assert said.startswith(f"{copy / CONFIG.name}: in use by process ")
 
 
@@ -192,7 +193,7 @@ def test_process_interrupted_and_resumed(tmp_path):
     directory = tmp_path / CONFIG.name
     assert len(read_rows(directory)) == done
     assert [path.name for path in (directory / "resume").iterdir()] == [str(done)]
-    said = command("run", tiny.PATH, *words, "--resume")
+    said = command("run", "--resume", directory)
     assert said.code == 0
     assert f"iteration {done + 1}: " in said.out
     assert [row["iteration"] for row in read_rows(directory)] == list(range(1, 31))

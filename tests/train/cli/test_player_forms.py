@@ -26,7 +26,7 @@ def places(finished, tmp_path_factory) -> dict[str, Path]:
     model = tmp_path_factory.mktemp("models") / "mine"
     said = command("export", run, model)
     assert (said.code, said.err) == (0, "")
-    assert said.out == f"written: {model}, weights and card of {run}, iteration 6\n"
+    assert said.out == f"written: {model} (weights and card of {run}, iteration 6)\n"
     return {"run": run, "model": model}
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -114,8 +115,16 @@ def test_match_writes_its_figures(tmp_path):
 def test_match_stops_when_it_is_decided(tmp_path):
     words = ["match", "wjx", "random", "--rules", RULES, "--batch", "20", "--games", "2000"]
     said = command(*words, "--sprt", "0,100", "--json", tmp_path / "match.json")
-    assert json.loads((tmp_path / "match.json").read_text())["games"] < 2000
-    assert "SPRT 0,100: H1" in " ".join(said.out.split())
+    record = json.loads((tmp_path / "match.json").read_text())
+    assert record["games"] < 2000
+    assert record["sprt"]["decision"] == "H1"
+    assert record["sprt"]["bounds"] == pytest.approx([-math.log(19), math.log(19)])
+    assert record["sprt"]["llr"] >= math.log(19)
+    out = " ".join(said.out.split())
+    llr = record["sprt"]["llr"]
+    assert f"SPRT: log-likelihood ratio {llr:.2f}, bounds -2.94 and 2.94: H1 is accepted" in out
+    assert "the first player's lead is 100 Elo points rather than 0" in out
+    assert f"written: {tmp_path}/match.json (figures)\n" in said.out
 
 
 @pytest.mark.slow

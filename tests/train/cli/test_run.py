@@ -218,27 +218,31 @@ def test_run_without_a_file_is_the_quickstart(monkeypatch, tmp_path):
 
     monkeypatch.setattr(training, "train", train)
     assert command("run").code == 0
-    assert command("run", "--resume", "--runs", tmp_path, "--seed", "3").code == 0
+    assert command("run", "--runs", tmp_path, "--seed", "3").code == 0
     quickstart = RunConfig()
     changed = dataclasses.replace(quickstart, seed=3)
-    assert asked == [(quickstart, Path("runs"), False), (changed, tmp_path, True)]
+    assert asked == [(quickstart, Path("runs"), False), (changed, tmp_path, False)]
 
 
-def test_existing_run_is_refused_and_left_alone(finished):
+def test_existing_run_is_refused_and_left_alone(finished, tmp_path):
     directory = finished[0]
     before = contents(directory)
     message = complaint(command("run", tiny.PATH, "--runs", directory.parent))
     assert message == (
-        f"{directory}: exists already; add --resume to go on with it, or choose --name"
+        f"{directory}: exists already; to go on with it: python -m train run --resume {directory}; "
+        "for a new run choose another --name"
     )
     assert contents(directory) == before
+    (tmp_path / "tiny").mkdir()
+    message = complaint(command("run", tiny.PATH, "--runs", tmp_path))
+    assert message == f"{tmp_path}/tiny: exists already; choose another --name"
 
 
 def test_resuming_a_finished_run_evaluates_it_again(finished, copy):
     directory = copy / CONFIG.name
     for name in ("evaluation.json", "game.txt", "game.jsonl"):
         (directory / name).unlink()
-    said = command("run", tiny.PATH, "--runs", copy, "--resume")
+    said = command("run", "--resume", directory)
     assert said.code == 0
     assert "against random" in said.out
     for name in ("evaluation.json", "game.txt", "game.jsonl", "metrics.jsonl"):
@@ -246,7 +250,7 @@ def test_resuming_a_finished_run_evaluates_it_again(finished, copy):
 
 
 def test_resume_goes_on_without_gaps(copy):
-    said = command("run", tiny.PATH, "--runs", copy, "--resume", "--iterations", "7")
+    said = command("run", "--resume", copy / "tiny", "--iterations", "7")
     assert said.code == 0
     assert "iteration 6: " not in said.out
     assert "iteration 7: " in said.out
@@ -261,35 +265,94 @@ def test_resume_goes_on_without_gaps(copy):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--network.width", "16"], "with network.width = 8, the config says 16"),
-        (["--network.blocks=2R"], "with network.blocks = 'R', the config says '2R'"),
-        (["--seed", "8"], "with seed = 7, the config says 8"),
-        (["--learner.learning_rate", "1"], "with learner.learning_rate = 0.003, the config says 1"),
-        (["--rules.walls", "5"], "with rules.walls = None, the config says 5"),
-        (["--selfplay.boards", "8"], "with selfplay.boards = 4, the config says 8"),
+        (["--network.width", "16"], "network.width was 8 when the run began and is 16 now"),
+        (["--network.blocks=2R"], "network.blocks was 'R' when the run began and is '2R' now"),
+        (
+            ["--seed", "8"],
+            "seed was 7 when the run began and is 8 now; what may change: iterations,",
+        ),
+        (["--learner.learning_rate", "1"], "learner.learning_rate was 0.003 when the run began an"),
+        (["--rules.walls", "5"], "rules.walls was None when the run began and is 5 now"),
+        (["--selfplay.boards", "8"], "selfplay.boards was 4 when the run began and is 8 now"),
+        (["--name", "other"], "name was 'tiny' when the run began and is 'other' now"),
         (["--iterations", "5"], "has 6 iterations already, more than iterations = 5"),
     ],
 )
 def test_resume_with_another_config_is_refused(finished, words, reason):
     directory = finished[0]
-    said = command("run", tiny.PATH, "--runs", directory.parent, "--resume", *words)
+    said = command("run", "--resume", directory, *words)
     message = complaint(said)
     assert message.startswith(f"{directory}: ")
     assert reason in message
 
 
 def test_resume_of_nothing_is_refused(tmp_path):
-    message = complaint(command("run", tiny.PATH, "--runs", tmp_path, "--resume"))
-    assert message == f"{tmp_path}/tiny: nothing to resume; leave --resume out to start"
+    message = complaint(command("run", "--resume", tmp_path / "tiny"))
+    assert message == f"{tmp_path}/tiny: not a run directory: no such directory"
     (tmp_path / "tiny").mkdir()
-    message = complaint(command("run", tiny.PATH, "--runs", tmp_path, "--resume"))
-    assert message == f"{tmp_path}/tiny: no run of this program: it has no config.json"
+    message = complaint(command("run", "--resume", tmp_path / "tiny"))
+    assert message == f"{tmp_path}/tiny: not a run directory: it has no config.json"
+    (tmp_path / "tiny" / "config.json").write_text("{")
+    message = complaint(command("run", "--resume", tmp_path / "tiny"))
+    assert message.startswith(f"{tmp_path}/tiny/config.json: not JSON: ")
+
+
+def test_resume_takes_the_directory_alone(finished):
+    """What else names a config or a directory is refused, not passed over."""
+    directory = finished[0]
+    message = complaint(command("run", tiny.PATH, "--resume", directory))
+    assert message.startswith(
+        f"run: --resume goes on with the config that {directory} holds: leave"
+    )
+    message = complaint(command("run", "--resume", directory, "--runs", directory.parent))
+    assert message == "run: --resume names the run's own directory: leave --runs out"
+    for words in (["--resume"], ["--resume", "--seed", "1"]):
+        message = complaint(command("run", tiny.PATH, *words))
+        assert message.startswith("command line: --resume needs the directory of the run, such as")
+    message = complaint(command("run", directory))
+    assert message.endswith(f"not a TOML file; --resume {directory} goes on with the run in it")
+    message = complaint(command("fit", "--resume", directory))
+    assert message == f"{directory}: no run of `fit`: it has no records.json"
+
+
+def test_resume_keeps_what_was_changed_and_may_change_matches(copy, monkeypatch):
+    """The saved config goes on, by whatever path the directory is named; a moved one is renamed."""
+    asked = []
+    monkeypatch.setattr(training, "train", lambda *words, **how: asked.append((words, how)) or True)
+    moved = copy / "moved"
+    (copy / "tiny").rename(moved)
+    (copy / "link").symlink_to(moved)
+    words = ["--evaluation.games", "2", "--checkpoint.keep", "9", "--iterations", "8"]
+    assert command("run", "--resume", moved, *words).code == 0
+    monkeypatch.chdir(moved)
+    assert command("run", "--resume", ".").code == 0
+    assert command("run", "--resume", copy / "link").code == 0
+    changed = tiny.config(*words)
+    assert [how for _, how in asked] == [{"resume": True}] * 3
+    renamed = dataclasses.replace(changed, name="moved")
+    assert asked[0][0] == (renamed, copy)
+    for (config, runs), _ in asked[1:]:
+        assert (config, runs) == (dataclasses.replace(CONFIG, name="moved"), copy.resolve())
+
+
+def test_resume_of_a_run_without_a_checkpoint_keeps_its_config(tmp_path):
+    directory = tmp_path / "tiny"
+    directory.mkdir()
+    (directory / "config.json").write_text(json.dumps(config_to_dict(CONFIG)))
+    message = complaint(command("run", "--resume", directory, "--seed", "3"))
+    assert message.startswith(f"{directory}: cannot resume: seed was 7 when the run began and is 3")
+
+
+def test_resume_of_recorded_games_names_the_other_command(copy):
+    (copy / "tiny" / "records.json").write_text("{}")
+    message = complaint(command("run", "--resume", copy / "tiny"))
+    assert message.endswith(f"to go on with it: python -m train fit --resume {copy}/tiny")
 
 
 def test_resume_of_a_damaged_checkpoint_is_refused(copy):
     for step in ("4", "6"):
         (copy / "tiny" / "resume" / step / "run" / "manifest.ocdbt").unlink()
-    message = complaint(command("run", tiny.PATH, "--runs", copy, "--resume"))
+    message = complaint(command("run", "--resume", copy / "tiny"))
     assert message.startswith(f"{copy}/tiny/resume/6: cannot be read: ")
     assert message.endswith("; nor can any other of 2")
 

@@ -103,4 +103,4 @@ def test_opponents_are_looked_at_before_the_run():
 def test_a_wrong_test_is_refused():
     with pytest.raises(UsageError) as caught:
         read_config(None, ["--evaluation.sprt", "20,0"])
-    assert "evaluation: sprt: elo0 (20) must be below elo1 (0)" in str(caught.value)
+    assert "evaluation.sprt: elo0 (20) must be below elo1 (0)" in str(caught.value)

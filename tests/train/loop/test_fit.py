@@ -100,10 +100,31 @@ def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monk
 def test_other_games_are_refused_on_resuming(games, straight, tmp_path):
     other = tmp_path / "other.jsonl"
     records.write(other, [played(RULES, seed) for seed in range(100, 160)])
-    with pytest.raises(UsageError, match="cannot resume: it was begun with sha256"):
+    with pytest.raises(UsageError, match="cannot resume: sha256 was"):
         fit.fit(CONFIG, [other], straight.parent, validation=0.2, resume=True)
-    with pytest.raises(UsageError, match=r"begun with validation 0\.2, now it is 0\.3"):
+    with pytest.raises(UsageError, match=r"validation was 0\.2 when the run began and is 0\.3"):
         fit.fit(CONFIG, [games], straight.parent, validation=0.3, resume=True)
+
+
+def test_resume_finds_the_records_again(games, straight, tmp_path, capsys):
+    """The directory alone says config, files and share; files that moved are named again."""
+    directory, moved = tmp_path / CONFIG.name, tmp_path / "moved.jsonl"
+    shutil.copytree(straight, directory)
+    before = rows_of(directory)
+    longer = ["fit", "--resume", str(directory), "--iterations", str(CONFIG.iterations + 1)]
+    assert main([*longer]) == 0
+    assert rows_of(directory)[:-1] == before
+    assert main(["fit", "--resume", str(directory), "--validation", "0.3"]) == 2
+    assert "validation was 0.2 when the run began and is 0.3 now" in capsys.readouterr().err
+    summary = json.loads((directory / "records.json").read_text())
+    assert summary["paths"] == [str(games)]
+    summary["paths"] = [str(tmp_path / "gone.jsonl")]
+    (directory / "records.json").write_text(json.dumps(summary))
+    assert main(["fit", "--resume", str(directory)]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.endswith(f"gone ({tmp_path}/gone.jsonl): name them by --records\n")
+    shutil.copy(games, moved)
+    assert main(["fit", "--resume", str(directory), "--records", str(moved)]) == 0
 
 
 def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
@@ -120,7 +141,11 @@ def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):
         (["--validation", "0"], "fit: validation (0.0) must lie between 0 and 1"),
         (["--records"], "records"),
         (["--iteration", "3"], "unknown key iteration; did you mean iterations?"),
-        (["--resume"], "nothing to resume"),
+        (["--resume"], "--resume needs the directory of the run"),
+        (
+            ["--resume", "nowhere"],
+            "fit: --resume goes on with the config that nowhere holds: leave",
+        ),
     ],
 )
 def test_usage_errors_are_one_line(games, tmp_path, capsys, words, said):

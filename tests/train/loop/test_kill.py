@@ -48,7 +48,9 @@ pytestmark = pytest.mark.slow
 
 def arguments(runs: Path, *, resume: bool) -> list[str]:
     """The words of the command."""
-    return ["run", str(tiny.PATH), "--runs", str(runs), *WORDS, *["--resume"] * resume]
+    if resume:
+        return ["run", "--resume", str(runs / CONFIG.name)]
+    return ["run", str(tiny.PATH), "--runs", str(runs), *WORDS]
 
 
 def kill_when(ready: Callable[[Path], bool], command: list[str], runs: Path) -> str:

@@ -40,14 +40,16 @@ def runs(tmp_path):
 def test_command_draws_runs(runs, name, opening, axis):
     out = runs / name
     said = command("curves", runs / "one", runs / "old", "--out", out, "--axis", axis)
-    assert (said.code, said.err, said.out) == (0, "", f"written: {out}\n")
+    assert (said.code, said.err, said.out) == (0, "", f"written: {out} (curves)\n")
     assert out.read_bytes().startswith(opening)
 
 
 def test_the_default_picture_lies_with_the_run(runs):
-    assert command("curves", runs / "one").out == f"written: {runs / 'one' / 'curves.png'}\n"
+    assert (
+        command("curves", runs / "one").out == f"written: {runs / 'one' / 'curves.png'} (curves)\n"
+    )
     said = command("curves", runs / "one", runs / "old")
-    assert said.out == f"written: {runs / 'curves.png'}\n"
+    assert said.out == f"written: {runs / 'curves.png'} (curves)\n"
 
 
 def test_panels_show_what_the_rows_say(runs, monkeypatch):
@@ -95,7 +97,7 @@ def test_running_means_are_those_of_the_window():
 def test_table_of_all_runs(runs):
     path = runs / "all.csv"
     said = command("curves", runs / "one", runs / "old", "--csv", path)
-    assert said.out == f"written: {path}\n"
+    assert said.out == f"written: {path} (metrics)\n"
     with path.open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert [(line["run"], line["iteration"]) for line in lines] == [

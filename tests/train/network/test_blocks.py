@@ -10,6 +10,8 @@ from train.network.blocks import MAX_BLOCKS, parse_blocks
     [
         ("R", "R"),
         ("T", "T"),
+        ("W", "W"),
+        ("2(2WT)R", "WWTWWTR"),
         ("RRTRRT", "RRTRRT"),
         ("2R1T2R1T", "RRTRRT"),
         ("R3(RRT)", "RRRTRRTRRT"),
@@ -33,6 +35,7 @@ def test_meaning(text, blocks):
         ("X", "X", 1),
         ("RRxT", "x", 3),
         ("r", "r", 1),
+        ("WwT", "w", 2),
         ("R T", " ", 2),
         ("R,T", ",", 2),
         ("-2R", "-", 1),

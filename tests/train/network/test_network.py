@@ -29,7 +29,14 @@ from wallgo_jax.game.state import State, initial_state
 
 CHANNELS = planes_lib.channels("BTR", 2)
 SMALL = NetworkConfig(
-    blocks="RT", width=8, heads=2, value_width=8, ownership=True, margin=True, reply=True
+    blocks="RT",
+    width=8,
+    heads=2,
+    value_width=8,
+    ownership=True,
+    margin=True,
+    reply=True,
+    destination_head=True,
 )
 
 
@@ -137,7 +144,9 @@ def test_mover_first_leaves_red_and_turns_blue():
         )
 
 
-@pytest.mark.parametrize(("blocks", "norm"), [("RT", "batch"), ("TR", "layer"), ("R", "none")])
+@pytest.mark.parametrize(
+    ("blocks", "norm"), [("RT", "batch"), ("WT", "batch"), ("TWR", "layer"), ("RW", "none")]
+)
 def test_padded_cells_do_not_count(blocks, norm):
     """A board in a larger grid: neither the grid nor its rim's content changes the output for the
     board, nor, in learning, the statistics."""
@@ -263,7 +272,7 @@ def test_values_of_several_players(players, kind):
     [
         pytest.param("20R", "batch", marks=pytest.mark.slow),
         pytest.param("20T", "layer", marks=pytest.mark.slow),
-        ("R6(RRT)R", "none"),
+        ("W6(RWT)R", "none"),
     ],
 )
 def test_gradients_are_finite_at_depth_20(blocks, norm):
@@ -287,7 +296,8 @@ def test_gradients_are_finite_at_depth_20(blocks, norm):
 
 
 def test_parts_make_the_whole():
-    for config in (SMALL, dataclasses.replace(SMALL, norm="none", value="wdl", reply=False)):
+    other = dataclasses.replace(SMALL, blocks="WTR", norm="none", value="wdl", reply=False)
+    for config in (SMALL, other):
         parts = census(config, CHANNELS, size=7)
         shapes = make_network(config, CHANNELS).shapes
         assert sum(part.parameters for part in parts) == count_parameters(shapes)
@@ -299,7 +309,9 @@ def test_features_and_attention_are_those_of_the_trunk(network, variables):
     attention = np.asarray(jax.jit(network.attention)(variables, planes))
     assert attention.shape == (4, 1, 2, 49, 49)
     np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
-    plain = make_network(dataclasses.replace(SMALL, blocks="R"), CHANNELS)
+    mixed = make_network(dataclasses.replace(SMALL, blocks="WTRT"), CHANNELS)
+    assert jax.eval_shape(mixed.attention, mixed.shapes, planes).shape == (4, 2, 2, 49, 49)
+    plain = make_network(dataclasses.replace(SMALL, blocks="RW"), CHANNELS)
     with pytest.raises(ValueError, match="without T blocks"):
         jax.eval_shape(plain.attention, plain.shapes, planes)
 
@@ -316,6 +328,17 @@ def test_blocks_have_the_papers_size(blocks, millions):
         return count_parameters(make_network(config, CHANNELS).shapes)
 
     assert (size(2 * blocks) - size(blocks)) / 1e6 == pytest.approx(millions, abs=0.001)
+
+
+def test_walled_block_has_five_matrices_in_place_of_nine():
+    def sizes(blocks: str) -> tuple[int, int]:
+        part = census(NetworkConfig(blocks=blocks, width=16), CHANNELS, size=7)[1]
+        assert part.name == f"block 1 {blocks}"
+        return part.parameters, part.multiply_adds
+
+    cells, matrix, norms = 49, 16 * 16, 4 * 16
+    assert sizes("R") == (18 * matrix + norms, 18 * matrix * cells)
+    assert sizes("W") == (14 * matrix + norms, 14 * matrix * cells)
 
 
 def test_slots_are_gathered_at_the_stones():
@@ -339,9 +362,9 @@ def test_slots_are_gathered_at_the_stones():
 
 
 def test_bfloat16_keeps_float32_parameters_and_agrees():
-    """Over random positions, an R and a T block: slots' chances within 0.02, values within 0.05."""
-    exact = _jitted(NetworkConfig(blocks="RT", width=16, dtype="float32"), CHANNELS)
-    short = _jitted(NetworkConfig(blocks="RT", width=16, dtype="bfloat16"), CHANNELS)
+    """Over random positions, all kinds of block: chances within 0.02, values within 0.05."""
+    exact = _jitted(NetworkConfig(blocks="RTW", width=16, dtype="float32"), CHANNELS)
+    short = _jitted(NetworkConfig(blocks="RTW", width=16, dtype="bfloat16"), CHANNELS)
     weights = _shaken(tiny.new_weights(exact))
     assert {leaf.dtype for leaf in jax.tree.leaves(short.shapes)} == {jnp.dtype("float32")}
     states = _random_states(64)

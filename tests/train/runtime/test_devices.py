@@ -75,12 +75,13 @@ def rows_of(directory: Path) -> list[dict]:
 @pytest.mark.slow
 def test_a_run_changes_its_devices(tmp_path):
     """Begun on eight devices, gone on with on one, ended on four; all draw the same coins."""
-    runs = ["--runs", str(tmp_path)]
-    runs += ["--selfplay.full_search_prob", "0.5", "--selfplay.cheap_simulations", "2"]
-    for devices, iterations, resume in ((8, 2, []), (1, 4, ["--resume"]), (4, 6, ["--resume"])):
-        words = [*RUN, *runs, *resume, "--iterations", str(iterations)]
-        assert f"on {devices} × " in run(*words, devices=devices)
     directory = tmp_path / "tiny"
+    begun = [*RUN, "--runs", str(tmp_path), "--selfplay.full_search_prob", "0.5"]
+    begun += ["--selfplay.cheap_simulations", "2"]
+    resumed = ["-m", "train", "run", "--resume", str(directory)]
+    for devices, iterations, words in ((8, 2, begun), (1, 4, resumed), (4, 6, resumed)):
+        said = run(*words, "--iterations", str(iterations), devices=devices)
+        assert f"on {devices} × " in said
     assert [row["iteration"] for row in rows_of(directory)] == list(range(1, 7))
     assert "policy_loss" in rows_of(directory)[-1]
     plies = json.loads((directory / "config.json").read_text())["selfplay"]["plies"]
@@ -138,7 +139,7 @@ def test_two_processes_train_together(tmp_path, launcher):
     assert [row["iteration"] for row in rows_of(directory)] == [1, 2, 3]
     assert (directory / "evaluation.json").exists()
     if launcher == "plain":
-        alone = [*RUN, "--runs", str(tmp_path), "--resume", "--iterations", "5"]
+        alone = ["-m", "train", "run", "--resume", str(directory), "--iterations", "5"]
         assert "iteration 5: " in run(*alone, devices=1)
 
 

@@ -16,7 +16,7 @@ from train.loop import training
 from train.players.learned import search_player
 from train.search import mctx_engine
 from train.search.config import ENGINES, KINDS, SearchConfig
-from train.search.engine import Choose
+from train.search.engine import Choose, Root
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -84,6 +84,40 @@ def test_gumbel_searches_are_the_same(rules, simulations, considered, explores):
         # Only on small boards does the same side move twice running within a tree.
         wanted = {-1.0, 0.0} if rules == STANDARD else {-1.0, 0.0, 1.0}
         assert wanted <= set(np.unique(by_mctx.edges.discount))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "weights",
+    [{"value_scale": 1.0, "rescale_values": False}, {"value_scale": 0.3, "visit_offset": 5.0}],
+    ids=str,
+)
+def test_gumbel_searches_weigh_values_alike(weights):
+    config = dataclasses.replace(GUMBEL, **weights)
+    native, by_mctx = _both(FOUR_STONES, config, explores=False)
+    _assert_same(native, by_mctx)
+    plain = grown(FOUR_STONES, PLIES[FOUR_STONES], GUMBEL, False)
+    assert (native.root_visits != plain.root_visits).any()
+
+
+def test_mctx_is_told_how_values_weigh(monkeypatch):
+    """In full by the slow test above."""
+
+    class AskedError(Exception):
+        """Stops the search with mctx's options."""
+
+    def ask(**options: Any) -> None:
+        raise AskedError(options["qtransform"].keywords)
+
+    monkeypatch.setattr(mctx_engine.mctx, "gumbel_muzero_policy", ask)
+    config = SearchConfig(value_scale=0.5, visit_offset=20.0, rescale_values=False)
+    choose = mctx_engine.make_gumbel(config, explores=False)
+    root = Root(np.zeros((1, 4)), np.zeros(1), (), np.ones((1, 4), bool))
+    with pytest.raises(AskedError) as caught:
+        choose(jax.random.key(0), root, lambda slot, position: None)
+    assert caught.value.args == (
+        {"value_scale": 0.5, "maxvisit_init": 20.0, "rescale_values": False},
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Sequential halving visits the slots that are due, the best of them first."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mctx
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner.searching import mctx_tree_of, node_of
+from train.search.config import SearchConfig
 from train.search.sequential_halving import (
     best_due,
     completed_values,
@@ -67,7 +70,15 @@ def test_visits_below_follow_the_improved_policy():
     assert np.abs(visits[0] - [50, 20, 10]).max() <= 1
 
 
-def test_completed_values_are_mctxs():
+@pytest.mark.parametrize(
+    "config",
+    [
+        SearchConfig(),
+        SearchConfig(value_scale=1.0, visit_offset=20.0),
+        SearchConfig(value_scale=0.5, rescale_values=False),
+    ],
+)
+def test_completed_values_are_mctxs(config):
     """Nodes of no visits, of few and of many; in one of them the visited slots have no prior."""
     draw = np.random.default_rng(0)
     chance = np.array([0.0, 0.05, 0.5, 1.0] * 8)[:, None]
@@ -79,11 +90,33 @@ def test_completed_values_are_mctxs():
     @jax.jit
     @jax.vmap
     def by_mctx(node: Node) -> jax.Array:
-        return jnp.asarray(mctx.qtransform_completed_by_mix_value(mctx_tree_of(node), 0))
+        found = mctx.qtransform_completed_by_mix_value(
+            mctx_tree_of(node),
+            0,
+            value_scale=config.value_scale,
+            maxvisit_init=config.visit_offset,
+            rescale_values=config.rescale_values,
+        )
+        return jnp.asarray(found)
 
     expected = np.asarray(by_mctx(node))
     assert np.ptp(expected) > 1
-    np.testing.assert_allclose(jax.jit(completed_values)(node), expected, atol=1e-4)
+    found = jax.jit(functools.partial(completed_values, config=config))(node)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_completed_values_by_hand():
+    """Two slots of 3 and 1 visits, one without any; the raw value is 0.5, the prior is even."""
+    node = node_of(np.zeros((1, 3)), np.array([[3, 1, 0]]), np.array([0.5]), [[0.6, -0.2, 0.0]])
+    mixed = (0.5 + 4 * (0.6 - 0.2) / 2) / 5
+    values = np.array([0.6, -0.2, mixed])
+    for config, expected in (
+        (SearchConfig(), 0.1 * 53 * (values + 0.2) / 0.8),
+        (SearchConfig(rescale_values=False), 0.1 * 53 * values),
+        (SearchConfig(value_scale=1.0, rescale_values=False), 53 * values),
+        (SearchConfig(visit_offset=0.0, rescale_values=False), 0.3 * values),
+    ):
+        np.testing.assert_allclose(completed_values(node, config)[0], expected, rtol=1e-5)
 
 
 def test_first_of_the_largest_is_taken():
