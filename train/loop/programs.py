@@ -17,7 +17,12 @@ from train.data.replay import ReplayState, Trajectory
 from train.data.selfplay import first_boards
 from train.learning.learner import Learner, make_learner
 from train.loop.learn_programs import LearnInputs, LearnProgram, make_learn_program
-from train.loop.replay_programs import HOST, make_replay_programs, replay_rows
+from train.loop.replay_programs import (
+    HOST,
+    FinishedPlies,
+    make_replay_programs,
+    replay_rows,
+)
 from train.loop.run_state import Keys, RunState, make_keys, make_state_programs
 from train.loop.selfplay_programs import Stage, make_selfplay_programs, selfplay_of, stage_at
 from train.network import Network
@@ -49,7 +54,7 @@ class Programs(NamedTuple):
     """Iteration -> its keys."""
     selfplay_at: Callable[[int], Callable[..., Any]]
     """The program of an iteration, as `SelfplayPrograms.at`."""
-    add: Callable[[ReplayState, Trajectory], ReplayState]
+    add: Callable[[ReplayState, Trajectory], tuple[ReplayState, FinishedPlies]]
     learn_program: Callable[[], LearnProgram]
     """The first call compiles it."""
     compile: Callable[[int], float]

@@ -14,6 +14,7 @@ from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, short_matches
 from train.loop.programs import Programs, make_programs
+from train.loop.replay_programs import steps_due
 from train.loop.run_directory import (
     GAME_FILE,
     GAME_TEXT_FILE,
@@ -102,13 +103,13 @@ def run_iteration(
         keys, learner = programs.keys(iteration), state.learner
         selfplay = programs.selfplay_at(iteration)
         boards, plies, played = selfplay(learner.player, programs.variant, state.boards, keys.play)
-        replay_state = programs.add(state.replay_state, plies)
-        played, ready = fetch((played, replay_state.ready))
-        between, found = time.perf_counter(), []
-        if ready > 0:
+        replay_state, finished = programs.add(state.replay_state, plies)
+        played, finished = fetch((played, finished))
+        between, found, due = time.perf_counter(), [], steps_due(config, finished)
+        if due > 0:
             learn = programs.learn_program().learn
-            learner, found = learn(learner, replay_state, programs.variant, keys.learn)
-        steps = split_steps(fetch(found))
+            learner, found = learn(learner, replay_state, programs.variant, keys.learn, due)
+        steps = split_steps(fetch(found))[:due]
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)
     row = {
@@ -118,10 +119,11 @@ def run_iteration(
         "positions_per_second": float(played.sums.positions) / (ended - started),
         "selfplay_seconds": between - started,
         "learn_seconds": ended - between,
-        "replay_rows": int(ready),
+        "replay_positions": int(finished.all),
+        "steps": due,
         "reuse": len(steps) * config.learner.batch / float(played.sums.positions),
         **means_of(steps),
-        **(_replay_warning(config, replay_state, int(ready), iteration) or warning_of(steps)),
+        **(_replay_warning(config, replay_state, due, iteration) or warning_of(steps)),
     }
     return RunState(learner, boards, replay_state, state.iterations + 1), row
 
@@ -171,16 +173,16 @@ def _variety_figures(name: str, variety: Variety) -> Row:
 
 
 def _replay_warning(
-    config: RunConfig, replay_state: ReplayState, ready: int, iteration: int
+    config: RunConfig, replay_state: ReplayState, due: int, iteration: int
 ) -> dict[str, str]:
-    """`warning` of a replay too small for whole games; empty while there is hope."""
+    """`warning` of a replay in which no game ends; empty while there is hope."""
     held = replay_state.plies.terminated.shape[0]
     played = (iteration + 1) * config.selfplay.plies
-    if ready > 0 or played < held + config.rules.max_plies:
+    if due > 0 or played < held + config.rules.max_plies:
         return {}
     return {
-        "warning": f"nothing to learn from: {held} plies of each board hold no whole games; raise "
-        "replay.positions"
+        "warning": f"nothing to learn from: no game ended in the {held} plies that are held of "
+        "each board; raise replay.positions"
     }
 
 

@@ -10,13 +10,13 @@ _GROUPS = {
         *("policy_entropy_steps", "policy_entropy_wall"),
         *("distinct_setups", "commonest_setups", "distinct_openings", "commonest_openings"),
     ),
-    "replay": ("replay_rows", "reuse"),
+    "replay": ("replay_positions", "reuse"),
     "speed": (
         *("games_per_second", "positions_per_second", "selfplay_seconds", "learn_seconds"),
         *("compile_seconds", "elapsed_seconds"),
     ),
     "evaluation": ("win_rate",),
-    "learner": ("accuracy", "gradient_norm", "largest_gradient_norm"),
+    "learner": ("steps", "accuracy", "gradient_norm", "largest_gradient_norm"),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
 _NOT_DRAWN = ("iteration", "wall_time")

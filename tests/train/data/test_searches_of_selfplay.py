@@ -157,7 +157,7 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
     assert [row["simulations"] for row in rows] == [4, 4, 8, 8]
     assert compiled[0] > 3
     assert compiled[1:] == [0] * 3
-    assert [row["replay_rows"] > 0 for row in rows] == [True] * 4
+    assert [row["replay_positions"] > 0 for row in rows] == [True] * 4
     assert [row["reuse"] for row in rows] == [2 * 8 / (4 * 16)] * 4
     assert all(np.isfinite(row["loss"]) for row in rows)
 

@@ -131,8 +131,8 @@ def test_a_run_with_replay_on_the_host_compiles_in_its_first_iteration_alone():
 
 def check_compilations(run: Run) -> None:
     rows, compiled = run.rows, run.compiled
-    assert rows[0]["replay_rows"] == 0
-    assert rows[-1]["replay_rows"] > 0
+    assert rows[0]["replay_positions"] == 0
+    assert rows[-1]["replay_positions"] > 0
     assert "policy_loss" in rows[-1]
     # The compiler's time is apart: no iteration waits for it, nor the first that learns. One
     # program may be the counter's addition, made when the iteration has been timed.
@@ -165,5 +165,5 @@ def test_memory_stays_flat_and_little_is_read():
         held.append(sum(x.nbytes for x in jax.live_arrays()))
     assert len(set(held[10:])) == 1, held
     assert {reads for reads, _ in read} == {2}
-    metrics = FIGURES + 1
+    metrics = FIGURES + 2
     assert {arrays for _, arrays in read} <= {metrics, metrics + CONFIG.learner.steps * 9}
