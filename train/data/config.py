@@ -37,8 +37,10 @@ class SelfPlayConfig:
       final_temperature: what the temperature falls to over a game [number].
       temperature_halflife: plies in which the temperature gets halfway there [plies]. KataGo takes
         the width of the board.
-      bootstrap_iterations: first iterations, played by the greedy player in place of the search
+      bootstrap_iterations: first iterations, played by `bootstrap_player` in place of the search
         [iterations].
+      bootstrap_player: a player that needs no weights [player]. Its moves are learned, or its
+        search's policies if it searches.
     """
 
     boards: int = 256
@@ -53,6 +55,7 @@ class SelfPlayConfig:
     final_temperature: float = 0.2
     temperature_halflife: float = 7.0
     bootstrap_iterations: int = 0
+    bootstrap_player: str = "greedy"
 
     def __post_init__(self) -> None:
         for key in ("boards", "plies", "cheap_simulations"):

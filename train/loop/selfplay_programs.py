@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import jax
 
+from train import registry
 from train.config import RunConfig
 from train.data.diversity import OpeningVariety, opening_variety
 from train.data.openings import Exploration
 from train.data.selfplay import Boards, SelfPlayMetrics, first_boards, make_selfplay
 from train.network import Network
-from train.players.basic import make_greedy_search
 from train.runtime.ahead import Ahead
 from train.runtime.devices import (
     AXIS,
@@ -25,6 +25,7 @@ from train.runtime.devices import (
     Devices,
     device_key,
 )
+from train.runtime.errors import UsageError
 from train.search.config import simulations_at
 from train.search.evaluator import evaluator_for
 from train.search.search import Search, make_search
@@ -34,7 +35,7 @@ from wallgo_jax.game.state import Variant
 class StageKind(enum.Enum):
     """The player of a stage."""
 
-    BOOTSTRAP = "bootstrap"  # the greedy player
+    BOOTSTRAP = "bootstrap"  # a player without weights
     SEARCH = "search"  # the network's search
 
 
@@ -44,7 +45,7 @@ class Stage:
 
     Attributes:
       kind: who plays.
-      simulations: of a full search; 0 in the bootstrap, whose player does not search.
+      simulations: of a full search by the network; 0 in the bootstrap.
     """
 
     kind: StageKind
@@ -76,9 +77,25 @@ def selfplay_of(config: RunConfig, stage: Stage) -> Callable[..., Any]:
     return _search_selfplay(config, stage.simulations)
 
 
+def make_bootstrap(config: RunConfig) -> Search:
+    """The player of the first iterations.
+
+    Raises:
+      UsageError: there is no such player, it needs weights, or it cannot play the rules.
+    """
+    try:
+        return registry.make_teacher(
+            config.selfplay.bootstrap_player, config.rules, heuristics=config.heuristics
+        )
+    except UsageError as error:
+        raise UsageError(f"selfplay.bootstrap_player: {error}") from None
+
+
 def _bootstrap_selfplay(config: RunConfig) -> Callable[..., Any]:
     return make_selfplay(
-        make_greedy_search(), plies=config.selfplay.plies, exploration=_exploration_of(config)
+        make_bootstrap(config),
+        plies=config.selfplay.plies,
+        exploration=_exploration_of(config),
     )
 
 

@@ -24,7 +24,7 @@ from train.loop.run_directory import (
 )
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
 from train.loop.run_state import RunState
-from train.loop.selfplay_programs import SelfPlayFigures, stage_at
+from train.loop.selfplay_programs import SelfPlayFigures, make_bootstrap, stage_at
 from train.metrics.columns import SELFPLAY_COLUMNS, WIN_RATE
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
@@ -60,6 +60,7 @@ def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
     """As `train`, once the directory is this process's."""
     check_directory(directory, config, resume=resume)
     check_opponents(config)
+    make_bootstrap(config)  # Refused now, not at the first iteration.
     check_wandb(config.tracking.wandb)
     programs = make_programs(config)
     state = first_state(directory, programs.init, programs.place, resume=resume)
