@@ -121,12 +121,11 @@ def _make_device_replay(
     shardings = devices.shardings(specs)
     own_batch, has_reply = config.learner.batch // devices.count, config.network.reply
     placed_like, plies_like = devices.like(like, specs), devices.like(plies, ROWS_BY_BOARD)
-    everywhere = devices.sharding(EVERYWHERE)
     add = Ahead(
         jax.jit(
             functools.partial(_add_and_count, parts=devices.count),
             donate_argnums=0,
-            out_shardings=(shardings, FinishedPlies(everywhere, everywhere)),
+            out_shardings=(shardings, devices.sharding(EVERYWHERE)),
         )
     )
 

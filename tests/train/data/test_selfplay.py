@@ -131,7 +131,6 @@ def test_a_run_with_replay_on_the_host_compiles_in_its_first_iteration_alone():
 
 def check_compilations(run: Run) -> None:
     rows, compiled = run.rows, run.compiled
-    assert rows[0]["replay_positions"] == 0
     assert rows[-1]["replay_positions"] > 0
     assert "policy_loss" in rows[-1]
     # The compiler's time is apart: no iteration waits for it, nor the first that learns. One

@@ -37,7 +37,7 @@ def test_each_row_is_on_disk_when_it_is_written(tmp_path):
     scalars = read_scalars(tmp_path)
     assert scalars["loss/total"] == {1: 2.5, 2: 2.5}
     assert set(scalars) == {
-        *("loss/total", "selfplay/games", "speed/games_per_second", "replay/rows"),
+        *("loss/total", "selfplay/games", "speed/games_per_second", "replay/positions"),
         "speed/elapsed_seconds",
     }
     writer.close()

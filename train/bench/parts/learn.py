@@ -95,8 +95,8 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     rows = replay_state.plies.terminated.shape[0]
     for index in range(-(-rows // config.selfplay.plies)):
         boards, plies = program(programs.variant, boards, programs.keys(index).play)
-        replay_state, finished = programs.add(replay_state, plies)
-    if not int(fetch(finished.least)):
+        replay_state, _ = programs.add(replay_state, plies)
+    if not fetch(replay_state.finished).reshape(devices.count, -1).any(axis=1).all():
         raise RuntimeError(f"{rows} plies of random games hold no whole game")
     return state._replace(boards=boards, replay_state=replay_state)
 
