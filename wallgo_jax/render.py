@@ -32,7 +32,7 @@ from wallgo_jax.view.game_replay import Game, replay_actions
 from wallgo_jax.view.snapshot import Snapshot, game_of, one_board, take_snapshot
 
 MAX_BOARDS = 16
-"""Boards of a batch that `sheet` and `html` show."""
+"""Boards of a batch that `contact_sheet` and `html` show."""
 _ANSI = (91, 94, 92, 93)
 """Foreground colour codes of the players."""
 

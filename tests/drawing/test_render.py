@@ -284,6 +284,17 @@ def test_painted_boards_share_a_sheet(small):
     assert len(set(places)) == 3  # none over another
 
 
+@pytest.mark.parametrize(
+    ("move", "is_above"), [("B2->B1:left", True), ("B2->B3:left", False), ("B2->A2:up", False)]
+)
+def test_the_share_of_a_move_is_not_on_the_shaft_of_its_arrow(move, is_above):
+    state = replay_moves(SMALL, parse_moves("B2 C3", grid=3)).states[-1]
+    svg = render.svg(state, arrows={parse_moves(move, grid=3)[0].action: 1.0})
+    tip = float(elements(svg, "polygon")[0].get("points").split()[0].split(",")[1])
+    labels = [e for e in elements(svg, "text") if e.text == "100%"]
+    assert [float(e.get("y")) < tip for e in labels] == [is_above] * 2
+
+
 def test_a_search_is_drawn(small):
     c2 = 5 * 52
     visits = {c2 + 3 * 4 + 0: 30, c2 + 3 * 4 + 2: 10, c2 + 0 * 4 + 2: 60}

@@ -29,6 +29,28 @@ def test_header_names_the_rules(rules):
 
 
 @pytest.mark.parametrize(
+    ("comment", "names"),
+    [
+        ("# hkoi, Red search:runs/a@64, Blue wjx", ("search:runs/a@64", "wjx")),
+        ('# {"size": 3}, Red x, y, Blue a, Green b', ("x, y", "a, Green b")),
+        ("# hkoi, Red x", None),
+        ("# hkoi, Red , Blue y", None),
+        ("# hkoi, Blue y, Red x", None),
+        ("# Red x, Blue y", None),
+        ("A1 # hkoi, Red x, Blue y", None),
+    ],
+)
+def test_header_names_the_players(comment, names):
+    assert move_text.read_players(f"{comment}\nA1 B1, Red z, Blue z", SMALL) == names
+
+
+@pytest.mark.parametrize("rules", [*PRESETS.values(), SMALL])
+def test_players_are_read_as_they_are_written(rules):
+    names = ("a: b", "#c", "x, y", "D4")[: rules.players]
+    assert move_text.read_players(move_text.header(rules, names), rules) == names
+
+
+@pytest.mark.parametrize(
     "text", ["", "A1 C3", "# a game\nA1", "A1 # hkoi", "# hkoist, x", "#\n#hkoi"]
 )
 def test_other_comments_name_none(text):
@@ -67,8 +89,9 @@ def test_picture_is_cut_off(grid):
 def test_file_is_read_by_itself(tmp_path):
     game, path = replay_moves(SMALL, parse_moves(MOVES, grid=3)), tmp_path / "game.txt"
     path.write_text(render.game_file(game, players=["a: b", "#c"]))
-    found = read(path)
-    assert (found.rules, found.actions) == (SMALL, game.actions)
+    (found,) = read_games(SourceRequest(str(path)))
+    assert (found.game.rules, found.game.actions) == (SMALL, game.actions)
+    assert found.players == ("a: b", "#c")
 
 
 def test_said_rules_come_first_and_default_rules_last(tmp_path):

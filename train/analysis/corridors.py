@@ -26,6 +26,7 @@ import numpy as np
 from train.analysis.mazes import Board, Tree, draw_maze, make_board, walk
 from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError
+from train.runtime.files import writing
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
@@ -112,10 +113,9 @@ def write_corridors(path: Path, corridors: Corridors) -> None:
             "distance": int(distance),
         }
         lines.append(json.dumps(row) + "\n")
-    try:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def read_corridors(path: Path) -> Corridors:

@@ -44,7 +44,7 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
 
 
 def in_words(test: Sprt, verdict: Verdict) -> str:
-    """A sentence on a test that has ended, by a decision or for want of games."""
+    """A sentence on a test that has ended, decided or not."""
     figures = (
         f"SPRT: log-likelihood ratio {verdict.llr:.2f}, bounds {test.lower:.2f} and "
         f"{test.upper:.2f}: "

@@ -28,11 +28,11 @@ from train.bench.script import run_script
 from train.config import EvaluationConfig, RunConfig
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
-from train.loop.programs import make_programs
 from train.loop.training import run_iteration
 from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.players.learned import search_player
+from train.programs.assembly import make_programs
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 

@@ -18,9 +18,9 @@ import jax
 from train.arena.match import MatchOptions, play_match
 from train.bench.script import run_script
 from train.config import RunConfig, read_config
-from train.loop.programs import make_programs
 from train.network.build import network_for
 from train.players.learned import search_player
+from train.programs.assembly import make_programs
 from train.runtime.devices import use_all_cores
 
 OPENING = 2

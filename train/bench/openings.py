@@ -21,7 +21,7 @@ from train.bench.script import run_script
 from train.config import RunConfig, change_config
 from train.data.diversity import OPENING_PLIES
 from train.data.selfplay import first_boards
-from train.loop.selfplay_programs import selfplay_of, stage_at
+from train.programs.selfplay import selfplay_of, stage_at
 from train.registry import load_network
 from train.runtime.host import fetch
 from wallgo_jax.game.state import make_variant

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from train.bench.harness import play, timing
 from train.bench.parts import games
 from train.bench.suite import devices_for
-from train.ratings import curves
+from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
 from wallgo_jax.game.rules import Rules
 
 BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
@@ -83,27 +83,27 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
 
     points, knee = sorted(points), knee_of(points)
     has_games = min(point.games for point in points) > 0
-    figure, axes = curves.new_figure(
+    figure, axes = new_plot(
         title=title,
         x_label="boards at once (batch)",
         y_label="games a second" if has_games else "plies a second",
     )
     batches = [point.batch for point in points]
     speeds = [point.games if has_games else point.plies for point in points]
-    axes.loglog(batches, speeds, color=curves.COLOURS[0], marker="o", markersize=5, linewidth=1.8)
+    axes.loglog(batches, speeds, color=COLOURS[0], marker="o", markersize=5, linewidth=1.8)
     axes.set_xticks(batches, [f"{batch:,}" for batch in batches])
     axes.xaxis.set_minor_locator(NullLocator())
     _set_speed_ticks(axes.yaxis)
     if has_games:
         plies = points[0].plies / points[0].games
         right = axes.secondary_yaxis("right", functions=(lambda x: x * plies, lambda x: x / plies))
-        right.set_ylabel("plies a second", color=curves.INK)
+        right.set_ylabel("plies a second", color=INK)
         _set_speed_ticks(right.yaxis)
-        right.tick_params(colors=curves.INK)
+        right.tick_params(colors=INK)
         right.spines["right"].set_visible(False)
     if knee is not None:
-        axes.axvline(knee.batch, linestyle=(0, (5, 3)), linewidth=1, color=curves.GREY, zorder=1)
-    curves.save_figure(figure, path, caption=knee_text(points))
+        axes.axvline(knee.batch, linestyle=DASHED, linewidth=1, color=GREY, zorder=1)
+    save_figure(figure, path, caption=knee_text(points))
 
 
 def _set_speed_ticks(axis: Any) -> None:

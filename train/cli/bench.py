@@ -15,6 +15,7 @@ from train.cli import options
 from train.cli.options import ConfigFile
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.runtime.errors import UsageError
+from train.runtime.files import writing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +73,8 @@ class Bench:
         config = read_config(self.config, overrides)
         request = self._request(config)
         batches = _numbers("scaling", self.scaling)
-        options.check_files(self.json, self.plot)
+        options.check_files(self.json)
+        options.check_pictures(self.plot)
         console = Console()
         figures = _measured(request, console)
         console.print(report.bench_report(figures))
@@ -133,7 +135,6 @@ class Bench:
         console: Console,
     ) -> None:
         from train.bench import report, suite
-        from train.loop.run_directory import make_directory
 
         assert self.report is not None
         directory, config = self.report, request.config
@@ -144,13 +145,10 @@ class Bench:
         given = "" if self.config is None else f" {self.config}"
         words = "".join(f" {word}" for word in overrides)
         command = f"python -m train bench{given} --report {directory}{words}"
-        make_directory(directory)
-        try:
-            (directory / REPORT_FILE).write_text(
-                report.markdown(command, figures, wide, points, training), encoding="utf-8"
-            )
-        except OSError as error:
-            raise UsageError(f"{directory}: cannot be written: {error.strerror}") from None
+        text = report.markdown(command, figures, wide, points, training)
+        with writing(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / REPORT_FILE).write_text(text, encoding="utf-8")
         record = report.bench_record(request, figures, points)
         record["wide"] = report.bench_record(wide_request, wide)
         options.write_json(directory / FIGURES_FILE, record)

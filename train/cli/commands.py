@@ -6,12 +6,13 @@ import tyro
 
 from train.cli.bench import Bench
 from train.cli.config import Config
+from train.cli.curves import Curves
+from train.cli.export import Export
 from train.cli.match import Accuracy, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
 from train.cli.run import Fit, Run
 from train.cli.tournament import Tournament
-from train.cli.weights import Curves, Export
 from wallgo_jax.cli.parsing import Program
 
 Command = (

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
-_OpponentName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -139,7 +139,6 @@ class Corridors:
     def run(self) -> int:
         """Returns the exit code."""
         from train.analysis import corridors
-        from train.loop.run_directory import make_directory
 
         options.check_seed("corridors", self.seed)
         try:
@@ -151,7 +150,6 @@ class Corridors:
             )
         except ValueError as error:
             raise UsageError(str(error)) from None
-        make_directory(self.out.parent)
         corridors.write_corridors(self.out, made)
         options.say_written(self.out, f"{self.count} positions")
         return 0

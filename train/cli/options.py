@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from train.config import read_config
+from train.runtime import files
 from train.runtime.errors import UsageError
-from train.runtime.files import CannotWriteError, check_writable, reason_of
-from train.runtime.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
 
@@ -56,7 +55,7 @@ class MatchSettings:
     """File to write the figures to, as JSON."""
 
     def rules_for(self, names: Iterable[str]) -> Rules:
-        """The rules that are said, or else those that the players of these names have learned."""
+        """The rules of `--rules`, or else those that the players of these names have learned."""
         return read_rules_for(self.rules, names)
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
@@ -67,6 +66,12 @@ class MatchSettings:
         return lambda name: registry.make_player(
             name, rules, heuristics=heuristics, transfer=self.transfer
         )
+
+
+def names_of_runs(runs: Sequence[Path]) -> list[str]:
+    """The directories' names, or, where two have the same, their paths."""
+    short = [run.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run) for run in runs]
 
 
 def check_seed(command: str, seed: int) -> None:
@@ -139,10 +144,8 @@ def write_records(path: Path, result: MatchResult, *, append: bool = False) -> N
         )
         for game, is_red, won in games
     )
-    try:
+    with files.writing(path):
         records.write(path, lines, append=append)
-    except OSError as error:
-        raise CannotWriteError(f"{path}: cannot be written: {reason_of(error)}") from None
 
 
 def check_files(*paths: Path | None) -> None:
@@ -153,7 +156,17 @@ def check_files(*paths: Path | None) -> None:
     """
     for path in paths:
         if path is not None:
-            check_writable(path)
+            files.check_writable(path)
+
+
+def check_pictures(*paths: Path | None) -> None:
+    """Refuse files of plots as `check_files` does, and those whose ending names no format."""
+    from train.metrics.plot_style import check_format
+
+    for path in paths:
+        if path is not None:
+            check_format(path)
+    check_files(*paths)
 
 
 def write_json(path: Path, data: object) -> None:
@@ -162,10 +175,9 @@ def write_json(path: Path, data: object) -> None:
     Raises:
       UsageError: it cannot be written.
     """
-    from train.loop import run_directory
-
-    run_directory.make_directory(path.parent)
-    run_directory.write_json(path, data)
+    with files.writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    files.write_json(path, data)
     say_written(path, "figures")
 
 

@@ -15,6 +15,7 @@ from train.cli import options
 from train.config import read_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
@@ -77,9 +78,8 @@ class Elo(options.MatchSettings):
         results = ResultsCache(
             cache, pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         )
-        options.check_files(
-            cache, *self._files(self.json, "elo.json"), *self._files(self.png, "elo.png")
-        )
+        options.check_files(cache, *self._files(self.json, "elo.json"))
+        options.check_pictures(*self._files(self.png, "elo.png"))
         names = [entrant.name for entrant in entrants]
         display = Display()
         with (
@@ -108,8 +108,6 @@ class Elo(options.MatchSettings):
         return EXIT_INTERRUPTED if measured.is_interrupted else 0
 
     def _check(self, rules: Rules) -> None:
-        from train.registry import MAX_SIMULATIONS
-
         options.check_seed("elo", self.seed)
         if not 0 <= self.simulations <= MAX_SIMULATIONS:
             raise UsageError(
@@ -145,9 +143,7 @@ class Elo(options.MatchSettings):
     def _runs(self) -> dict[Path, str]:
         """The run directories with their names, or, where two have the same, with their paths."""
         runs = [Path(text) for text in self.players if self._is_run(text)]
-        short = [run.resolve().name for run in runs]
-        names = short if len(set(short)) == len(short) else map(str, runs)
-        return dict(zip(runs, names, strict=True))
+        return dict(zip(runs, options.names_of_runs(runs), strict=True))
 
     def _singles(self) -> list[str]:
         """Names of the players that are no runs; a bare path's budget is that of checkpoints."""

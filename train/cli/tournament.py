@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
@@ -61,10 +61,11 @@ class Tournament(options.MatchSettings):
             with (
                 display,
                 display.match(self.format, self._expected_games()) as task,
-                interrupts("the meetings that are over are kept"),
+                interrupts("the meetings that are over are kept", show=display.note) as request,
             ):
-                play = self._make_play(by_name, rules, display, task)
-                found = self._play(names, _noting(play, met), display, name_of(rules))
+                play = self._make_play(by_name, rules, display, task, request)
+                noting = _noting(play, met, request.keeps_work)
+                found = self._play(names, noting, display, name_of(rules))
         except KeyboardInterrupt:
             if not met:
                 raise
@@ -78,8 +79,14 @@ class Tournament(options.MatchSettings):
         return code
 
     def _make_play(
-        self, players: dict[str, Any], rules: Rules, display: Display, task: Task
+        self,
+        players: dict[str, Any],
+        rules: Rules,
+        display: Display,
+        task: Task,
+        should_stop: Callable[[], bool],
     ) -> Play:
+        """Plays, shows and records a meeting; stopped, it raises KeyboardInterrupt."""
         import jax
 
         from train.arena import match
@@ -91,6 +98,8 @@ class Tournament(options.MatchSettings):
 
         def play(first: str, second: str, pairs: int, before: int) -> Score:
             nonlocal done
+            if should_stop():
+                raise KeyboardInterrupt
             who = zlib.crc32("\n".join(sorted((first, second))).encode()) % options.MAX_SEED
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), who), before)
             began = task.seconds
@@ -103,10 +112,13 @@ class Tournament(options.MatchSettings):
                     games=2 * pairs,
                     batch=min(2 * pairs, MAX_BATCH),
                     opening_plies=self.opening_plies,
+                    should_stop=should_stop,
                 ),
                 key=key,
                 on_progress=lambda games: task(done + games),
             )
+            if len(result.games) < 2 * pairs:
+                raise KeyboardInterrupt
             display.say(match_line(result, seconds=task.seconds - began))
             if self.records is not None:
                 options.write_records(self.records, result, append=done > 0)
@@ -180,13 +192,14 @@ class Tournament(options.MatchSettings):
         }
 
 
-def _noting(play: Play, met: list[Meeting]) -> Play:
-    """Plays, and adds each finished meeting to a list."""
+def _noting(play: Play, met: list[Meeting], keeps_work: Callable[[], None]) -> Play:
+    """Wrap `play`: note each finished meeting, and say that there is work to keep."""
     from train.arena.tournament import Meeting
 
     def play_and_note(first: str, second: str, pairs: int, before: int) -> Score:
         score = play(first, second, pairs, before)
         met.append(Meeting("stopped", len(met) + 1, first, second, score, None))
+        keeps_work()
         return score
 
     return play_and_note

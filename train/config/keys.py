@@ -1,7 +1,7 @@
 """Every key of a config with its value, default, unit and meaning.
 
 The docstrings of the config's dataclasses are the one source: an entry of `Attributes` is the
-meaning, in one sentence, then the unit in brackets if there is one, then what else there is to say:
+meaning, in one sentence, then the unit in brackets if there is one, then further sentences:
 
     warmup: linear warm-up [steps]. More sentences.
 """

@@ -1,1 +1,1 @@
-"""A run: self-play, replay, learning, evaluation, saving."""
+"""A run: iterations, evaluation, run directory, supervised learning."""

@@ -14,13 +14,14 @@ from train.arena.result import MatchResult
 from train.arena.sprt import UNDECIDED, decide, in_words
 from train.checkpoints import store
 from train.config import BEST, RunConfig
-from train.loop.run_directory import RESULT_FILE, write_json
+from train.loop.run_directory import RESULT_FILE
 from train.network import Variables
 from train.network.build import network_for
 from train.players.basic import Player
 from train.players.learned import search_player
 from train.runtime.devices import local_copy
 from train.runtime.display import Display
+from train.runtime.files import write_json
 
 _FINAL = 2**20
 """Added to the salt of final matches, so that they share no key with short ones."""

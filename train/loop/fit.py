@@ -25,7 +25,6 @@ from train.loop.run_directory import (
     first_state,
     has_checkpoint,
     lock_run,
-    write_json,
 )
 from train.loop.run_loop import Session, open_session, run_loop, say_saved
 from train.metrics.columns import FIT_COLUMNS
@@ -34,6 +33,7 @@ from train.metrics.wandb_run import check_wandb
 from train.network.build import network_for
 from train.runtime.ahead import Ahead
 from train.runtime.errors import UsageError
+from train.runtime.files import write_json
 from train.runtime.host import fetch
 from train.runtime.memory import (
     Need,

@@ -25,7 +25,7 @@ from train.config import (
 )
 from train.runtime.devices import is_first_process
 from train.runtime.errors import NotFiniteError, UsageError
-from train.runtime.files import CannotWriteError, reason_of, replace_text
+from train.runtime.files import CannotWriteError, reason_of, write_json
 from train.runtime.lock import locked
 from wallgo_jax.env import VERSION
 
@@ -198,34 +198,18 @@ def begin(directory: Path, config: RunConfig, weights: Any, *, done: int) -> sto
     return store
 
 
-def make_directory(directory: Path) -> None:
-    """Make a directory and those above it.
-
-    Raises:
-      UsageError: it cannot be made.
-    """
-    with _making(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-
-
 def _make_run_directory(directory: Path, config: RunConfig) -> None:
     """Make the run's directory and those above it; it never exists without its config."""
     if not directory.exists():
         # A run's name opens with no dot, so no other run has this one.
         unnamed = directory.with_name(f".{directory.name}")
-        with _making(directory):
+        try:
             unnamed.mkdir(parents=True, exist_ok=True)
             write_json(unnamed / CONFIG_FILE, config_to_dict(config))
             unnamed.rename(directory)
+        except OSError as error:
+            raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
     write_json(directory / CONFIG_FILE, config_to_dict(config))
-
-
-@contextlib.contextmanager
-def _making(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
 
 
 def _note_start(directory: Path, config: RunConfig, done: int) -> None:
@@ -284,12 +268,3 @@ def _git(folder: Path, *words: str) -> str:
         timeout=10,
     )
     return done.stdout.strip()
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write a file of indented JSON in one step: it is never half-written.
-
-    Raises:
-      CannotWriteError: it cannot be written.
-    """
-    replace_text(path, json.dumps(data, indent=2) + "\n")

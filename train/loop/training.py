@@ -13,8 +13,6 @@ from train.data.replay import ReplayState
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, short_matches
-from train.loop.programs import Programs, make_programs
-from train.loop.replay_programs import steps_due
 from train.loop.run_directory import (
     GAME_FILE,
     GAME_TEXT_FILE,
@@ -23,11 +21,13 @@ from train.loop.run_directory import (
     lock_run,
 )
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
-from train.loop.run_state import RunState
-from train.loop.selfplay_programs import SelfPlayFigures, make_bootstrap, stage_at
 from train.metrics.columns import SELFPLAY_COLUMNS, WIN_RATE
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
+from train.programs.assembly import Programs, make_programs
+from train.programs.replay import steps_due
+from train.programs.selfplay import SelfPlayFigures, make_bootstrap, stage_at
+from train.programs.state import RunState
 from train.runtime.devices import is_first_process, sync_processes
 from train.runtime.host import fetch
 from train.runtime.lines import Column

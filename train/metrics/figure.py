@@ -7,19 +7,23 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from train.metrics.plot_style import (
+    COLOURS,
+    DASHED,
+    GREY,
+    INK,
+    MARKS,
+    check_format,
+    new_figure,
+    save_figure,
+    set_style,
+)
 from train.metrics.rows import Row, elapsed_seconds
 from train.runtime.errors import UsageError
 
 Axis = Literal["iteration", "hours", "positions"]
-FORMATS = (".png", ".svg", ".pdf")
-"""Endings of the files that can be drawn."""
-
 _LABELS = {"iteration": "iteration", "hours": "hours", "positions": "positions"}
-_INK, _GREY, _PAPER = "#1f2328", "#6e7781", "#ffffff"
-# Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))  # of every six runs
-_MARKS = "osD^vP"
 _MARKS_A_LINE = 6
 _PANEL = (4.0, 3.0)  # inches
 _MOST_POINTS = 100  # of a line; of more, running means are drawn over the pale originals
@@ -57,21 +61,13 @@ def draw_metrics(
     Raises:
       UsageError: the format is unknown, no row has a figure, or the file cannot be written.
     """
-    # Imported here because it takes a second, which no other command should pay.
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"{path}: its ending must be one of {', '.join(FORMATS)}")
+    check_format(path)
     panels = _panels(runs)
     if not panels:
         raise UsageError(f"curves: no iteration of {', '.join(runs)} has a figure to draw yet")
     width, height = _PANEL
     rows = -(-len(runs) // _LEGEND_ROW)
-    size = (width * len(panels), height + 0.25 * rows)
-    figure = Figure(figsize=size, dpi=160, facecolor=_PAPER, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(size=(width * len(panels), height + 0.25 * rows), dpi=160)
     window = _window(max(map(len, runs.values())))
     all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
     for axes, panel in zip(all_axes, panels, strict=True):
@@ -79,15 +75,7 @@ def draw_metrics(
             _draw(axes, panel, rows_of_run, axis, _Look(index, window))
         _set_style(axes, panel, axis)
     _add_legend(figure, runs)
-    figure.supxlabel(_caption(panels, window), fontsize=7, color=_GREY)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Without a salt and a date the same rows give the same file.
-        with matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
-            dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-            figure.savefig(path, metadata=dates.get(path.suffix.lower()))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    save_figure(figure, path, caption=_caption(panels, window))
 
 
 def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:
@@ -136,10 +124,10 @@ def _draw(axes: Any, panel: _Panel, rows: Sequence[Row], axis: Axis, look: _Look
 def _style(index: int) -> dict[str, Any]:
     """How the lines of a run are drawn, and its entry in the legend."""
     return {
-        "color": _COLOURS[index % len(_COLOURS)],
-        "linestyle": _DASHES[index // len(_COLOURS) % len(_DASHES)],
+        "color": COLOURS[index % len(COLOURS)],
+        "linestyle": _DASHES[index // len(COLOURS) % len(_DASHES)],
         "linewidth": 1.6,
-        "marker": _MARKS[index % len(_MARKS)],
+        "marker": MARKS[index % len(MARKS)],
         "markersize": 4,
     }
 
@@ -174,20 +162,14 @@ def _caption(panels: Sequence[_Panel], window: int) -> str:
 def _set_style(axes: Any, panel: _Panel, axis: Axis) -> None:
     from matplotlib.ticker import EngFormatter, PercentFormatter
 
-    axes.set_title(panel.label, loc="left", fontsize=10, color=_INK)
-    axes.set_xlabel(_LABELS[axis], fontsize=9, color=_INK)
-    axes.set_facecolor(_PAPER)
-    axes.grid(axis="y", color="#d8dee4", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=_INK, labelsize=8)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(_GREY)
+    set_style(axes)
+    axes.set_title(panel.label, loc="left", fontsize=10, color=INK)
+    axes.set_xlabel(_LABELS[axis], fontsize=9, color=INK)
+    axes.tick_params(labelsize=8)
     if panel.is_rate:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.axhline(0.5, color=_GREY, linewidth=0.8, linestyle=(0, (5, 3)), zorder=1)
+        axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=DASHED, zorder=1)
     elif panel.label == "games a second":
         axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
@@ -207,6 +189,6 @@ def _add_legend(figure: Any, runs: Mapping[str, Sequence[Row]]) -> None:
         loc="outside upper center",
         ncols=min(len(handles), _LEGEND_ROW),
         fontsize=9,
-        labelcolor=_INK,
+        labelcolor=INK,
         frameon=False,
     )

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from train.runtime.files import replace_text
+
 METRICS_FILE = "metrics.jsonl"
 
 Row = dict[str, Any]
@@ -50,10 +52,7 @@ def keep_rows(path: Path, done: int) -> list[Row]:
     if not path.exists():
         return []
     kept = [row for row in read_rows(path) if row["iteration"] <= done]
-    # In one step, so that a run killed meanwhile loses nothing.
-    unnamed = path.with_name(f".{path.name}")
-    unnamed.write_text(as_lines(kept), encoding="utf-8")
-    unnamed.replace(path)
+    replace_text(path, as_lines(kept))
     return kept
 
 

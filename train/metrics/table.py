@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from train.metrics.rows import Row
-from train.runtime.errors import UsageError
+from train.runtime.files import writing
 
 
 def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
@@ -20,14 +20,12 @@ def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
     """
     lines = [{"run": name, **_flat(row)} for name, rows in runs.items() for row in rows]
     columns = list(dict.fromkeys(column for line in lines for column in line))
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns)
             writer.writeheader()
             writer.writerows(lines)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _flat(row: Row) -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """A name becomes a player, or the network and the rules of a trained one (docs/players.md)."""
 
-from train.registry.names import KINDS, MAX_SIMULATIONS, PlayerName, read_name
+from train.registry.names import KINDS, PlayerName, read_name
 from train.registry.networks import common_rules, load_network, network_config
 from train.registry.players import make_player
 from train.registry.teachers import make_teacher
 
 __all__ = [
     "KINDS",
-    "MAX_SIMULATIONS",
     "PlayerName",
     "common_rules",
     "load_network",

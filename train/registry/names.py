@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from train.runtime.errors import UsageError
+from train.search.config import MAX_SIMULATIONS
 
 DEFAULT_SIMULATIONS = 64
-MAX_SIMULATIONS = 100_000
 HEURISTIC, PATH, MODEL = "heuristic", "run directory", "model"
 RUNS = Path("runs")
 """Where runs lie unless said; a run's bare name is told to be looked for there."""

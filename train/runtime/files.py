@@ -2,9 +2,11 @@
 
 import contextlib
 import errno
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from train.runtime.errors import UsageError
 
@@ -82,6 +84,15 @@ def check_writable(path: Path) -> None:
             pass
         if not existed:
             path.unlink()
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a file of indented JSON in one step: it is never half-written.
+
+    Raises:
+      CannotWriteError: it cannot be written.
+    """
+    replace_text(path, json.dumps(data, indent=2) + "\n")
 
 
 def replace_text(path: Path, text: str) -> None:

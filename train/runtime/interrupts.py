@@ -17,12 +17,34 @@ from typing import Any
 
 EXIT_INTERRUPTED = 130
 PATIENCE = 5.0  # seconds that the main thread gets to end by itself before the process ends
+TOGETHER = 1.0
+"""Signals within this many seconds are one request: a terminal that closes sends two or three
+SIGHUPs, `timeout` sends two SIGTERMs, and the end of a login session sends both kinds."""
 _HASTE = 0.5  # seconds by which the handler may have been faster than the thread
 _STDOUT, _STDERR = 1, 2
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
+_SIGHUP = getattr(signal, "SIGHUP", None)
 _SHOW_CURSOR = "\x1b[?25h"
+
+
+class _Requests:
+    """Counts requests to stop; signals that come together are one request."""
+
+    def __init__(self) -> None:
+        self.number, self._newest = 0, -TOGETHER
+
+    def add(self, signum: int) -> bool:
+        """Note a signal; returns whether it is a request of its own.
+
+        A SIGHUP after another signal never is: a closed terminal does not ask to drop work.
+        """
+        now = time.monotonic()
+        is_own = not self.number or (signum != _SIGHUP and now - self._newest > TOGETHER)
+        if is_own:
+            self.number, self._newest = self.number + 1, now
+        return is_own
 
 
 class StopRequest:
@@ -36,30 +58,30 @@ class StopRequest:
     def __init__(self, answer: str, show: Callable[[str], bool]) -> None:
         self._answer, self._show = answer, show
         self._has_work = False
-        self._came = 0  # as the thread counts them; several may reach the handler as one
-        self._handled = 0
+        self._came = _Requests()  # as the thread counts them; several may reach the handler as one
+        self._handled = _Requests()
         self._handled_at = -1.0
 
     def __call__(self) -> bool:
         """Whether a signal came."""
-        return self._handled > 0
+        return self._handled.number > 0
 
     def keeps_work(self) -> None:
-        """From now on a first signal waits until the work is saved. Before that, and at a second
-        signal, everything ends at once."""
+        """From now on a first request waits until the work is saved. Before that, and at a second
+        request, everything ends at once."""
         self._has_work = True
 
     def _note(self, signum: int, frame: Any) -> None:
         """The handler, in the main thread."""
-        self._handled += 1
+        is_own = self._handled.add(signum)
         self._handled_at = time.monotonic()
-        if signum == getattr(signal, "SIGHUP", None):
+        if signum == _SIGHUP:
+            # The terminal is gone; more of them come until the process has ended.
+            signal.signal(signum, signal.SIG_IGN)
             _leave_terminal()
-        if self._ends_at_once():
+        is_again = self._came.number > 1 or (is_own and self._handled.number > 1)
+        if is_again or not self._has_work:
             raise KeyboardInterrupt
-
-    def _ends_at_once(self) -> bool:
-        return not self._has_work or max(self._handled, self._came) > 1
 
     def _watch(self, woken: socket.socket, is_over: threading.Event) -> None:
         """The thread: each byte is a signal that came."""
@@ -69,11 +91,10 @@ class StopRequest:
             except OSError:
                 return
             came_at = time.monotonic() - _HASTE
-            came = sum(number in _SIGNALS for number in numbers)
-            self._came += came
-            if is_over.is_set() or not came:
+            own = [self._came.add(number) for number in numbers if number in _SIGNALS]
+            if is_over.is_set() or not any(own):
                 continue
-            if self._has_work and self._came == 1:
+            if self._has_work and self._came.number == 1:
                 self._tell_answer()
             elif not is_over.wait(PATIENCE) and self._handled_at < came_at:
                 _end_process()
@@ -90,10 +111,11 @@ def interrupts(
 ) -> Iterator[StopRequest]:
     """Yield a request that Ctrl-C, SIGTERM or SIGHUP sets.
 
-    A signal before there is work to keep, and any second one, raises KeyboardInterrupt in the main
-    thread; where the main thread does not come back from a compiler or a device within `PATIENCE`
-    seconds, the process ends with `EXIT_INTERRUPTED`. A SIGHUP that was ignored (`nohup`) stays so.
-    Outside the main thread nothing is installed.
+    A signal before there is work to keep raises KeyboardInterrupt in the main thread, and so does a
+    second Ctrl-C or SIGTERM more than `TOGETHER` seconds later. Where the main thread does not come
+    back from a compiler or a device within `PATIENCE` seconds, these end the process with
+    `EXIT_INTERRUPTED`. A SIGHUP that was ignored (`nohup`) stays so, and further ones are ignored
+    after one came. Outside the main thread nothing is installed.
 
     Args:
       answer: tells the user what still happens after a first signal.
@@ -122,7 +144,8 @@ def interrupts(
         is_over.set()
         signal.set_wakeup_fd(old_wakeup)
         for name in caught:
-            signal.signal(name, before[name])
+            if signal.getsignal(name) != signal.SIG_IGN:
+                signal.signal(name, before[name])
         wake.close()  # wakes the thread
         watcher.join()
         woken.close()

@@ -172,10 +172,13 @@ def check_fits(needs: Sequence[Need], memory: Memory | None) -> None:
 
 
 def check_sizes(**sizes: int) -> None:
-    """Refuse sizes that are too large for an axis of an array, by `table_key`.
+    """Refuse sizes that are too large for an axis of an array.
+
+    Args:
+      sizes: by key; `learner_batch` is the size of the key `learner.batch`.
 
     Raises:
-      UsageError: which, and what is allowed.
+      UsageError: which is too large, and what is allowed.
     """
     for name, size in sizes.items():
         if size > MAX_SIZE:

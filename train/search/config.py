@@ -4,6 +4,7 @@ import dataclasses
 
 KINDS = ("gumbel", "puct")
 ENGINES = ("native", "mctx")
+MAX_SIMULATIONS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ an observation shows the board from the side of a player.
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -29,10 +29,13 @@ from wallgo_jax.game.rules import Rules
 
 with needs("pgx"):
     import pgx
+    from pgx._src import api_test
     from pgx._src.struct import dataclass
     from pgx._src.visualizer import global_config
 
 ENV_ID = "wallgo"
+# pgx has no registry: its API test takes the ids of its own games alone, from a Literal.
+api_test.__dict__.update(EnvId=Literal[(*get_args(pgx.EnvId), ENV_ID)])
 
 
 @dataclass

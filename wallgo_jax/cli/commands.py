@@ -133,7 +133,7 @@ class Replay:
     def _write(self, played: LoadedGame) -> None:
         from wallgo_jax import render
 
-        game, players = played.game, played.record.players if played.record else None
+        game, players = played.game, played.players
         theme = _of_picture(self.theme)
         makers: dict[str, Callable[[], str | bytes]] = {
             ".svg": lambda: render.animation(game, theme=theme, seconds=self.seconds),
@@ -195,7 +195,7 @@ def _record_line(played: LoadedGame) -> str:
     return records.to_json(
         records.of_game(
             played.game,
-            players=record.players if record else None,
+            players=played.players,
             values=record.values if record else None,
         )
     )
@@ -206,8 +206,7 @@ def _moves(played: LoadedGame) -> str:
     from wallgo_jax.formats import move_text
     from wallgo_jax.notation import CANONICAL_SIDES
 
-    players = played.record.players if played.record else None
-    header = move_text.header(played.game.rules, players)
+    header = move_text.header(played.game.rules, played.players)
     return "\n".join([header, *render.move_lines(played.game, sides=CANONICAL_SIDES)])
 
 

@@ -2,7 +2,8 @@
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
 file, an HKOI code, a position diagram or moves in human notation; how it begins tells. Moves may
-name their rules in a first comment and end with a picture (`wallgo_jax.formats.move_text`).
+name their rules and players in a first comment and end with a picture (see
+`wallgo_jax.formats.move_text`).
 """
 
 import contextlib
@@ -28,10 +29,11 @@ _MOVES = re.compile(r"(\s|#.*\n|\d+\.|[RBGY]\s)*[A-Z]\d", re.IGNORECASE)
 
 
 class LoadedGame(NamedTuple):
-    """A game with the record that it came from, if there was one."""
+    """A game with the record that it came from and the players' names, where they are known."""
 
     game: Game
     record: Record | None = None
+    players: tuple[str, ...] | None = None
 
 
 class SourceRequest(NamedTuple):
@@ -96,7 +98,7 @@ def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[Loaded
                 raise ValueError(f"moves need --rules; presets: {', '.join(PRESETS)}")
             moves = parse_moves(move_text.without_picture(text), grid=asked.grid or rules.size)
             game = replay_moves(rules, moves, grid=asked.grid or None)
-        yield LoadedGame(game)
+        yield LoadedGame(game, players=move_text.read_players(text, rules))
 
 
 def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
@@ -107,7 +109,7 @@ def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
         with _naming(f"{name}, line {number}"):
             record = records.from_json(line)
             game = records.replay(record)
-        yield LoadedGame(game, record)
+        yield LoadedGame(game, record, record.players)
 
 
 def _text_of(source: str) -> tuple[str | None, str]:

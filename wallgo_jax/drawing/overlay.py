@@ -200,7 +200,8 @@ def _arrow(walk: tuple[int, int], share: float, bold: float, layout: Layout, the
     corners = [(x1, y1)] + [(neck_x - s * half * dy, neck_y + s * half * dx) for s in (1, -1)]
     points = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
     tip = element("polygon", points=points, fill=theme.accent, opacity=_ink(bold))
-    return line + tip + _percent(x1, y1 + 13, share, theme)
+    # Beyond the tip of an arrow that points up, below the others: not on the shaft.
+    return line + tip + _percent(x1, y1 - 12 if dy < 0 else y1 + 13, share, theme)
 
 
 def _ink(bold: float) -> float:

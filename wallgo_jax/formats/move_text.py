@@ -8,8 +8,8 @@
        +---+---+---+---+---+---+---+
       ...
 
-The first comment may name the rules: a preset, or the JSON object of `wallgo_jax.Rules`. A reader
-stops at the line of column letters that opens a picture of a board.
+The first comment may name the rules, a preset or the JSON object of `wallgo_jax.Rules`, and the
+players. A reader stops at the line of column letters that opens a picture of a board.
 """
 
 import json
@@ -49,6 +49,18 @@ def read_rules(text: str) -> Rules | None:
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"line 1: the rules are not JSON: {error}") from None
     return Rules.from_dict(fields)
+
+
+def read_players(text: str, rules: Rules) -> tuple[str, ...] | None:
+    """Return the names that the first comment gives the players, or None if it leaves one out."""
+    comment = _COMMENT.match(text)
+    if comment is None:
+        return None
+    told, names = comment.group(1), []
+    for colour in reversed(COLOURS[: rules.players]):
+        told, _, name = told.rpartition(f", {colour} ")
+        names.append(name.strip())
+    return tuple(reversed(names)) if told and all(names) else None
 
 
 def without_picture(text: str) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 
 from tests.support import compiling
 from train.config import RunConfig, read_config
-from train.loop.programs import Programs, make_programs
 from train.network import Network, Variables
+from train.programs.assembly import Programs, make_programs
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Variant, make_variant
 

@@ -24,8 +24,8 @@ from train.checkpoints.store import (
 )
 from train.config import config_to_dict
 from train.loop import training
-from train.loop.run_state import RunState
 from train.network.build import network_for
+from train.programs.state import RunState
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 

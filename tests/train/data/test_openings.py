@@ -12,8 +12,8 @@ from tests.support.learner import tiny
 from train.bench.parts.search import random_search
 from train.data.openings import Exploration, temperature_at
 from train.data.selfplay import first_boards, make_selfplay
-from train.loop import selfplay_programs
 from train.network import MASKED
+from train.programs import selfplay as selfplay_programs
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 

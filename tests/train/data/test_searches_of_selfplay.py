@@ -12,9 +12,9 @@ from tests.support.learner import tiny
 from tests.support.learner.small_run import RULES
 from train.bench.parts.search import random_search
 from train.data.selfplay import first_boards, make_selfplay, surprise_weights
-from train.loop import selfplay_programs
 from train.loop.training import make_programs, run_iteration
 from train.network.build import network_for
+from train.programs import selfplay as selfplay_programs
 from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State

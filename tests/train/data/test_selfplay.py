@@ -12,9 +12,9 @@ from tests.support import compiling
 from tests.support.learner.small_run import CONFIG
 from train.config import RunConfig
 from train.data.selfplay import first_boards
-from train.loop.programs import Programs
-from train.loop.run_state import RunState
 from train.loop.training import make_programs, run_iteration
+from train.programs.assembly import Programs
+from train.programs.state import RunState
 from train.runtime.host import READS
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position

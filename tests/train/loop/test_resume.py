@@ -17,6 +17,7 @@ from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
 from train.metrics.rows import METRICS_FILE
+from train.runtime import interrupts
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 
@@ -165,6 +166,7 @@ def test_second_interrupt_drops_the_iteration(straight, tmp_path, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
+    monkeypatch.setattr(interrupts, "TOGETHER", 0.0)
     break_off(monkeypatch, 2, interrupt_twice)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):

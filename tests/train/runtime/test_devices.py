@@ -14,7 +14,7 @@ from tests.support import compiling
 from tests.support.learner import devices_driver, tiny
 from tests.support.learner.commands import untimed
 from train.loop import training
-from train.loop.programs import make_programs
+from train.programs.assembly import make_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
 

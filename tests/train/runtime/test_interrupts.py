@@ -8,15 +8,30 @@ import time
 
 import pytest
 
+from train.runtime import interrupts as interrupts_lib
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture(autouse=True)
+def hangups_end_a_process_again():
+    before = signal.getsignal(signal.SIGHUP)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def no_time_together(monkeypatch):
+    """Signals in close succession are requests of their own."""
+    monkeypatch.setattr(interrupts_lib, "TOGETHER", 0.0)
+
 
 # A busy main thread, as one in a compiler: no Python runs in it, but other threads run.
 BUSY = """
 import ctypes, signal, sys
 from train.runtime import interrupts as lib
-lib.PATIENCE = 0.5
+lib.PATIENCE, lib.TOGETHER = 0.5, 0.2
 libc = ctypes.CDLL(None)
 has_work, seconds = sys.argv[1] == "work", int(sys.argv[2])
 try:
@@ -31,6 +46,18 @@ except KeyboardInterrupt:
 """
 
 
+def wait_for(is_true) -> None:
+    """Give the thread that a signal wakes its time, which a busy machine may stretch."""
+    end = time.monotonic() + 20
+    while not is_true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def told(capfd) -> str:
+    return capfd.readouterr().out
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_with_work_to_keep_is_a_request(number, capfd):
     before = signal.getsignal(number)
@@ -38,16 +65,40 @@ def test_a_signal_with_work_to_keep_is_a_request(number, capfd):
         assert not request()
         signal.raise_signal(number)
         assert request()
-        time.sleep(0.1)
-    assert signal.getsignal(number) == before
-    assert "stopping: it is saved (Ctrl-C again to drop it)\n" in capfd.readouterr().out
+        wait_for(lambda: "stopping: it is saved (Ctrl-C again to drop it)\n" in told(capfd))
+    assert signal.getsignal(number) == (signal.SIG_IGN if number == signal.SIGHUP else before)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_second_signal_ends_at_once(number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_request_ends_at_once(number, no_time_together):
     with interrupts("it is saved", has_work=True), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(number)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (signal.SIGHUP, signal.SIGHUP, signal.SIGHUP),
+        (signal.SIGTERM, signal.SIGTERM),
+        (signal.SIGTERM, signal.SIGHUP),
+    ],
+)
+def test_signals_in_close_succession_are_one_request(numbers):
+    """As a terminal sends them that closes, `timeout`, and the end of a session."""
+    with interrupts("it is saved", has_work=True) as request:
+        for number in numbers:
+            signal.raise_signal(number)
+        time.sleep(0.1)
+        assert request()
+
+
+def test_a_hangup_never_asks_to_drop_the_work(no_time_together):
+    with interrupts("it is saved", has_work=True) as request:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.1)
+        signal.raise_signal(signal.SIGHUP)
+        assert request()
 
 
 def test_without_work_the_first_ends_at_once():
@@ -66,7 +117,7 @@ def test_the_text_can_be_shown_elsewhere(capfd):
 
     with interrupts("it is saved", show=show, has_work=True):
         signal.raise_signal(signal.SIGINT)
-        time.sleep(0.1)
+        wait_for(lambda: shown)
     assert shown == ["stopping: it is saved (Ctrl-C again to drop it)"]
     assert capfd.readouterr().out == ""
 
@@ -110,7 +161,8 @@ def test_a_busy_process_with_work_tells_at_once_and_ends_at_the_second():
     os.kill(process.pid, signal.SIGTERM)
     assert process.stdout.readline().startswith("stopping: the rest is saved")
     assert process.poll() is None
-    os.kill(process.pid, signal.SIGHUP)
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGTERM)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (EXIT_INTERRUPTED, "", "stopped\n")
 

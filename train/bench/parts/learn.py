@@ -19,10 +19,10 @@ from train.bench.parts.search import random_search
 from train.bench.parts.selfplay import steady
 from train.config import RunConfig
 from train.data.selfplay import make_selfplay
-from train.loop.programs import Programs, make_programs
-from train.loop.run_state import RunState
 from train.network import Network, Variables
 from train.network.build import network_for
+from train.programs.assembly import Programs, make_programs
+from train.programs.state import RunState
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, device_key
 from train.runtime.host import fetch
 from wallgo_jax import planes as planes_lib

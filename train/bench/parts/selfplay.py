@@ -24,8 +24,8 @@ from train.bench.parts.search import spread_boards
 from train.config import RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards
-from train.loop.programs import make_programs
 from train.network.build import network_for
+from train.programs.assembly import make_programs
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
 from wallgo_jax import planes as planes_lib

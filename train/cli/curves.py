@@ -1,4 +1,4 @@
-"""The commands that take results out of run directories: weights (`export`), metrics (`curves`)."""
+"""The command that draws the metrics of runs (`curves`)."""
 
 from __future__ import annotations
 
@@ -16,27 +16,6 @@ if TYPE_CHECKING:
     from train.metrics.rows import Row
 
 Axis = Literal["iteration", "hours", "positions"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Export:
-    """Write a player's weights into a folder that is a player itself, with a card that says how
-    they were made."""
-
-    EXAMPLES = ("export runs/quickstart out/quickstart",)
-
-    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|PLAYER")]
-    """Run, one of its checkpoints, or another trained player, named as in docs/players.md."""
-    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
-    """Folder to write; its name is the model's."""
-
-    def run(self) -> int:
-        """Returns the exit code."""
-        from train.cli import export
-
-        trained = export.export(self.player, self.out)
-        options.say_written(self.out, f"weights and card of {trained.source}")
-        return 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +44,10 @@ class Curves:
             raise UsageError("curves: names no run")
         if len(set(self.runs)) < len(self.runs):
             raise UsageError("curves: a run is named twice")
-        rows = {name: _read(run) for run, name in zip(self.runs, _names(self.runs), strict=True)}
+        rows = {
+            name: _read(run)
+            for run, name in zip(self.runs, options.names_of_runs(self.runs), strict=True)
+        }
         if self.csv is not None:
             write_csv(self.csv, rows)
             options.say_written(self.csv, "metrics")
@@ -94,12 +76,6 @@ def _read(run: Path) -> list[Row]:
     if not rows:
         raise UsageError(f"{path}: has no iteration yet")
     return rows
-
-
-def _names(runs: Sequence[Path]) -> list[str]:
-    """The directories' names, or, where two have the same, their paths."""
-    short = [run.resolve().name for run in runs]
-    return short if len(set(short)) == len(short) else [str(run) for run in runs]
 
 
 def _default_picture(runs: Sequence[Path]) -> Path:

@@ -14,7 +14,7 @@ from jax.stages import Compiled, Traced
 from train.config import RunConfig
 from train.data.replay import ReplayState, Sample
 from train.learning.learner import Learner, LearnerState, StepMetrics
-from train.loop.replay_programs import HOST, ReplayPrograms
+from train.programs.replay import HOST, ReplayPrograms
 from train.runtime.devices import EVERYWHERE, Devices
 from wallgo_jax.game.state import Variant
 

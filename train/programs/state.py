@@ -11,8 +11,8 @@ from train.config import RunConfig
 from train.data.replay import ReplayState
 from train.data.selfplay import Boards, first_boards
 from train.learning.learner import Learner, LearnerState
-from train.loop.replay_programs import ReplayPrograms
 from train.network import Network
+from train.programs.replay import ReplayPrograms
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 from wallgo_jax.game.state import Variant
 

@@ -8,9 +8,8 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.config import read_config
-from train.loop import programs as programs_lib
-from train.loop.programs import make_programs
-from train.network.build import network_for
+from train.programs import memory as memory_lib
+from train.programs.assembly import make_parts, make_programs
 from train.runtime.devices import Devices, all_devices
 from train.runtime.memory import Memory, Need, peak_bytes, tree_bytes
 
@@ -18,11 +17,7 @@ GIB = 2**30
 
 
 def needs_of(config, devices: Devices) -> list[Need]:
-    network = network_for(config.network, config.rules.players)
-    learner = programs_lib._make_learner(config, network, devices)
-    variants = programs_lib._broadcast_variant(config)
-    selfplay = programs_lib._trace_selfplay(config, network, variants)
-    return programs_lib.run_needs(config, selfplay, variants, learner, network, devices)
+    return memory_lib.run_needs(make_parts(config, devices))
 
 
 def nbytes(tree) -> int:
@@ -46,9 +41,7 @@ def test_estimate_of_the_state_is_its_bytes(count):
 @pytest.mark.slow
 def test_estimate_of_selfplay_is_near_what_the_compiler_says(as_users_compile):
     config = tiny.config("--selfplay.boards", "64", "--search.simulations", "16")
-    network = network_for(config.network, config.rules.players)
-    variants = programs_lib._broadcast_variant(config)
-    traced = programs_lib._trace_selfplay(config, network, variants)
+    traced = make_parts(config, all_devices(1)).selfplay
     found = traced.lower().compile().memory_analysis()
     taken = found.temp_size_in_bytes + found.output_size_in_bytes
     assert 0.7 * taken < peak_bytes(traced.jaxpr.jaxpr) < 1.3 * taken
@@ -87,7 +80,7 @@ def test_sizes_that_cannot_be_traced(tmp_path, words, told):
 
 
 def test_what_is_proposed_fits(tmp_path, monkeypatch):
-    monkeypatch.setattr(programs_lib, "device_memory", lambda: Memory("each GPU", 10**9, 1))
+    monkeypatch.setattr(memory_lib, "device_memory", lambda: Memory("each GPU", 10**9, 1))
     words = ("run", tiny.PATH, "--runs", tmp_path, "--replay.positions")
     found = complaint(command(*words, "100000000"))
     proposed = int(found.split(" about ")[1].split()[0].replace(",", ""))

@@ -1,0 +1,73 @@
+"""The style that all plots of the learner share, and how a plot becomes a file."""
+
+from pathlib import Path
+from typing import Any
+
+from train.runtime.errors import UsageError
+from train.runtime.files import writing
+
+INK, GREY, PAPER = "#1f2328", "#6e7781", "#ffffff"
+# Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+MARKS = "osD^vP"
+DASHED = (0, (5, 3))
+FORMATS = (".png", ".svg", ".pdf")
+"""Endings of the files that can be drawn."""
+_GRID = "#d8dee4"
+
+
+def check_format(path: Path) -> None:
+    """Refuse a file whose ending names no format with a UsageError."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{path}: its ending must be one of {', '.join(FORMATS)}")
+
+
+def new_figure(*, size: tuple[float, float], dpi: int) -> Any:
+    """An empty figure, its size in inches."""
+    # Imported here because it takes a second, which no other command should pay.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, dpi=dpi, facecolor=PAPER, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def new_plot(*, title: str, x_label: str, y_label: str) -> tuple[Any, Any]:
+    """An empty figure of one plot, and its axes."""
+    figure = new_figure(size=(9, 5.4), dpi=144)
+    axes = figure.add_subplot()
+    set_style(axes)
+    axes.set_title(title, loc="left", fontsize=12, color=INK)
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    return figure, axes
+
+
+def set_style(axes: Any) -> None:
+    """Give axes a pale horizontal grid and no frame on the top and the right."""
+    axes.set_facecolor(PAPER)
+    axes.grid(axis="y", color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(GREY)
+
+
+def save_figure(figure: Any, path: Path, *, caption: str) -> None:
+    """Write a figure with a line of small print below, in the format that the file's ending names.
+
+    Raises:
+      UsageError: there is no such format, or the file cannot be written.
+    """
+    import matplotlib
+
+    check_format(path)
+    figure.supxlabel(caption, fontsize=8, color=GREY)
+    # Without a salt and a date the same figures give the same file.
+    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with writing(path), matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata=dates.get(path.suffix.lower()))

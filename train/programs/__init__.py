@@ -1,0 +1,1 @@
+"""A run's compiled programs: state, self-play, replay, learning, and the memory that they need."""

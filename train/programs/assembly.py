@@ -1,0 +1,141 @@
+"""Assembles a run's programs from those of its state, self-play, replay and learning."""
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.stages import Traced
+
+from train.config import RunConfig
+from train.data.replay import ReplayState, Trajectory
+from train.data.selfplay import first_boards
+from train.learning.learner import Learner, make_learner
+from train.network import Network
+from train.network.build import network_for
+from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
+from train.programs.memory import RunParts, check_memory_of_run, check_sizes_of_run
+from train.programs.replay import FinishedPlies, make_replay_programs
+from train.programs.selfplay import Stage, make_selfplay_programs, selfplay_of, stage_at
+from train.programs.state import Keys, RunState, make_keys, make_state_programs
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, devices_for
+from wallgo_jax.game.state import Variant, make_variant
+
+
+class Programs(NamedTuple):
+    """A run's programs, each compiled once."""
+
+    init: Callable[[], RunState]
+    place: Callable[[RunState], RunState]
+    """Takes a state of NumPy arrays, such as a checkpoint's."""
+    variant: Variant  # [B], what each board plays
+    keys: Callable[[int], Keys]
+    """Iteration -> its keys."""
+    selfplay_at: Callable[[int], Callable[..., Any]]
+    """The program of an iteration, as `SelfplayPrograms.at`."""
+    add: Callable[[ReplayState, Trajectory], tuple[ReplayState, FinishedPlies]]
+    learn_program: Callable[[], LearnProgram]
+    """The first call compiles it."""
+    compile: Callable[[int], float]
+    """Compiles all that an iteration and those after it call, learning included, so that none of
+    them waits for the compiler. Returns the seconds that it took, 0 where all is compiled."""
+
+
+def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs:
+    """Build and jit the functions of a run; nothing is compiled yet.
+
+    Raises:
+      UsageError: boards or samples cannot be shared by the devices.
+    """
+    shared = {"selfplay_boards": config.selfplay.boards, "learner_batch": config.learner.batch}
+    devices = devices_for(**shared) if devices is None else devices
+    devices.check_divides(**shared)
+    check_sizes_of_run(config)
+    parts = make_parts(config, devices)
+    check_memory_of_run(parts)
+    network, learner, variants = parts.network, parts.learner, parts.variants
+    variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
+    plies: Trajectory = parts.selfplay.out_info[1]
+    replay_programs = make_replay_programs(config, plies, variants, devices)
+    state = make_state_programs(config, network, learner, variants, replay_programs, devices)
+    keys = make_keys(config, devices)
+
+    @functools.cache
+    def learn_program() -> LearnProgram:
+        like = LearnInputs(
+            learner=state.like.learner,
+            replay_state=state.like.replay_state,
+            variant=devices.like(variants, BY_BOARD),
+            keys=devices.like(jax.eval_shape(lambda: keys(0)).learn, EVERYWHERE),
+        )
+        return make_learn_program(config, learner, replay_programs, like, devices)
+
+    selfplay = make_selfplay_programs(config, network, variant, devices)
+    compiled: set[Stage] = set()
+
+    def compile_from(iteration: int) -> float:
+        stage = stage_at(config, iteration)
+        if stage in compiled:
+            return 0.0
+        started = time.perf_counter()
+        keys(iteration)
+        selfplay.compile(iteration)
+        replay_programs.compile_add()
+        learn_program()
+        compiled.update(stage_at(config, later) for later in range(iteration, config.iterations))
+        return time.perf_counter() - started
+
+    return Programs(
+        init=state.init,
+        place=state.place,
+        variant=variant,
+        keys=keys,
+        selfplay_at=selfplay.at,
+        add=replay_programs.add,
+        learn_program=learn_program,
+        compile=compile_from,
+    )
+
+
+def make_parts(config: RunConfig, devices: Devices) -> RunParts:
+    """Make a run's network and learner, and trace its self-play; nothing is put onto a device."""
+    network = network_for(config.network, config.rules.players)
+    variants = _broadcast_variant(config)
+    return RunParts(
+        config=config,
+        devices=devices,
+        network=network,
+        learner=_make_learner(config, network, devices),
+        variants=variants,
+        selfplay=_trace_selfplay(config, network, variants),
+    )
+
+
+def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Learner:
+    return make_learner(
+        network,
+        config.learner,
+        total_steps=config.iterations * config.learner.steps,
+        planes=config.network.planes,
+        has_playable=False,
+        per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
+    )
+
+
+def _broadcast_variant(config: RunConfig) -> Variant:
+    """The rules for each board, NumPy arrays [B]."""
+    # In NumPy: nothing is on a device until each process places its own part.
+    boards = config.selfplay.boards
+    return jax.tree.map(
+        lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)
+    )
+
+
+def _trace_selfplay(config: RunConfig, network: Network, variants: Variant) -> Traced:
+    """An iteration of the last stage on all boards, which returns boards, plies [T, B], metrics."""
+    # Stages differ in simulations, not in shapes; the last one has the most.
+    selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
+    boards = jax.eval_shape(first_boards, variants)
+    return jax.jit(selfplay).trace(network.shapes, variants, boards, jax.random.key(0))
