@@ -39,11 +39,11 @@ WallGo 3x3, 2 players, 1 stone each
 
      A   B   C
    +---+---+---+
- 1 | R r .   . |
+ 1 | R r.b  .b |
    +=r=+   +   +
- 2 | .   .   . |
+ 2 |.b  .b  .b |
    +   +   +=b=+
- 3 | .   .   B |
+ 3 |.b  .b   B |
    +---+---+---+
 Ply 5: over, Blue won.
 Territory: Red 1, Blue 8.

@@ -190,6 +190,16 @@ def test_readme_is_a_front_door():
     assert len(README.read_text("utf-8").splitlines()) <= MAX_README_LINES
 
 
+def test_the_picture_is_what_the_command_under_it_draws(tmp_path, monkeypatch):
+    (line,) = re.findall(
+        r"^`python -m wallgo_jax (.*) --out \S+` drew it", README.read_text("utf-8"), re.M
+    )
+    monkeypatch.chdir(ROOT)
+    assert game_program.main([*shlex.split(line), "--out", str(tmp_path / "position.svg")]) == 0
+    kept = ROOT / "docs" / "images" / "position.svg"
+    assert (tmp_path / "position.svg").read_text("utf-8") == kept.read_text("utf-8")
+
+
 def test_readme_has_one_test_command():
     text = README.read_text("utf-8")
     marked = re.findall(r"<!-- test command -->\n```bash\n(.*?)\n```", text, flags=re.DOTALL)

@@ -77,6 +77,17 @@ def test_tests_and_benchmarks_pull_the_learner():
         assert "train" in re.findall(r"\w+", own.removeprefix("wallgo-jax"))
 
 
+def test_readme_has_a_row_for_each_extra():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (table,) = re.findall(
+        r"^\| extra \| adds \|\n\|---\|---\|\n((?:\|.*\n)+)", readme, re.MULTILINE
+    )
+    names = [
+        name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    ]
+    assert sorted(names) == sorted(PROJECT["optional-dependencies"])
+
+
 def test_scripts_are_functions():
     assert set(PROJECT["scripts"]) == {"wallgo", "wallgo-train"}
     for name, target in PROJECT["scripts"].items():

@@ -194,7 +194,7 @@ def test_wrong_calls_are_named():
     with pytest.raises(ValueError, match="options: 'seet' is unknown; known options: seat"):
         env.reset(options={"seet": 1})
     env.reset()
-    for action in (1.0, "A1", None):
+    for action in (1.0, "A1", None, True):
         with pytest.raises(TypeError, match=r"action: .* is not an integer"):
             env.step(action)
 

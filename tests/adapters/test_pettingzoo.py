@@ -1,5 +1,6 @@
 """PettingZoo drives the game: its own API test, a recorded game, renders."""
 
+import numpy as np
 import pytest
 from pettingzoo.test import api_test as pettingzoo_api_test
 
@@ -43,6 +44,15 @@ def test_pettingzoo_plays_a_recorded_game(conformance):
         env.step(game["actions"][len(turns) - 1])
     assert turns == game["turns"]
     assert [paid[f"player_{p}"] for p in range(3)] == pytest.approx(game["rewards"], abs=1e-5)
+
+
+@pytest.mark.parametrize("action", ["C3", 1.0, True, np.array([1])], ids=str)
+def test_pettingzoo_refuses_what_is_no_action(action):
+    env = WallGoAEC(SMALL, planes="B")
+    env.reset()
+    with pytest.raises(TypeError, match=r"action: .* is not an integer"):
+        env.step(action)
+    assert not any(env.terminations.values())
 
 
 @pytest.mark.parametrize(("mode", "begins"), [("ansi", "     A   B"), ("svg", "<svg ")])

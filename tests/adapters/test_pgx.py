@@ -65,6 +65,18 @@ def test_pgx_accepts_its_own_games_too(monkeypatch):
     pgx_api_test.api_test(pgx.make("tic_tac_toe"), num=1)
 
 
+@pytest.mark.parametrize(
+    ("action", "error", "reason"),
+    [
+        (1.0, TypeError, "action: the float 1.0, not an integer"),
+        (np.array([1, 2]), ValueError, r"action: int64\[2\], but step takes one .*jax.vmap"),
+    ],
+)
+def test_what_is_no_action_is_refused_by_name(env, games, action, error, reason):
+    with pytest.raises(error, match=reason):
+        env.step(games[0][0], action)
+
+
 def test_the_env_says_what_it_is(env, games):
     assert (env.id, env.version, env.num_players) == ("wallgo", wallgo_jax.make(SMALL).version, 2)
     assert (env.num_actions, env.observation_shape) == (9 * 53, (3, 3, 8))

@@ -227,6 +227,18 @@ def test_reach_is_marked(small):
         render.svg(small.states[-1], reach=2)
 
 
+def test_negative_heat_has_a_minus_beside_positive_heat(small):
+    """Without hues both ends of the scale look alike; the bar has a minus over its half, too."""
+    plain = len(elements(render.svg(small.states[-1]), "path"))
+
+    def minuses(values):
+        svg = render.svg(small.states[-1], heat=values)
+        return (len(elements(svg, "path")) - plain) / 2  # a halo and the sign
+
+    assert minuses([-1.0, -2.0, 0.0, 3.0, 0.0, 0.0, 1.0, 1.0, -0.5]) == 3 + 1
+    assert minuses(np.arange(9)) == minuses(-np.arange(9)) == minuses(np.zeros(9)) == 0
+
+
 def test_heat_has_a_scale_and_no_players_hue(small):
     values = np.array([[0, 1, 0], [0, 0.5, 0], [0, 0, -1]])
     svg = render.svg(small.states[-1], heat=values, heat_label="gain")

@@ -52,9 +52,7 @@ def draw_curves(
     axes.xaxis.set_major_formatter("{x:,.0f}")
     _draw_anchors(axes, anchors)
     if curves:
-        axes.legend(
-            loc="center right", fontsize=9, labelcolor=INK, facecolor=PAPER, edgecolor="none"
-        )
+        axes.legend(loc="best", fontsize=9, labelcolor=INK, facecolor=PAPER, edgecolor="none")
     save_figure(figure, path, caption=caption)
 
 

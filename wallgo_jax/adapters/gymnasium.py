@@ -12,7 +12,6 @@ Towers et al., "Gymnasium: A Standard Interface for Reinforcement Learning Envir
 this registers `wallgo_jax/WallGo-v1`.
 """
 
-import operator
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
@@ -125,11 +124,7 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
         """
         if self._state is None or self._state.terminated:
             raise ResetNeeded("call reset before step: no game is running")
-        try:
-            index = operator.index(action)
-        except TypeError:
-            raise TypeError(f"action: {action!r} is not an integer") from None
-        played = host.play(self._env, self._state, index)
+        played = host.play(self._env, self._state, host.read_action(action))
         self._state = state = self._let_opponents_play(played)
         reward = float(state.rewards[self._seat])
         over = bool(state.terminated)

@@ -111,6 +111,9 @@ class WallGoGymnax:
     def __hash__(self) -> int:
         return hash(self._identity())
 
+    def __repr__(self) -> str:
+        return f"WallGoGymnax({self._env!r})"
+
     @property
     def name(self) -> str:
         """`WallGo-` and the preset's name, or `WallGo-custom`."""

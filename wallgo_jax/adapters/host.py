@@ -1,9 +1,11 @@
-"""Compiled `init` and `step` for adapters that keep one game on the host.
+"""Actions, and compiled `init` and `step`, of adapters that keep one game on the host.
 
 Equal envs share one program, however many adapters are made.
 """
 
 import functools
+import operator
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,6 +16,20 @@ from wallgo_jax.env import State, WallGo
 def start(env: WallGo) -> State:
     """Start a game; the state's arrays are NumPy's."""
     return jax.device_get(_init(env))
+
+
+def read_action(action: Any) -> int:
+    """Return an action that a user gave as an int.
+
+    Raises:
+      TypeError: it is no integer.
+    """
+    try:
+        if not isinstance(action, bool):
+            return operator.index(action)
+    except TypeError:
+        pass
+    raise TypeError(f"action: {action!r} is not an integer") from None
 
 
 def play(env: WallGo, state: State, action: int) -> State:

@@ -88,6 +88,7 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         """Play a public action for the agent selected; None for an agent whose game is over.
 
         Raises:
+          TypeError: the action is no integer.
           ValueError: for None while the game goes on.
         """
         if self.terminations[self.agent_selection]:
@@ -96,7 +97,7 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         if action is None:
             raise ValueError(f"step: {self.agent_selection} is to move and needs an action")
         self._cumulative_rewards[self.agent_selection] = 0.0
-        self._show(host.play(self._env, self._state, int(action)))
+        self._show(host.play(self._env, self._state, host.read_action(action)))
         self._accumulate_rewards()
 
     def _show(self, state: env_lib.State) -> None:

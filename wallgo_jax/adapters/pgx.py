@@ -20,8 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wallgo_jax import arguments, render
 from wallgo_jax import env as env_lib
-from wallgo_jax import render
 from wallgo_jax.adapters.extras import needs
 from wallgo_jax.adapters.sides import observe_from
 from wallgo_jax.game import state as state_lib
@@ -167,6 +167,16 @@ class WallGoPgx(pgx.Env):
     def observation_shape(self) -> tuple[int, ...]:
         """(grid, grid, C)."""
         return self._env.observation_shape
+
+    def step(self, state: Any, action: jax.Array, key: jax.Array | None = None) -> Any:
+        """Play a public action as pgx does, for one board; the key is not used.
+
+        Raises:
+          TypeError: the action is no integer.
+          ValueError: it is not one integer.
+        """
+        arguments.check_action(action, num_actions=self.num_actions, function="step")
+        return super().step(state, action, key)
 
     def _init(self, key: jax.Array) -> State:
         ids = jnp.arange(self.num_players, dtype=jnp.int32)

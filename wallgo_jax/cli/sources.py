@@ -2,8 +2,8 @@
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
 file, an HKOI code, a position diagram or moves in human notation; how it begins tells. Moves may
-name their rules and players in a first comment and end with a picture (see
-`wallgo_jax.formats.move_text`).
+name their rules and players in a first comment and end with a picture
+(`wallgo_jax.formats.move_text`).
 """
 
 import contextlib

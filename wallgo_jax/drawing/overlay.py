@@ -11,6 +11,7 @@ import numpy as np
 
 from wallgo_jax.board.geometry import wall_on_side
 from wallgo_jax.drawing import board
+from wallgo_jax.drawing import scale as scale_lib
 from wallgo_jax.drawing.layout import STONE, TILE, Layout, layout_of
 from wallgo_jax.drawing.scale import Scale, of_values
 from wallgo_jax.drawing.svg import element, number
@@ -51,7 +52,8 @@ def heat(
     """Paint each cell with the colour of its value, and return the scale for the picture's foot.
 
     Values of one sign run from the bare tile to one hue; with both signs, positive and negative
-    ones have a hue each. No hue is a player's. The largest magnitude is the end of the scale.
+    ones have a hue each, and negative ones a minus besides. No hue is a player's. The largest
+    magnitude is the end of the scale.
 
     Args:
       values: one number a cell of the grid: [grid²] or [grid, grid].
@@ -71,7 +73,11 @@ def heat(
     scale, shown = of_values(flat[cells], theme, label=label)
     colours = dict(zip(cells, shown, strict=True))
     grid = [colours.get(cell, theme.tile) for cell in range(flat.size)]
-    return paint(snapshot, theme, grid, [f"{value:.3g}" for value in flat]), scale
+    drawn = paint(snapshot, theme, grid, [f"{value:.3g}" for value in flat])
+    if flat[cells].min() < 0 < flat[cells].max():
+        corners = [layout_of(snapshot).corner(cell) for cell in cells if flat[cell] < 0]
+        drawn += [scale_lib.minus(x + 5, y + 7, theme) for x, y in corners]
+    return drawn, scale
 
 
 def paint(

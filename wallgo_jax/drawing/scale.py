@@ -4,12 +4,13 @@ Scales are straight lines in CIELAB, so that equal steps of the number look like
 colour; from the bare tile the lightness changes in one direction, which also holds in grey.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from wallgo_jax.drawing.svg import element
+from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
 
 HEIGHT = 42.0
@@ -52,7 +53,8 @@ def of_values(values: np.ndarray, theme: Theme, *, label: str) -> tuple[Scale, l
     """Return the scale of some numbers, and the colour of each.
 
     Numbers of one sign run from 0, the bare tile, to the largest magnitude; with both signs the
-    positive ones run to `theme.heat` and the negative ones to `theme.chill`.
+    positive ones run to `theme.heat` and the negative ones to `theme.chill`. In grey the two ends
+    look alike: the bar has a minus over its left half, as `minus` draws it on cells.
     """
     most = float(np.abs(values).max(initial=0.0)) or 1.0
     ends = {True: theme.heat, False: theme.chill}
@@ -65,11 +67,23 @@ def of_values(values: np.ndarray, theme: Theme, *, label: str) -> tuple[Scale, l
     if only is None and (values != 0).any():
         bar = (*ramp(theme.chill, theme.tile), *ramp(theme.tile, theme.heat))
         figures = (-most, -most / 2, 0.0, most / 2, most)
+        cover = functools.partial(_minus_over_bar, theme)
     else:
         end = -most if only is False else most
-        bar, figures = ramp(theme.tile, theme.heat), (0.0, end / 2, end)
+        bar, figures, cover = ramp(theme.tile, theme.heat), (0.0, end / 2, end), None
     ticks = tuple((i / (len(figures) - 1), f"{x:.3g}") for i, x in enumerate(figures))
-    return Scale(label, bar, ticks), colours
+    return Scale(label, bar, ticks, cover), colours
+
+
+def minus(x: float, y: float, theme: Theme) -> str:
+    """Draw a minus from (x, y) to the right, readable on any colour."""
+    way = {"d": f"M{number(x)} {number(y)}h6", "stroke_linecap": "round", "fill": "none"}
+    halo = element("path", stroke=theme.tile, stroke_width=4, **way)
+    return halo + element("path", stroke=theme.ink, stroke_width=1.6, **way)
+
+
+def _minus_over_bar(theme: Theme, x: float, y: float, width: float, height: float) -> str:
+    return minus(x + width / 4 - 3, y + height / 2, theme)
 
 
 def draw(scale: Scale, theme: Theme, *, x: float, y: float, width: float) -> str:

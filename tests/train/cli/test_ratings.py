@@ -73,6 +73,13 @@ def test_elo_refuses_what_it_cannot_read(rated, run):
     assert message.startswith(f"{damaged}: line 2: ")
 
 
+def test_a_plot_of_no_format_is_refused_before_the_games(tmp_path):
+    cache, plot = tmp_path / "games.jsonl", tmp_path / "elo.fun"
+    said = command("elo", "random", "greedy", *ELO[:4], "--cache", cache, "--png", plot)
+    assert complaint(said) == f"{plot}: its ending must be one of .png, .svg, .pdf"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_round_robin(tmp_path):
     # In this order and with 20 games, pairs share their programs with matches elsewhere.
     words = ["wjx", "random", "greedy", "--rules", RULES, "--games", "20", "--json"]
