@@ -172,6 +172,11 @@ class RunConfig:
             check_planes(self.network.planes)
         except ValueError as error:
             raise ValueError(f"network.{error}") from None
+        if self.selfplay.opening_plies >= self.rules.max_plies:
+            raise ValueError(
+                f"selfplay.opening_plies ({self.selfplay.opening_plies}) must be below "
+                f"{self.rules.max_plies}, the most plies of a game by these rules"
+            )
         if self.rules.players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "

@@ -23,8 +23,24 @@ class SelfPlayConfig:
       policy_surprise_weight: share of the policy weight that follows the divergence of search and
         network [0 to 1]. This is after Wu, "Other Methods Implemented in KataGo", section Policy
         Surprise Weighting. KataGo uses 0.5 and weights whole samples, this weights policies only.
-      bootstrap_iterations: first iterations, played by the greedy player in place of the search
+      cheap_noise: the other plies keep the noise of self-play at the root.
+      opening_plies: most first plies of a game that are drawn from the raw policy [plies]. Each
+        game draws its own number, from 0 to this, all equally likely. The plies teach the value,
+        not the policy. This is after Wu, "Accelerating Self-Play Learning in Go" (2019), appendix
+        D. KataGo's number is exponential with a mean of 0.04 a cell, which is 2 on a 7×7 board; it
+        is bounded here, because a game is short.
+      random_opening_prob: chance that a game draws these plies from all legal ones alike [0 to 1].
+        Such a game draws at least one.
+      temperature: the other plies are drawn with chances policy^(1 / temperature), by the search's
+        policy; 0 to play the search's choice [number]. What is learned stays the same. This is
+        after Wu, as above: KataGo begins at 0.8 and falls to 0.2.
+      final_temperature: what the temperature falls to over a game [number].
+      temperature_halflife: plies in which the temperature gets halfway there [plies]. KataGo takes
+        the width of the board.
+      bootstrap_iterations: first iterations, played by `bootstrap_player` in place of the search
         [iterations].
+      bootstrap_player: a player that needs no weights [player]. Its moves are learned, or its
+        search's policies if it searches.
     """
 
     boards: int = 256
@@ -32,7 +48,14 @@ class SelfPlayConfig:
     full_search_prob: float = 1.0
     cheap_simulations: int = 4
     policy_surprise_weight: float = 0.0
+    cheap_noise: bool = False
+    opening_plies: int = 0
+    random_opening_prob: float = 0.0
+    temperature: float = 0.0
+    final_temperature: float = 0.2
+    temperature_halflife: float = 7.0
     bootstrap_iterations: int = 0
+    bootstrap_player: str = "greedy"
 
     def __post_init__(self) -> None:
         for key in ("boards", "plies", "cheap_simulations"):
@@ -44,6 +67,21 @@ class SelfPlayConfig:
             raise ValueError("bootstrap_iterations must not be negative")
         if not 0 <= self.policy_surprise_weight <= 1:
             raise ValueError("policy_surprise_weight must be from 0 to 1")
+        self._check_exploration()
+
+    def _check_exploration(self) -> None:
+        if self.opening_plies < 0:
+            raise ValueError("opening_plies must not be negative")
+        if not 0 <= self.random_opening_prob <= 1:
+            raise ValueError("random_opening_prob must be from 0 to 1")
+        if self.random_opening_prob > 0 and self.opening_plies == 0:
+            raise ValueError("random_opening_prob must be 0 where opening_plies is 0")
+        if self.temperature != 0 and not 0.01 <= self.temperature <= 100:
+            raise ValueError("temperature must be 0 or from 0.01 to 100")
+        if not 0.01 <= self.final_temperature <= 100:
+            raise ValueError("final_temperature must be from 0.01 to 100")
+        if not 0 < self.temperature_halflife < float("inf"):
+            raise ValueError("temperature_halflife must be a number above 0")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """A ring buffer of plies: one row for each ply of all boards, in the order of play.
 
 A ply is stored as a position and a policy over slots, never as planes. A game that is not over when
-an iteration ends goes on in the next rows, so no ply is lost. A row is sampled only when every game
-that touches it is over. Each row is then a cross-section of all boards, and long games are sampled
-as often as they are played.
+an iteration ends goes on in the next rows, so no ply is lost. A ply is sampled as soon as its game
+is over, each as likely as any other. The games of a board follow one another, so its plies that can
+be sampled are its oldest ones, and their number for each board is all the index there is.
+
+Plies of a long game wait longer for its end. That is little against the time that a ply stays in a
+replay of many games' length, so over a run plies of long games are drawn about as often.
 
 R rows, B boards, T plies of an iteration, A slots, P players, N samples.
 """
@@ -34,13 +37,13 @@ class Trajectory(NamedTuple):
 
 
 class ReplayState(NamedTuple):
-    """The newest R rows. The oldest row has age 0; it stands at row `written` modulo R."""
+    """The newest R rows. The oldest row has age 0; it stands at row `written` modulo R. Before R
+    rows are written, the oldest are empty."""
 
     plies: Trajectory  # [R, B]
     outcome: Outcome  # [R, B], of the ply's game; junk where the game is not over
     written: jax.Array  # int32, rows ever written
-    first: jax.Array  # int32, age of the first row that can be sampled
-    ready: jax.Array  # int32, number of rows that can be sampled
+    finished: jax.Array  # int32[B], plies of finished games: the oldest ones of each board
 
 
 class Reply(NamedTuple):
@@ -67,7 +70,8 @@ def init(rows: int, like: Trajectory) -> ReplayState:
     """Make an empty replay of R rows for plies like the given ones, [T, B] arrays or shapes."""
     plies = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[1:]), x.dtype), like)
     outcome = jax.tree.map(jnp.copy, plies.step_outcome)
-    return ReplayState(plies, outcome, *(jnp.zeros((), jnp.int32) for _ in range(3)))
+    finished = jnp.zeros(like.terminated.shape[1], jnp.int32)
+    return ReplayState(plies, outcome, jnp.zeros((), jnp.int32), finished)
 
 
 def position_bytes(replay_state: ReplayState) -> int:
@@ -77,7 +81,8 @@ def position_bytes(replay_state: ReplayState) -> int:
 
 
 def add(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
-    """Write T rows over the oldest ones and backfill the outcomes of all games that are over.
+    """Write T rows over the oldest ones, backfill the outcomes of all games that are over and
+    count their plies anew.
 
     Args:
       replay_state: R rows, R a multiple of T.
@@ -100,14 +105,13 @@ def add(replay_state: ReplayState, plies: Trajectory) -> ReplayState:
         lambda x: jnp.roll(x, -oldest, axis=0), (stored.step_outcome, stored.terminated)
     )
     outcome, known = backfill_outcomes(*in_order)
-    whole = known.all(axis=1)
-    filled = jnp.minimum(written, rows)
+    # Empty rows are older than all others, so they count where a board has a finished game.
+    empty = rows - jnp.minimum(written, rows)
     return ReplayState(
         plies=stored,
         outcome=jax.tree.map(lambda x: jnp.roll(x, oldest, axis=0), outcome),
         written=written,
-        first=rows - filled,
-        ready=jnp.maximum(whole.sum() - (rows - filled), 0).astype(jnp.int32),
+        finished=jnp.maximum(known.sum(axis=0, dtype=jnp.int32) - empty, 0),
     )
 
 
@@ -119,9 +123,9 @@ def sample(
     size: int,
     has_reply: bool = False,
 ) -> Sample:
-    """Draw `size` plies with replacement, uniformly over the rows that are ready and the boards.
+    """Draw `size` plies with replacement, uniformly over those of finished games.
 
-    Where no row is ready the sample is junk.
+    Where no game is finished the sample is junk.
 
     Args:
       replay_state: R rows of B boards.
@@ -132,13 +136,13 @@ def sample(
     """
     rows, boards = replay_state.plies.terminated.shape
     chex.assert_tree_shape_prefix(variant, (boards,))
-    chex.assert_shape((replay_state.written, replay_state.first, replay_state.ready), ())
-    row_key, board_key = jax.random.split(key)
-    age = replay_state.first + jax.random.randint(
-        row_key, (size,), 0, jnp.maximum(replay_state.ready, 1)
-    )
+    chex.assert_shape((replay_state.written, replay_state.finished), ((), (boards,)))
+    ends = jnp.cumsum(replay_state.finished)
+    place = jax.random.randint(key, (size,), 0, jnp.maximum(ends[-1], 1))
+    board = jnp.searchsorted(ends, place, side="right").astype(jnp.int32)
+    empty = rows - jnp.minimum(replay_state.written, rows)
+    age = empty + place - (ends - replay_state.finished)[board]
     row = (replay_state.written + age) % rows
-    board = jax.random.randint(board_key, (size,), 0, boards)
     return Sample(
         variant=jax.tree.map(lambda x: x[board], variant),
         position=jax.tree.map(lambda x: x[row, board], replay_state.plies.position),
@@ -151,7 +155,7 @@ def sample(
 
 def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
     """The plies after those of the given rows and boards."""
-    # A row that is ready is the newest only if it ends every game: else the next row goes on.
+    # The newest row of a finished game ends it: before the end the next row goes on.
     after = (row + 1) % plies.terminated.shape[0]
     return Reply(
         position=jax.tree.map(lambda x: x[after, board], plies.position),

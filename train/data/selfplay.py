@@ -10,6 +10,15 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from train.data.diversity import PolicyEntropies, policy_entropies
+from train.data.openings import (
+    SEARCH_DECIDES,
+    Exploration,
+    Opening,
+    make_exploration,
+    no_opening,
+    open_games,
+)
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.search.search import Search, SearchResult
@@ -30,21 +39,33 @@ class SelfPlayMetrics(NamedTuple):
     length: jax.Array  # plies of the games that ended
     red_wins: jax.Array
     draws: jax.Array
-    entropy: jax.Array  # nats, of the policies of full searches
+    drawn: jax.Array  # positions whose ply the opening drew
+    entropies: PolicyEntropies  # of the policies that are learned
+
+
+class Boards(NamedTuple):
+    """Games under way [B]."""
+
+    position: Position
+    opening: Opening
 
 
 class _Plies(NamedTuple):
     """The plies that the scan stacks: leading axes [T, B]."""
 
-    made: Trajectory  # policy_weight is 1 for a full search, else 0
+    made: Trajectory  # policy_weight is 1 where the policy is learned, else 0
     length: jax.Array  # int[...], plies of the game where the ply ended it, else 0
-    entropy: jax.Array  # float32[...], nats, of the policy
+    is_full: jax.Array  # bool[...], whether the search was full
+    is_drawn: jax.Array  # bool[...], whether the opening drew the ply
+    entropies: PolicyEntropies  # float32[...]
     surprise: jax.Array | None  # float32[...], nats; None where no weight depends on it
 
 
-def first_boards(variant: Variant) -> Position:
+def first_boards(variant: Variant) -> Boards:
     """Make boards [B] before their first ply; they share no buffer, so they can be donated."""
-    return jax.tree.map(jnp.copy, jax.vmap(initial_position)(variant))
+    position = jax.tree.map(jnp.copy, jax.vmap(initial_position)(variant))
+    # The first ply of a game draws its opening.
+    return Boards(position, no_opening(position.ply.shape[0]))
 
 
 def make_selfplay(
@@ -54,7 +75,8 @@ def make_selfplay(
     cheap: Search | None = None,
     full_search_prob: float = 1.0,
     policy_surprise_weight: float = 0.0,
-) -> Callable[..., tuple[Position, Trajectory, SelfPlayMetrics]]:
+    exploration: Exploration = SEARCH_DECIDES,
+) -> Callable[..., tuple[Boards, Trajectory, SelfPlayMetrics]]:
     """Make a function that plays an iteration.
 
     Args:
@@ -63,6 +85,7 @@ def make_selfplay(
       cheap: the cheap search; None to search every ply in full.
       full_search_prob: as in `SelfPlayConfig`; not read without `cheap`.
       policy_surprise_weight: as in `SelfPlayConfig`.
+      exploration: plies that are played in place of the search's choice.
 
     Returns:
       (variables, variant [B], boards [B], key, coin key or None) -> the boards as they stand, with
@@ -71,22 +94,28 @@ def make_selfplay(
       without a coin key the key draws them.
     """
     choose = _always(search) if cheap is None else _by_coin(search, cheap)
-    has_surprise = policy_surprise_weight > 0
+    explore, has_surprise = make_exploration(exploration), policy_surprise_weight > 0
 
     def selfplay(
         variables: Any,
         variant: Variant,
-        boards: Position,
+        boards: Boards,
         key: jax.Array,
         coin_key: jax.Array | None = None,
-    ) -> tuple[Position, Trajectory, SelfPlayMetrics]:
-        chex.assert_rank(boards.ply, 1)
-        chex.assert_tree_shape_prefix((variant, boards), boards.ply.shape)
+    ) -> tuple[Boards, Trajectory, SelfPlayMetrics]:
+        chex.assert_rank(boards.position.ply, 1)
+        chex.assert_tree_shape_prefix((variant, boards), boards.position.ply.shape)
 
-        def ply(position: Position, drawn: tuple[jax.Array, jax.Array]) -> tuple[Position, _Plies]:
+        def ply(boards: Boards, drawn: tuple[jax.Array, jax.Array]) -> tuple[Boards, _Plies]:
             ply_key, is_full = drawn
-            found = choose(variables, State(variant, position), ply_key, is_full)
-            return _play_ply(State(variant, position), found, is_full, has_surprise=has_surprise)
+            states = State(variant, boards.position)
+            opening = open_games(boards.opening, boards.position, ply_key, exploration)
+            found = choose(variables, states, ply_key, is_full)
+            slot, is_drawn = explore(found, states, opening, ply_key)
+            position, played = _play_ply(
+                states, found._replace(slot=slot), is_full, is_drawn, has_surprise=has_surprise
+            )
+            return Boards(position, opening), played
 
         is_full = jnp.ones(plies, bool)
         if cheap is not None:
@@ -106,23 +135,30 @@ def make_selfplay(
 
 
 def _play_ply(
-    states: State, found: SearchResult, is_full: jax.Array, *, has_surprise: bool
+    states: State,
+    found: SearchResult,
+    is_full: jax.Array,
+    is_drawn: jax.Array,
+    *,
+    has_surprise: bool,
 ) -> tuple[Position, _Plies]:
-    """Play the slots that a search of states [B] chose, and restart finished boards."""
+    """Play the slots that were chosen in states [B], and restart finished boards."""
     after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, found.slot)
     over = after.position.terminated
     made = Trajectory(
         position=states.position,
         slot=found.slot.astype(jnp.int16),
         policy=found.policy.astype(POLICY_DTYPE),
-        policy_weight=jnp.broadcast_to(is_full.astype(jnp.float32), over.shape),
+        policy_weight=(is_full & ~is_drawn).astype(jnp.float32),
         step_outcome=Outcome(rewards, _at_end(over, analysis.owned)),
         terminated=over,
     )
     played = _Plies(
         made=made,
         length=jnp.where(over, after.position.ply, 0),
-        entropy=_entropy(found.policy),
+        is_full=jnp.broadcast_to(is_full, over.shape),
+        is_drawn=is_drawn,
+        entropies=policy_entropies(found.policy, states),
         surprise=found.surprise if has_surprise else None,
     )
     return jax.vmap(referee.restart_if_over)(after).position, played
@@ -132,32 +168,34 @@ def _sum_up(played: _Plies) -> SelfPlayMetrics:
     made = played.made
     rewards = made.step_outcome.rewards
     draws = made.terminated & (rewards == 0).all(axis=-1)
+    entropies = jax.tree.map(lambda x: (made.policy_weight * x).sum(), played.entropies)
     return SelfPlayMetrics(
         games=made.terminated.sum().astype(jnp.float32),
-        positions=jnp.float32(played.entropy.size),
-        full=made.policy_weight.sum(),
+        positions=jnp.float32(played.is_full.size),
+        full=played.is_full.sum().astype(jnp.float32),
         length=played.length.sum().astype(jnp.float32),
         red_wins=(rewards[..., 0] > 0).sum().astype(jnp.float32),
         draws=draws.sum().astype(jnp.float32),
-        entropy=(made.policy_weight * played.entropy).sum(),
+        drawn=played.is_drawn.sum().astype(jnp.float32),
+        entropies=entropies,
     )
 
 
-def surprise_weights(is_full: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
+def surprise_weights(is_learned: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
     """Weigh policies partly by surprise (Wu, "Other Methods Implemented in KataGo", section Policy
     Surprise Weighting).
 
     Args:
-      is_full: float32[...], 1 for a full search, else 0.
+      is_learned: float32[...], 1 where the policy is learned, else 0.
       surprise: float32[...], nats from the network's policy to the search's.
       share: of the weight that is given out in proportion to surprise.
 
     Returns:
-      float32[...] with mean 1 over the full searches, 0 elsewhere.
+      float32[...] with mean 1 over the learned policies, 0 elsewhere.
     """
-    mean = (is_full * surprise).sum() / jnp.maximum(is_full.sum(), 1)
+    mean = (is_learned * surprise).sum() / jnp.maximum(is_learned.sum(), 1)
     relative = jnp.where(mean > 1e-6, surprise / jnp.maximum(mean, 1e-6), 1.0)
-    return is_full * (1 - share + share * relative)
+    return is_learned * (1 - share + share * relative)
 
 
 _Choose = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
@@ -183,7 +221,3 @@ def _at_end(over: jax.Array, owned: tuple[Cells, ...]) -> jax.Array:
     """uint32[B, P, W]: each player's territory where a game is over, bool[B], else zeros."""
     sets = jax.vmap(bitboard.pack_sets)(owned)
     return jnp.where(over[:, None, None], sets, jnp.uint32(0))
-
-
-def _entropy(policy: jax.Array) -> jax.Array:
-    return -(policy * jnp.log(jnp.maximum(policy, 1e-12))).sum(axis=-1)

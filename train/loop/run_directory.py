@@ -73,6 +73,11 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
         raise UsageError(f"{directory}: nothing to resume: no such directory")
     if has_checkpoint(directory):
         meta = store_lib.read_meta(directory, store_lib.RESUME)
+        if "replay_state.written" in meta["sums"] and "replay_state.finished" not in meta["sums"]:
+            raise UsageError(
+                f"{directory}: cannot resume: an older version made it, whose replay does not "
+                "count finished plies; its weights still play"
+            )
         saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
     else:
         meta, saved = {"iteration": 0}, read_saved_config(directory)

@@ -8,8 +8,8 @@ import jax
 
 from train.config import RunConfig
 from train.data import replay
+from train.data.diversity import Mean, Variety
 from train.data.replay import ReplayState
-from train.data.selfplay import SelfPlayMetrics
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, games_after, short_matches
@@ -25,7 +25,8 @@ from train.metrics.columns import SELFPLAY_COLUMNS, WIN_RATE
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
 from train.programs.assembly import Programs, make_programs
-from train.programs.selfplay import stage_at
+from train.programs.replay import steps_due
+from train.programs.selfplay import SelfPlayFigures, make_bootstrap, stage_at
 from train.programs.state import RunState
 from train.runtime.devices import is_first_process, sync_processes
 from train.runtime.host import fetch
@@ -60,6 +61,7 @@ def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
     """As `train`, once the directory is this process's."""
     check_directory(directory, config, resume=resume)
     check_opponents(config)
+    make_bootstrap(config)  # Refused now, not at the first iteration.
     check_wandb(config.tracking.wandb)
     programs = make_programs(config)
     state = first_state(directory, programs.init, programs.place, resume=resume)
@@ -103,26 +105,27 @@ def run_iteration(
         keys, learner = programs.keys(iteration), state.learner
         selfplay = programs.selfplay_at(iteration)
         boards, plies, played = selfplay(learner.player, programs.variant, state.boards, keys.play)
-        replay_state = programs.add(state.replay_state, plies)
-        played, ready = fetch((played, replay_state.ready))
-        between, found = time.perf_counter(), []
-        if ready > 0:
+        replay_state, finished = programs.add(state.replay_state, plies)
+        played, finished = fetch((played, finished))
+        between, found, due = time.perf_counter(), [], steps_due(config, finished)
+        if due > 0:
             learn = programs.learn_program().learn
-            learner, found = learn(learner, replay_state, programs.variant, keys.learn)
-        steps = split_steps(fetch(found))
+            learner, found = learn(learner, replay_state, programs.variant, keys.learn, due)
+        steps = split_steps(fetch(found))[:due]
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)
     row = {
         "iteration": iteration + 1,
         **_selfplay_figures(config, played, iteration),
-        "games_per_second": float(played.games) / (ended - started),
-        "positions_per_second": float(played.positions) / (ended - started),
+        "games_per_second": float(played.sums.games) / (ended - started),
+        "positions_per_second": float(played.sums.positions) / (ended - started),
         "selfplay_seconds": between - started,
         "learn_seconds": ended - between,
-        "replay_rows": int(ready),
-        "reuse": len(steps) * config.learner.batch / float(played.positions),
+        "replay_positions": int(finished.all),
+        "steps": due,
+        "reuse": len(steps) * config.learner.batch / float(played.sums.positions),
         **means_of(steps),
-        **(_replay_warning(config, replay_state, int(ready), iteration) or warning_of(steps)),
+        **(_replay_warning(config, replay_state, due, iteration) or warning_of(steps)),
     }
     return RunState(learner, boards, replay_state, state.iterations + 1), row
 
@@ -133,35 +136,55 @@ def _columns(config: RunConfig) -> list[Column]:
     return [c for c in SELFPLAY_COLUMNS if has_matches or c.heading != WIN_RATE]
 
 
-def _selfplay_figures(config: RunConfig, played: SelfPlayMetrics, iteration: int) -> Row:
+def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
     """Figures of an iteration of self-play, for its row of metrics.
 
-    `simulations` are those of a full search, 0 where the greedy player plays. Figures of games are
-    None where no game ended, `policy_entropy` where no ply got a full search.
+    `simulations` are those of a full search, 0 where the bootstrap plays. Figures of games are None
+    where no game ended, entropies where no policy of their plies is learned.
     """
-    games, full = float(played.games), float(played.full)
+    sums, variety = played
+    games, positions = float(sums.games), float(sums.positions)
+    whole, *parts = sums.entropies._asdict().items()
     return {
         "games": games,
-        "positions": float(played.positions),
-        "mean_length": float(played.length) / games if games else None,
-        "red_win_rate": float(played.red_wins + played.draws / 2) / games if games else None,
+        "positions": positions,
+        "mean_length": float(sums.length) / games if games else None,
+        "red_win_rate": float(sums.red_wins + sums.draws / 2) / games if games else None,
         "simulations": stage_at(config, iteration).simulations,
-        "full_search_share": full / float(played.positions),
-        "policy_entropy": float(played.entropy) / full if full else None,
+        "full_search_share": float(sums.full) / positions,
+        "drawn_share": float(sums.drawn) / positions,
+        "policy_entropy": _mean_of(whole[1]),
+        **{f"policy_entropy_{name}": _mean_of(mean) for name, mean in parts},
+        **_variety_figures("setups", variety.setups),
+        **_variety_figures("openings", variety.openings),
+    }
+
+
+def _mean_of(mean: Mean) -> float | None:
+    return float(mean.total) / float(mean.weight) if mean.weight else None
+
+
+def _variety_figures(name: str, variety: Variety) -> Row:
+    """Share of the games that would be left without repeats, and of those that have the
+    commonest."""
+    games = float(variety.games)
+    return {
+        f"distinct_{name}": float(variety.distinct) / games if games else None,
+        f"commonest_{name}": float(variety.commonest) / games if games else None,
     }
 
 
 def _replay_warning(
-    config: RunConfig, replay_state: ReplayState, ready: int, iteration: int
+    config: RunConfig, replay_state: ReplayState, due: int, iteration: int
 ) -> dict[str, str]:
-    """`warning` of a replay too small for whole games; empty while there is hope."""
+    """`warning` of a replay in which no game ends; empty while there is hope."""
     held = replay_state.plies.terminated.shape[0]
     played = (iteration + 1) * config.selfplay.plies
-    if ready > 0 or played < held + config.rules.max_plies:
+    if due > 0 or played < held + config.rules.max_plies:
         return {}
     return {
-        "warning": f"nothing to learn from: {held} plies of each board hold no whole games; raise "
-        "replay.positions"
+        "warning": f"nothing to learn from: no game ended in the {held} plies that are held of "
+        "each board; raise replay.positions"
     }
 
 

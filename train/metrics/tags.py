@@ -5,15 +5,18 @@ from train.metrics.rows import Row
 _GROUPS = {
     "selfplay": (
         *("games", "positions", "mean_length", "red_win_rate", "simulations"),
-        *("full_search_share", "policy_entropy"),
+        *("full_search_share", "drawn_share", "policy_entropy"),
+        *(f"policy_entropy_{name}" for name in ("placement", "opening", "middle", "late")),
+        *("policy_entropy_steps", "policy_entropy_wall"),
+        *("distinct_setups", "commonest_setups", "distinct_openings", "commonest_openings"),
     ),
-    "replay": ("replay_rows", "reuse"),
+    "replay": ("replay_positions", "reuse"),
     "speed": (
         *("games_per_second", "positions_per_second", "selfplay_seconds", "learn_seconds"),
         *("compile_seconds", "elapsed_seconds"),
     ),
     "evaluation": ("win_rate",),
-    "learner": ("accuracy", "gradient_norm", "largest_gradient_norm"),
+    "learner": ("steps", "accuracy", "gradient_norm", "largest_gradient_norm"),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
 _NOT_DRAWN = ("iteration", "wall_time")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from train.network import MASKED
 from train.search.search import Search, SearchResult
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State
@@ -72,9 +73,34 @@ def greedy_slots(states: State) -> jax.Array:
 def make_greedy_search() -> Search:
     """The greedy player as a search: its policy is even over the slots that it draws from."""
 
+    def judge(states: State) -> tuple[jax.Array, jax.Array]:
+        best = greedy_slots(states)
+        return best, jnp.where(best, 0.0, MASKED)
+
+    return make_choice_search(judge)
+
+
+def make_random_search() -> Search:
+    """The random player as a search: its policy is even over the legal slots."""
+
+    def judge(states: State) -> tuple[jax.Array, jax.Array]:
+        legal = jax.vmap(actions.legal_slots)(states)
+        return legal, jnp.where(legal, 0.0, MASKED)
+
+    return make_choice_search(judge)
+
+
+def make_choice_search(judge: Callable[[State], tuple[jax.Array, jax.Array]]) -> Search:
+    """A player without search as one, so that self-play can begin with it.
+
+    Args:
+      judge: states [B] -> bool[B, A], the slots that it plays, all equally likely, and float32[B,
+        A] logits, its raw policy. What is learned is even over the former.
+    """
+
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         del variables
-        best = greedy_slots(states)
+        best, prior = judge(states)
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
         nothing = jnp.zeros(best.shape[0], jnp.float32)
         return SearchResult(
@@ -82,6 +108,20 @@ def make_greedy_search() -> Search:
             policy=best / best.sum(axis=1, keepdims=True),
             value=nothing,
             surprise=nothing,
+            prior=prior,
         )
+
+    return search
+
+
+def make_player_search(player: Player) -> Search:
+    """Any player that needs no weights as a search: its policy is the slot that it plays."""
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        del variables
+        slot = player.act(player.variables, states, key).astype(jnp.int32)
+        policy = jax.nn.one_hot(slot, states.num_slots)
+        nothing = jnp.zeros(slot.shape, jnp.float32)
+        return SearchResult(slot, policy, nothing, nothing, jnp.where(policy > 0, 0.0, MASKED))
 
     return search

@@ -25,9 +25,10 @@ import jax
 import jax.numpy as jnp
 
 from train.network import MASKED
-from train.players.basic import Player
+from train.players.basic import Player, make_choice_search
 from train.players.config import HeuristicConfig
 from train.search.evaluator import Evaluation, Evaluator, side_of
+from train.search.search import Search
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
 from wallgo_jax.game import actions, chance, referee
@@ -192,6 +193,21 @@ def make_heuristic_player(name: str, config: HeuristicConfig) -> Player:
     return Player(name, (), act)
 
 
+def make_heuristic_search(config: HeuristicConfig) -> Search:
+    """The one-ply player as a search: its policy is even over the highest scores, its raw policy
+    that of `make_heuristic_evaluator`."""
+
+    def judge(states: State) -> tuple[jax.Array, jax.Array]:
+        scores = jax.vmap(lambda state: slot_scores(state, config))(states)
+        return scores == scores.max(axis=1, keepdims=True), _logits_of(scores, config)
+
+    return make_choice_search(judge)
+
+
+def _logits_of(scores: jax.Array, config: HeuristicConfig) -> jax.Array:
+    return jnp.where(scores > -jnp.inf, scores / config.temperature, MASKED)
+
+
 def _choose_best(bits: jax.Array, scores: jax.Array) -> jax.Array:
     """int32[]: a place of the maximum, each as likely as the others."""
     return chance.choose(bits, scores == scores.max())
@@ -258,8 +274,7 @@ def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
         still = score(state, position.player, config)
         value = jnp.tanh((scores.max() + still) / 2 / config.scale)
         share = jnp.full(players, -1.0 / (players - 1)).at[0].set(1.0)
-        logits = jnp.where(scores > -jnp.inf, scores / config.temperature, MASKED)
-        return Evaluation(logits, value * share)
+        return Evaluation(_logits_of(scores, config), value * share)
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None

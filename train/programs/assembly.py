@@ -17,7 +17,7 @@ from train.network import Network
 from train.network.build import network_for
 from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
 from train.programs.memory import RunParts, check_memory_of_run, check_sizes_of_run
-from train.programs.replay import make_replay_programs
+from train.programs.replay import FinishedPlies, make_replay_programs
 from train.programs.selfplay import Stage, make_selfplay_programs, selfplay_of, stage_at
 from train.programs.state import Keys, RunState, make_keys, make_state_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, devices_for
@@ -35,7 +35,7 @@ class Programs(NamedTuple):
     """Iteration -> its keys."""
     selfplay_at: Callable[[int], Callable[..., Any]]
     """The program of an iteration, as `SelfplayPrograms.at`."""
-    add: Callable[[ReplayState, Trajectory], ReplayState]
+    add: Callable[[ReplayState, Trajectory], tuple[ReplayState, FinishedPlies]]
     learn_program: Callable[[], LearnProgram]
     """The first call compiles it."""
     compile: Callable[[int], float]

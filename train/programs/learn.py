@@ -35,10 +35,12 @@ class LearnProgram(NamedTuple):
     """Learning, compiled."""
 
     learn: Callable[
-        [LearnerState, ReplayState, Variant, jax.Array], tuple[LearnerState, list[StepMetrics]]
+        [LearnerState, ReplayState, Variant, jax.Array, int],
+        tuple[LearnerState, list[StepMetrics]],
     ]
-    """(learner, replay, variant [B], keys [S]) -> the learner S steps later and what each step saw:
-    S metrics of scalars, or one of arrays [S]. The learner is consumed."""
+    """(learner, replay, variant [B], keys [S], steps) -> the learner so many steps later, at most
+    S, and what each step saw: metrics of scalars, one a step, or one of arrays [S], of which the
+    first belong to the steps. The learner is consumed."""
     traced: Traced
     compiled: Compiled
 
@@ -61,7 +63,7 @@ def make_learn_program(
     elif jax.default_backend() == "cpu":
         make = _make_device_steps
     else:
-        make = _make_scan
+        make = _make_loop
     return make(learner, replay_programs, like, devices)
 
 
@@ -85,10 +87,14 @@ def _make_host_steps(
     traced, compiled = _compile(step, (like.learner, sample_like, like.keys, _FIRST), devices)
 
     def learn(
-        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+        state: LearnerState,
+        replay_state: ReplayState,
+        variant: Variant,
+        keys: jax.Array,
+        steps: int,
     ) -> tuple[LearnerState, list[StepMetrics]]:
         found = []
-        for index in map(np.int32, range(keys.shape[0])):
+        for index in map(np.int32, range(steps)):
             key = sample_key(keys, index)
             sample = replay_programs.sample(replay_state, variant, key)
             state, metrics = compiled(state, sample, keys, index)
@@ -107,10 +113,14 @@ def _make_device_steps(
     traced, compiled = _compile(step, (*like, _FIRST), devices)
 
     def learn(
-        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+        state: LearnerState,
+        replay_state: ReplayState,
+        variant: Variant,
+        keys: jax.Array,
+        steps: int,
     ) -> tuple[LearnerState, list[StepMetrics]]:
         found = []
-        for index in map(np.int32, range(keys.shape[0])):
+        for index in map(np.int32, range(steps)):
             state, metrics = compiled(state, replay_state, variant, keys, index)
             found.append(metrics)
         return state, found
@@ -118,28 +128,40 @@ def _make_device_steps(
     return LearnProgram(learn, traced, compiled)
 
 
-def _make_scan(
+def _make_loop(
     learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
 ) -> LearnProgram:
     """One call samples and learns all steps on the devices."""
     step = _make_step(learner, replay_programs)
 
-    def scan(
-        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+    def learn_all(
+        state: LearnerState,
+        replay_state: ReplayState,
+        variant: Variant,
+        keys: jax.Array,
+        steps: jax.Array,
     ) -> tuple[LearnerState, StepMetrics]:
         # The loop does not change the replay, so it is not in the carry.
-        return jax.lax.scan(
-            lambda state, index: step(state, replay_state, variant, keys, index),
-            state,
-            jnp.arange(keys.shape[0]),
-        )
+        def one(
+            index: jax.Array, carry: tuple[LearnerState, StepMetrics]
+        ) -> tuple[LearnerState, StepMetrics]:
+            state, seen = step(carry[0], replay_state, variant, keys, index)
+            return state, jax.tree.map(lambda all, new: all.at[index].set(new), carry[1], seen)
 
-    traced, compiled = _compile(scan, like, devices)
+        like = jax.eval_shape(step, state, replay_state, variant, keys, jnp.int32(0))[1]
+        nothing = jax.tree.map(lambda x: jnp.zeros((keys.shape[0], *x.shape), x.dtype), like)
+        return jax.lax.fori_loop(0, steps, one, (state, nothing))
+
+    traced, compiled = _compile(learn_all, (*like, _FIRST), devices)
 
     def learn(
-        state: LearnerState, replay_state: ReplayState, variant: Variant, keys: jax.Array
+        state: LearnerState,
+        replay_state: ReplayState,
+        variant: Variant,
+        keys: jax.Array,
+        steps: int,
     ) -> tuple[LearnerState, list[StepMetrics]]:
-        state, metrics = compiled(state, replay_state, variant, keys)
+        state, metrics = compiled(state, replay_state, variant, keys, np.int32(steps))
         return state, [metrics]
 
     return LearnProgram(learn, traced, compiled)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 from jax.stages import Compiled
@@ -27,6 +28,13 @@ HOST = "host"
 """The `replay.memory` that is not the devices'."""
 
 
+class FinishedPlies(NamedTuple):
+    """Number of plies that can be sampled, int32[]."""
+
+    all: jax.Array
+    least: jax.Array  # on the device that has the fewest
+
+
 class ReplayPrograms(NamedTuple):
     """The replay where the config keeps it."""
 
@@ -36,7 +44,7 @@ class ReplayPrograms(NamedTuple):
     """An empty replay."""
     place: Callable[[ReplayState], ReplayState]
     """Takes a replay of NumPy arrays, such as a checkpoint's."""
-    add: Callable[[ReplayState, Trajectory], ReplayState]
+    add: Callable[[ReplayState, Trajectory], tuple[ReplayState, FinishedPlies]]
     """Consumes the replay."""
     compile_add: Callable[[], float]
     """Compiles `add`, which its first call does otherwise; returns the seconds that it took."""
@@ -52,6 +60,19 @@ def replay_rows(config: RunConfig) -> int:
     """R: a multiple of T, so that the rows of an iteration never wrap round the end of the ring."""
     boards, plies = config.selfplay.boards, config.selfplay.plies
     return -(-config.replay.positions // (boards * plies)) * plies
+
+
+def steps_due(config: RunConfig, found: FinishedPlies) -> int:
+    """Number of steps of an iteration that ends with so many finished plies, read by the host.
+
+    It is `learner.steps`, but fewer at the start of a run, where the few finished games are the
+    short ones: a ply is not drawn more often in an iteration than new plies are in all. One step is
+    taken as soon as each device has a finished game.
+    """
+    if found.least == 0:
+        return 0
+    played = config.selfplay.boards * config.selfplay.plies
+    return min(max(config.learner.steps * int(found.all) // played, 1), config.learner.steps)
 
 
 def make_replay_programs(
@@ -73,21 +94,40 @@ def make_replay_programs(
     return make(config, rows, like, variants, devices)
 
 
+def _add_and_count(
+    replay_state: ReplayState, plies: Trajectory, *, parts: int
+) -> tuple[ReplayState, FinishedPlies]:
+    """Add plies and count the finished ones, on each of so many parts of the boards."""
+    added = replay.add(replay_state, plies)
+    counts = added.finished.reshape(parts, -1).sum(axis=1, dtype=jnp.int32)
+    return added, FinishedPlies(counts.sum(dtype=jnp.int32), counts.min())
+
+
 def _make_device_replay(
     config: RunConfig, rows: int, plies: Trajectory, variants: Variant, devices: Devices
 ) -> ReplayPrograms:
-    """Each device keeps and samples the rows of its own boards."""
+    """Each device keeps and samples the rows of its own boards.
+
+    Devices draw equally many samples, so a ply is as likely as any other of its device.
+    """
     empty = functools.partial(replay.init, rows, plies)
     like = jax.eval_shape(empty)
     # Rows lie with the boards that played them, so adding and sampling transfer nothing.
     specs = jax.tree.map(lambda x: EVERYWHERE, like)._replace(
         plies=jax.tree.map(lambda x: ROWS_BY_BOARD, like.plies),
         outcome=jax.tree.map(lambda x: ROWS_BY_BOARD, like.outcome),
+        finished=BY_BOARD,
     )
     shardings = devices.shardings(specs)
     own_batch, has_reply = config.learner.batch // devices.count, config.network.reply
     placed_like, plies_like = devices.like(like, specs), devices.like(plies, ROWS_BY_BOARD)
-    add = Ahead(jax.jit(replay.add, donate_argnums=0, out_shardings=shardings))
+    add = Ahead(
+        jax.jit(
+            functools.partial(_add_and_count, parts=devices.count),
+            donate_argnums=0,
+            out_shardings=(shardings, devices.sharding(EVERYWHERE)),
+        )
+    )
 
     def sample_own(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
         own = device_key(key)
@@ -120,7 +160,7 @@ def _make_host_replay(
     cpu = jax.local_devices(backend="cpu")[0]
     there = SingleDeviceSharding(cpu)
     empty = functools.partial(replay.init, rows, plies)
-    add = Ahead(jax.jit(replay.add, donate_argnums=0))
+    add = Ahead(jax.jit(functools.partial(_add_and_count, parts=1), donate_argnums=0))
     batch, has_reply = config.learner.batch, config.network.reply
 
     def place_like(tree: Any) -> Any:

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import jax
 
+from train import registry
 from train.config import RunConfig
-from train.data.selfplay import first_boards, make_selfplay
+from train.data.diversity import OpeningVariety, opening_variety
+from train.data.openings import Exploration
+from train.data.selfplay import Boards, SelfPlayMetrics, first_boards, make_selfplay
 from train.network import Network
-from train.players.basic import make_greedy_search
 from train.runtime.ahead import Ahead
 from train.runtime.devices import (
     AXIS,
@@ -23,16 +25,17 @@ from train.runtime.devices import (
     Devices,
     device_key,
 )
+from train.runtime.errors import UsageError
 from train.search.config import simulations_at
 from train.search.evaluator import evaluator_for
 from train.search.search import Search, make_search
-from wallgo_jax.game.state import Position, Variant
+from wallgo_jax.game.state import Variant
 
 
 class StageKind(enum.Enum):
     """The player of a stage."""
 
-    BOOTSTRAP = "bootstrap"  # the greedy player
+    BOOTSTRAP = "bootstrap"  # a player without weights
     SEARCH = "search"  # the network's search
 
 
@@ -42,11 +45,18 @@ class Stage:
 
     Attributes:
       kind: who plays.
-      simulations: of a full search; 0 in the bootstrap, whose player does not search.
+      simulations: of a full search by the network; 0 in the bootstrap.
     """
 
     kind: StageKind
     simulations: int
+
+
+class SelfPlayFigures(NamedTuple):
+    """Figures of an iteration on all devices, float32[]."""
+
+    sums: SelfPlayMetrics
+    variety: OpeningVariety
 
 
 BOOTSTRAP = Stage(StageKind.BOOTSTRAP, 0)
@@ -67,8 +77,26 @@ def selfplay_of(config: RunConfig, stage: Stage) -> Callable[..., Any]:
     return _search_selfplay(config, stage.simulations)
 
 
+def make_bootstrap(config: RunConfig) -> Search:
+    """The player of the first iterations.
+
+    Raises:
+      UsageError: there is no such player, it needs weights, or it cannot play the rules.
+    """
+    try:
+        return registry.make_teacher(
+            config.selfplay.bootstrap_player, config.rules, heuristics=config.heuristics
+        )
+    except UsageError as error:
+        raise UsageError(f"selfplay.bootstrap_player: {error}") from None
+
+
 def _bootstrap_selfplay(config: RunConfig) -> Callable[..., Any]:
-    return make_selfplay(make_greedy_search(), plies=config.selfplay.plies)
+    return make_selfplay(
+        make_bootstrap(config),
+        plies=config.selfplay.plies,
+        exploration=_exploration_of(config),
+    )
 
 
 def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
@@ -81,24 +109,29 @@ def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
 
     cheap = None
     if options.full_search_prob < 1:
-        # Without noise: policies of cheap plies are not learned, so their moves need not explore.
-        cheap = search_of(min(options.cheap_simulations, simulations), explores=False)
+        cheap = search_of(min(options.cheap_simulations, simulations), explores=options.cheap_noise)
     return make_selfplay(
         search_of(simulations, explores=True),
         plies=options.plies,
         cheap=cheap,
         full_search_prob=options.full_search_prob,
         policy_surprise_weight=options.policy_surprise_weight,
+        exploration=_exploration_of(config),
     )
+
+
+def _exploration_of(config: RunConfig) -> Exploration:
+    names = [field.name for field in dataclasses.fields(Exploration)]
+    return Exploration(**{name: getattr(config.selfplay, name) for name in names})
 
 
 class SelfplayPrograms(NamedTuple):
     """Self-play of each iteration."""
 
     at: Callable[[int], Ahead]
-    """The program of an iteration: it takes (variables, variant, boards, key) and consumes the
-    boards. Where a run has several stages, the first call compiles those of all later iterations,
-    so that none of them waits for the compiler."""
+    """The program of an iteration: (variables, variant, boards, key) -> boards, plies [T, B],
+    SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call compiles
+    those of all later iterations, so that none of them waits for the compiler."""
     compile: Callable[[int], None]
     """Compiles the programs of an iteration and of all later ones."""
 
@@ -141,11 +174,14 @@ def _jitted(config: RunConfig, stage: Stage, devices: Devices) -> Any:
     """Self-play on each device for itself, with one coin for all of them."""
     selfplay = selfplay_of(config, stage)
 
-    def own_selfplay(variables: Any, variant: Variant, boards: Position, key: jax.Array) -> Any:
+    def own_selfplay(variables: Any, variant: Variant, boards: Boards, key: jax.Array) -> Any:
         # Split before the devices get keys of their own: all search a ply equally deep.
         key, coin_key = jax.random.split(key)
         boards, plies, metrics = selfplay(variables, variant, boards, device_key(key), coin_key)
-        return boards, plies, jax.lax.psum(metrics, AXIS)
+        variety = opening_variety(
+            variant, plies.position, lambda own: jax.lax.all_gather(own, AXIS)
+        )
+        return boards, plies, SelfPlayFigures(jax.lax.psum(metrics, AXIS), variety)
 
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)
     per_device = devices.per_device(own_selfplay, in_specs, (BY_BOARD, ROWS_BY_BOARD, EVERYWHERE))

@@ -9,12 +9,12 @@ import numpy as np
 
 from train.config import RunConfig
 from train.data.replay import ReplayState
-from train.data.selfplay import first_boards
+from train.data.selfplay import Boards, first_boards
 from train.learning.learner import Learner, LearnerState
 from train.network import Network
 from train.programs.replay import ReplayPrograms
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
-from wallgo_jax.game.state import Position, Variant
+from wallgo_jax.game.state import Variant
 
 _INIT_SALT = 2**31 - 1
 """Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""
@@ -24,7 +24,7 @@ class RunState(NamedTuple):
     """Everything that an iteration changes; with the config, everything that resuming needs."""
 
     learner: LearnerState
-    boards: Position  # [B], games under way
+    boards: Boards  # [B], games under way
     replay_state: ReplayState
     iterations: jax.Array  # int32, iterations done
 

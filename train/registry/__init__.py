@@ -3,6 +3,7 @@
 from train.registry.names import KINDS, PlayerName, read_name
 from train.registry.networks import common_rules, load_network, network_config
 from train.registry.players import make_player
+from train.registry.teachers import make_teacher
 
 __all__ = [
     "KINDS",
@@ -10,6 +11,7 @@ __all__ = [
     "common_rules",
     "load_network",
     "make_player",
+    "make_teacher",
     "network_config",
     "read_name",
 ]

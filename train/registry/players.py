@@ -67,12 +67,21 @@ def _make_exact(spec: PlayerSpec) -> Player:
 _exact = functools.cache(make_exact_player)
 
 
-def _weights_of(spec: PlayerSpec, name: str) -> HeuristicConfig:
+def heuristic_of(player: PlayerName, name: str, heuristics: HeuristicsConfig) -> HeuristicConfig:
+    """The weights of a heuristic, which a player's name names.
+
+    Raises:
+      UsageError: there is no such heuristic.
+    """
     if name not in ("ethen", "wjx"):
         raise UsageError(
-            f"player {spec.name.text!r}: no heuristic {name!r}; known heuristics: ethen, wjx"
+            f"player {player.text!r}: no heuristic {name!r}; known heuristics: ethen, wjx"
         )
-    return getattr(spec.heuristics, name)
+    return getattr(heuristics, name)
+
+
+def _weights_of(spec: PlayerSpec, name: str) -> HeuristicConfig:
+    return heuristic_of(spec.name, name, spec.heuristics)
 
 
 def _make_one_ply(spec: PlayerSpec) -> Player:

@@ -34,6 +34,7 @@ class SearchResult(NamedTuple):
     policy: jax.Array  # float32[B, A], to be learned, 0 at illegal slots
     value: jax.Array  # float32[B], of the root after search, for the player to move
     surprise: jax.Array  # float32[B], nats: divergence of the policy from the evaluator's
+    prior: jax.Array  # float32[B, A], the evaluator's logits, MASKED at illegal slots
 
 
 Search = Callable[[Any, State, jax.Array], SearchResult]
@@ -61,7 +62,7 @@ def make_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) ->
         root = Root(evaluation.logits, evaluation.value[:, 0], position, legal)
         found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
         surprise = divergence(found.policy, evaluation.logits)
-        return SearchResult(found.slot, found.policy, found.value, surprise)
+        return SearchResult(found.slot, found.policy, found.value, surprise, evaluation.logits)
 
     return search
 

@@ -29,7 +29,7 @@ def first_batch() -> replay.Sample:
     play = jax.jit(make_selfplay(random_search(), plies=24))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
     replay_state = replay.add(replay.init(24, plies), plies)
-    return jax.device_get(replay.sample(replay_state, variant, jax.random.key(1), size=SAMPLES))
+    return jax.device_get(replay.sample(replay_state, variant, jax.random.key(2), size=SAMPLES))
 
 
 def losses(devices: Devices) -> dict[str, object]:

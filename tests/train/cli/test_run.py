@@ -63,7 +63,7 @@ def test_metrics_have_a_row_an_iteration(finished):
     for row in learned:
         total = row["policy_loss"] + row["value_loss"] + 0.5 * row["ownership_loss"]
         assert row["loss"] == pytest.approx(total, rel=1e-4)
-        assert row["replay_rows"] > 0
+        assert row["replay_positions"] > 0
     assert [row["iteration"] for row in rows if "win_rate" in row] == [3]
     assert rows[2]["opponent"] == "random"
     assert rows[2]["matches"] == {"random": rows[2]["win_rate"]}
@@ -75,7 +75,7 @@ def test_tensorboard_has_the_same_numbers(finished):
         "games": "selfplay/games",
         "policy_loss": "loss/policy",
         "loss": "loss/total",
-        "replay_rows": "replay/rows",
+        "replay_positions": "replay/positions",
         "games_per_second": "speed/games_per_second",
         "win_rate": "evaluation/win_rate",
     }

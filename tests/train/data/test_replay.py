@@ -15,13 +15,14 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.reference.referee import Game
 from train.bench.parts.search import random_search
+from train.config import read_config
 from train.data import replay
 from train.data.outcomes import Outcome, from_mover
 from train.data.replay import Trajectory
 from train.data.selfplay import first_boards, make_selfplay
-from train.search.search import Search, SearchResult
-from wallgo_jax.game import actions, chance, referee
-from wallgo_jax.game.state import Position, State
+from train.programs.replay import FinishedPlies, steps_due
+from train.search.search import Search
+from wallgo_jax.game.state import Position
 
 ROWS, LENGTH, BOARDS = 12, 3, 4
 
@@ -108,78 +109,78 @@ def movers(sample: replay.Sample) -> np.ndarray:
     return np.asarray(of_movers(sample.outcome.rewards, sample.position.player))[:, 0]
 
 
-def rows_ready(terminated: np.ndarray, rows: int) -> range:
-    """The rows, of all ever played, that a replay buffer of `rows` may sample: it still holds
-    them, and on every board a ply from there on ends a game."""
-    played = len(terminated)
-    ready = [row for row in range(played) if terminated[row:].any(axis=0).all()]
-    return range(max(played - rows, 0), max(ready, default=-1) + 1)
+def finished_plies(terminated: np.ndarray, rows: int) -> set[tuple[int, int]]:
+    """(row, board) of all plies ever played that a replay of `rows` still holds and whose game is
+    over."""
+    played, boards = terminated.shape
+    return {
+        (row, board)
+        for row in range(max(played - rows, 0), played)
+        for board in range(boards)
+        if terminated[row:, board].any()
+    }
 
 
 def test_new_replay_is_empty():
     like = jax.eval_shape(lambda: fake_plies(0, np.zeros((LENGTH, BOARDS))))
     replay_state = replay.init(ROWS, like)
-    assert (int(replay_state.written), int(replay_state.ready)) == (0, 0)
+    assert (int(replay_state.written), replay_state.finished.tolist()) == (0, [0] * BOARDS)
     chex.assert_tree_shape_prefix(replay_state.plies, (ROWS, BOARDS))
     chex.assert_trees_all_equal_dtypes(replay_state.plies, like)
     assert replay.newest_game(replay_state, fake_variant(BOARDS)) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rows_drawn_from_are_those_whose_games_have_all_ended(seed):
+def test_plies_drawn_from_are_those_whose_game_has_ended(seed):
     rng = np.random.default_rng(seed)
-    ended = rng.random((10 * LENGTH, BOARDS)) < 0.25
+    ended = rng.random((10 * LENGTH, BOARDS)) < 0.15
     plies = fake_plies(0, ended)
     replay_state = init(ROWS, pieces(plies, LENGTH)[0])
     seen = set()
     for count, piece in enumerate(pieces(plies, LENGTH), start=1):
         replay_state = add(replay_state, piece)
-        ready = rows_ready(ended[: count * LENGTH], ROWS)
+        finished = finished_plies(ended[: count * LENGTH], ROWS)
         assert int(replay_state.written) == count * LENGTH
-        assert int(replay_state.ready) == len(ready)
-        if ready:
+        boards = [board for _, board in finished]
+        assert replay_state.finished.tolist() == [boards.count(b) for b in range(BOARDS)]
+        if finished:
             numbers, _ = drawn(replay_state)
-            whole = {(row, board) for row in ready for board in range(BOARDS)}
-            assert set(map(tuple, numbers.tolist())) == whole
-        seen.add((len(ready) == 0, count * LENGTH > ROWS, len(ready) < ROWS))
-    assert len(seen) > 2  # nothing ready, part of it, all of it; before and after the first wrap
+            assert set(map(tuple, numbers.tolist())) == finished
+        seen.add((len(set(boards)) < BOARDS, count * LENGTH > ROWS))
+    assert len(seen) > 2  # some boards or all of them; before and after the first wrap
 
 
-def test_one_board_that_does_not_end_holds_all_back():
-    ended = np.ones((ROWS, BOARDS))
-    ended[:, 2] = 0
-    assert int(fill(fake_plies(0, ended), rows=ROWS, length=LENGTH).ready) == 0
-    ended[4, 2] = 1
+def test_one_board_that_does_not_end_holds_no_other_back():
+    ended = np.zeros((ROWS, BOARDS))
+    ended[1, 0] = ended[4, 3] = 1
     replay_state = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
-    assert set(drawn(replay_state)[0][:, 0].tolist()) == {0, 1, 2, 3, 4}
+    assert replay_state.finished.tolist() == [2, 0, 0, 5]
+    expected = {(row, 0) for row in range(2)} | {(row, 3) for row in range(5)}
+    assert set(map(tuple, drawn(replay_state)[0].tolist())) == expected
 
 
 def test_new_rows_push_out_the_oldest():
     ended = np.ones((ROWS + 2 * LENGTH, BOARDS))
     replay_state = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
-    assert int(replay_state.ready) == ROWS
+    assert replay_state.finished.tolist() == [ROWS] * BOARDS
     rows = drawn(replay_state)[0][:, 0]
     assert set(rows.tolist()) == set(range(2 * LENGTH, ROWS + 2 * LENGTH))
-    # In the order of age, `first` is the oldest row to sample, here row 0 of a full buffer.
-    assert int(replay_state.first) == 0
-    oldest = int(replay_state.written) % ROWS
-    assert int(np.asarray(replay_state.plies.position.stones)[oldest, 0, 0]) == 2 * LENGTH
 
 
-def test_first_skips_what_was_never_written():
+def test_what_was_never_written_is_not_drawn():
     replay_state = fill(fake_plies(0, np.ones((LENGTH, BOARDS))), rows=ROWS, length=LENGTH)
-    assert (int(replay_state.first), int(replay_state.ready)) == (ROWS - LENGTH, LENGTH)
+    assert replay_state.finished.tolist() == [LENGTH] * BOARDS
     assert set(drawn(replay_state)[0][:, 0].tolist()) == set(range(LENGTH))
 
 
-def test_draws_are_uniform_over_rows_and_boards():
+def test_draws_are_uniform_over_the_plies_of_finished_games():
     ended = np.zeros((2 * ROWS, BOARDS))
-    ended[-2] = 1  # the last row's games go on
+    ended[[-2, -1, -3, -8], np.arange(BOARDS)] = 1
     replay_state = fill(fake_plies(0, ended), rows=ROWS, length=LENGTH)
     numbers, sample = drawn(replay_state, seeds=range(11))
     plies, counts = np.unique(numbers, axis=0, return_counts=True)
-    assert len(plies) == (ROWS - 1) * BOARDS
-    mean = len(numbers) / len(plies)  # 1000; five standard deviations are about 158
+    assert len(plies) == 4 * ROWS - 1 - 2 - 7
+    mean = len(numbers) / len(plies)  # 1158; five standard deviations are about 170
     assert np.abs(counts - mean).max() < 5 * np.sqrt(mean)
     # Everything of a sample is of the same ply.
     np.testing.assert_array_equal(sample.variant.board, numbers[:, 1])
@@ -242,100 +243,38 @@ def test_reply_is_the_next_ply_of_the_same_game():
 
 
 def test_long_games_are_drawn_from_as_often_as_they_are_played():
-    # Each board plays a game of 3 plies, one of 11, and so on, every board at another point of it:
-    # at any time 11 of the 14 boards are in a long game.
-    short, long, rows, length = 3, 11, 30, 5
-    boards = short + long
-    phase = (np.arange(20 * length)[:, None] + np.arange(boards)) % boards
-    plies = fake_plies(0, (phase == short - 1) | (phase == boards - 1))
-    replay_state = init(rows, pieces(plies, length)[0])
-    shares = []
-    for count, piece in enumerate(pieces(plies, length), start=1):
-        replay_state = add(replay_state, piece)
-        if int(replay_state.ready):
-            numbers, _ = drawn(replay_state, seeds=range(4 * count, 4 * count + 4))
-            shares.append((phase[tuple(numbers.T)] >= short).mean())
-    assert len(shares) >= 15
-    # 11 / 14 = 0.786; leaving out only the plies of unfinished games would give 0.77 or less.
-    assert np.mean(shares) == pytest.approx(long / boards, abs=0.005)
-
-
-def moody_search(variables, states: State, key: jax.Array) -> SearchResult:
-    """A player whose mood is Red's first cell. In one mood it ends the game as soon as Red wins by
-    that; in the other it goes on as long as it can, then Blue wins if possible."""
-    found = random_search()(variables, states, key)
-    slots = jnp.arange(found.policy.shape[1])
-
-    def choose(state: State, bits: jax.Array) -> jax.Array:
-        after, rewards = jax.vmap(lambda slot: referee.play(state, slot))(slots)
-        over, red = after.position.terminated, rewards[:, 0]
-        hasty = jnp.where(over & (red > 0), 1.0, 0.0) - jnp.where(over & (red <= 0), 1.0, 0.0)
-        patient = jnp.where(over, -2.0 - red, 0.0)
-        liking = jnp.where(state.position.stones[0, 0] % 2 == 0, hasty, patient)
-        legal = actions.legal_slots(state)
-        best = jnp.where(legal, liking, -9.0).max()
-        return chance.choose(bits, legal & (liking == best))
-
-    bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-    return found._replace(slot=jax.vmap(choose)(states, bits))
-
-
-def games_of(terminated: np.ndarray, red: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[R, B] lengths and Red's rewards of the games of all plies; length 0 for unfinished ones."""
-    lengths, outcomes = np.zeros(red.shape, int), np.zeros(red.shape)
-    for board in range(red.shape[1]):
+    """A run as long as the quickstart: games of 22 to 75 plies, an iteration of 32, a replay of
+    17 games' length. Over the run, its first iterations included, the draws of a ply depend on
+    the length of its game by less than a tenth; its last games are left out, as they are cut."""
+    boards, length, rows, count = 256, 32, 800, 26
+    rng = np.random.default_rng(0)
+    played = count * length
+    ended, lengths = np.zeros((played, boards), bool), np.zeros((played, boards), int)
+    for board in range(boards):
         start = 0
-        for end in np.flatnonzero(terminated[:, board]):
-            lengths[start : end + 1, board] = end + 1 - start
-            outcomes[start : end + 1, board] = red[end, board]
-            start = end + 1
-    return lengths, outcomes
-
-
-def test_learned_positions_are_of_the_games_played():
-    """Lengths and outcomes, which go together here, are drawn as they are played: in every
-    iteration as in the rows sampled, and over the run, its start included, as in all plies."""
-    boards, length, rows, size = 48, 8, 48, 4000
-    made = real_pieces(boards, length, 40, search=moody_search)
-    played = jax.tree.map(lambda *x: np.concatenate(x), *made)
-    lengths, outcomes = games_of(played.terminated, played.step_outcome.rewards[..., 0])
-    is_long = lengths > np.median(lengths[played.terminated])
-    kind = np.where(lengths == 0, -1, 3 * is_long + outcomes + 1).astype(int)
-
-    def shares(kinds: np.ndarray) -> np.ndarray:
-        return np.bincount(kinds.ravel(), minlength=6) / kinds.size
-
-    place = np.stack(np.indices(lengths.shape), axis=-1)
-    replay_state = init(rows, made[0])
-    variant = tiny.variants(tiny.RULES, boards)
-    drawn_shares, ready_shares = [], []
-    for count, piece in enumerate(made, start=1):
-        # The policy carries the ply's place.
-        policy = np.asarray(piece.policy).copy()
-        policy[..., :2] = place[(count - 1) * length : count * length]
-        replay_state = add(replay_state, piece._replace(policy=jnp.asarray(policy)))
-        ready = rows_ready(played.terminated[: count * length], rows)
-        assert int(replay_state.ready) == len(ready)
-        if ready:
-            sample = sample_plies(replay_state, variant, jax.random.key(count), size=size)
-            row, board = np.asarray(sample.policy)[:, :2].astype(int).T
-            np.testing.assert_array_equal(sample.outcome.rewards[:, 0], outcomes[row, board])
-            drawn_shares.append(shares(kind[row, board]))
-            ready_shares.append(shares(kind[ready.start : ready.stop]))
-    drawn_shares, ready_shares = np.array(drawn_shares), np.array(ready_shares)
-    assert len(drawn_shares) >= 38
-    # Five standard deviations of a draw, and of all draws together.
-    assert np.abs(drawn_shares - ready_shares).max() < 5 * np.sqrt(0.25 / size)
-    draws = size * len(drawn_shares)
-    difference = drawn_shares.mean(axis=0) - ready_shares.mean(axis=0)
-    assert np.abs(difference).max() < 5 * np.sqrt(0.25 / draws)
-    of_plies = shares(kind[kind >= 0])
-    assert np.abs(drawn_shares.mean(axis=0) - of_plies).max() < 0.02
-    # The player is as biased as it is meant to be, so that the above says something.
-    of_games = shares(kind[played.terminated])
-    assert np.abs(of_games - of_plies).max() > 0.05
-    short, late = of_plies[:3] / of_plies[:3].sum(), of_plies[3:] / of_plies[3:].sum()
-    assert short[2] > late[2] + 0.2
+        while start < played:
+            game = int(np.clip(rng.normal(46, 8), 22, 75).round())
+            lengths[start : start + game, board] = game
+            ended[start + game - 1 : start + game, board] = True
+            start += game
+    config = read_config(None)
+    made = pieces(fake_plies(0, ended), length)
+    replay_state, draws, first = init(rows, made[0]), np.zeros(lengths.shape), None
+    for number, piece in enumerate(made):
+        replay_state = add(replay_state, piece)
+        finished = int(replay_state.finished.sum())
+        steps = steps_due(config, FinishedPlies(finished, finished))
+        first = number if first is None and steps else first
+        assert (steps > 0) == ended[: (number + 1) * length].any()
+        variant = fake_variant(boards)
+        sample = sample_plies(replay_state, variant, jax.random.key(number), size=4096)
+        np.add.at(draws, tuple(np.asarray(sample.position.stones).T), steps / 8)
+    assert first == 0
+    is_whole = np.array([ended[row:].any(axis=0) for row in range(played)])
+    mean = draws[is_whole].mean()
+    for least, most in ((22, 38), (39, 44), (45, 50), (51, 75)):
+        of_length = is_whole & (lengths >= least) & (lengths <= most)
+        assert draws[of_length].mean() == pytest.approx(mean, rel=0.1), (least, most)
 
 
 def real_pieces(

@@ -157,7 +157,7 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
     assert [row["simulations"] for row in rows] == [4, 4, 8, 8]
     assert compiled[0] > 3
     assert compiled[1:] == [0] * 3
-    assert [row["replay_rows"] > 0 for row in rows] == [True] * 4
+    assert [row["replay_positions"] > 0 for row in rows] == [True] * 4
     assert [row["reuse"] for row in rows] == [2 * 8 / (4 * 16)] * 4
     assert all(np.isfinite(row["loss"]) for row in rows)
 
@@ -167,13 +167,14 @@ def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
 
     def fake(config, stage):
         made.append(stage.simulations)
-        nothing = jnp.zeros((1, 4))
-        return lambda variables, variant, boards, key, coin_key: (
-            boards.ply + stage.simulations,
-            nothing,
-            0.0,
-        )
 
+        def selfplay(variables, variant, boards, key, coin_key):
+            _, plies, sums = nothing(variables, variant, boards, key)
+            return boards.position.ply + stage.simulations, plies, sums
+
+        return selfplay
+
+    nothing = make_selfplay(random_search(), plies=1)
     programs = make_programs(GROWING, all_devices(1))
     monkeypatch.setattr(selfplay_programs, "selfplay_of", fake)
     variables = tiny.new_weights(network_for(GROWING.network, 2))

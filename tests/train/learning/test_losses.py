@@ -40,7 +40,7 @@ def drawn(request) -> replay.Sample:
         _, plies, _ = selfplay((), variant, first_boards(variant), jax.random.key(1))
         replay_state = replay.add(replay.init(40, plies), plies)
         key = jax.random.key(2)
-        return replay_state.ready, replay.sample(
+        return replay_state.finished.sum(), replay.sample(
             replay_state, variant, key, size=SAMPLES, has_reply=True
         )
 

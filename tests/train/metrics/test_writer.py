@@ -13,7 +13,13 @@ from train.loop import training
 from train.metrics import wandb_run
 from train.metrics.writer import MetricsWriter
 
-ROW = {"loss": 2.5, "games": 12.0, "games_per_second": 3.0, "replay_rows": 4, "mean_length": None}
+ROW = {
+    "loss": 2.5,
+    "games": 12.0,
+    "games_per_second": 3.0,
+    "replay_positions": 4,
+    "mean_length": None,
+}
 MATCH = {"matches": {"greedy": 0.5}, "opponent": "greedy", "win_rate": 0.5}
 
 
@@ -31,7 +37,7 @@ def test_each_row_is_on_disk_when_it_is_written(tmp_path):
     scalars = read_scalars(tmp_path)
     assert scalars["loss/total"] == {1: 2.5, 2: 2.5}
     assert set(scalars) == {
-        *("loss/total", "selfplay/games", "speed/games_per_second", "replay/rows"),
+        *("loss/total", "selfplay/games", "speed/games_per_second", "replay/positions"),
         "speed/elapsed_seconds",
     }
     writer.close()

@@ -32,7 +32,7 @@ def test_estimate_of_the_state_is_its_bytes(count):
     boards, width, positions = needs_of(config, devices)[:3]
     assert boards == ("selfplay.boards", config.selfplay.boards, boards.bytes, "")
     assert boards.bytes == nbytes((programs.variant, state.boards)) // count
-    rows = state.replay_state._replace(written=(), first=(), ready=())
+    rows = state.replay_state._replace(written=(), finished=())
     assert (positions.key, positions.bytes) == ("replay.positions", nbytes(rows) // count)
     # Counters of steps are in it.
     assert (width.key, width.bytes) == ("network.width", nbytes(state.learner))

@@ -198,8 +198,10 @@ def test_the_replay_lies_where_the_config_says(tmp_path):
     assert rows["host"] == rows["plain"]
 
 
-def test_bootstrap_is_played_by_the_greedy_player():
-    config = tiny.config("--selfplay.bootstrap_iterations", "2", "--iterations", "3")
+@pytest.mark.parametrize("player", ["greedy", "wjx"])
+def test_bootstrap_is_played_by_a_player_without_weights(player):
+    words = ["--selfplay.bootstrap_iterations", "2", "--iterations", "3"]
+    config = tiny.config(*words, "--selfplay.bootstrap_player", player)
     programs = make_programs(config)
     state = programs.init()
     keys, variables = programs.keys(0), state.learner.player
@@ -208,7 +210,7 @@ def test_bootstrap_is_played_by_the_greedy_player():
     counts = (plies.policy > 0).sum(axis=-1)
     share = np.asarray(plies.policy, np.float32).max(axis=-1)
     np.testing.assert_allclose(share, 1 / counts, rtol=1e-2)
-    assert float(metrics.games) > 0
+    assert float(metrics.sums.games) > 0
     assert programs.selfplay_at(0) is programs.selfplay_at(1)
     assert programs.selfplay_at(2) is not programs.selfplay_at(1)
 

@@ -49,7 +49,9 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         for _ in range(length):
             calls += 1
             keys = programs.keys(calls).learn
-            held[0], metrics = program.learn(held[0], state.replay_state, programs.variant, keys)
+            held[0], metrics = program.learn(
+                held[0], state.replay_state, programs.variant, keys, STEPS
+            )
             pending.append([(step.losses.loss, step.gradient_norm) for step in metrics])
         checksum = sum(
             int(np.asarray(x, np.float32).view(np.uint32).sum(dtype=np.uint64))
@@ -93,8 +95,8 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     rows = replay_state.plies.terminated.shape[0]
     for index in range(-(-rows // config.selfplay.plies)):
         boards, plies = program(programs.variant, boards, programs.keys(index).play)
-        replay_state = programs.add(replay_state, plies)
-    if not int(fetch(replay_state.ready)):
+        replay_state, _ = programs.add(replay_state, plies)
+    if not fetch(replay_state.finished).reshape(devices.count, -1).any(axis=1).all():
         raise RuntimeError(f"{rows} plies of random games hold no whole game")
     return state._replace(boards=boards, replay_state=replay_state)
 

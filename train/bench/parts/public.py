@@ -43,7 +43,8 @@ def make_public_search(evaluate: Evaluator, config: SearchConfig) -> Search:
             functools.partial(play, (variables, variant, position.player)),
         )
         slot = jax.vmap(actions.slot_of_action)(states, found.slot)
-        return SearchResult(slot, found.policy, found.value, jnp.zeros_like(found.value))
+        surprise = jnp.zeros_like(found.value)
+        return SearchResult(slot, found.policy, found.value, surprise, evaluation.logits)
 
     return search
 

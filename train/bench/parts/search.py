@@ -174,6 +174,7 @@ def random_search() -> Search:
         legal = jax.vmap(actions.legal_slots)(states)
         slot = jax.vmap(chance.choose)(bits, legal)
         nothing = jnp.zeros(slot.shape)
-        return SearchResult(slot, jax.nn.one_hot(slot, legal.shape[1]), nothing, nothing)
+        policy, prior = jax.nn.one_hot(slot, legal.shape[1]), jnp.where(legal, 0.0, MASKED)
+        return SearchResult(slot, policy, nothing, nothing, prior)
 
     return search

@@ -22,6 +22,8 @@ from train.bench.harness.program import compile_program
 from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.search import spread_boards
 from train.config import RunConfig
+from train.data.openings import no_opening
+from train.data.selfplay import Boards
 from train.network.build import network_for
 from train.programs.assembly import make_programs
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
@@ -50,11 +52,12 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
     _, positions = spread_boards(config.rules, boards, devices)
+    spread = Boards(positions, jax.device_put(no_opening(boards), devices.sharding(BY_BOARD)))
     compiled = compile_program(
-        selfplay, (variables, programs.variant, positions, programs.keys(0).play)
+        selfplay, (variables, programs.variant, spread, programs.keys(0).play)
     )
     sum_up = jax.jit(_checksum)
-    held, calls = [positions], 0
+    held, calls = [spread], 0
 
     def run(length: int) -> dict[str, float]:
         nonlocal calls
@@ -64,7 +67,7 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
             calls += 1
             key = programs.keys(calls).play
             held[0], plies, metrics = compiled.call(variables, programs.variant, held[0], key)
-            pending.append((sum_up(plies), metrics))
+            pending.append((sum_up(plies), metrics.sums))
         for checksum, metrics in fetch(pending):
             done["games"] += float(metrics.games)
             done["positions"] += float(metrics.positions)

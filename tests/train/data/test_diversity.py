@@ -1,0 +1,118 @@
+"""Figures of variety, against plain counting on the host."""
+
+import collections
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from train.bench.parts.search import random_search
+from train.data import diversity
+from train.data.diversity import OPENING_PLIES, opening_variety, policy_entropies
+from train.data.selfplay import first_boards, make_selfplay
+from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.game.state import State
+
+BOARDS, PLIES = 60, 30
+
+
+@pytest.fixture(scope="module", params=["tiny", "wallzero-empty"])
+def played(request):
+    """(variant [B], random plies [T, B])."""
+    rules = tiny.RULES if request.param == "tiny" else PRESETS[request.param]
+    variant = tiny.variants(rules, BOARDS)
+    selfplay = jax.jit(make_selfplay(random_search(), plies=PLIES))
+    _, plies, _ = selfplay((), variant, jax.jit(first_boards)(variant), jax.random.key(1))
+    return variant, plies
+
+
+def counted(positions, where: np.ndarray) -> tuple[int, int, int]:
+    """Games, distinct ones and those of the commonest, by what stands on the boards."""
+    found = collections.Counter()
+    for row, board in np.argwhere(where):
+        stones = tuple(tuple(sorted(own)) for own in positions.stones[row, board].tolist())
+        found[stones, positions.walls[row, board].tobytes()] += 1
+    return sum(found.values()), len(found), max(found.values(), default=0)
+
+
+def test_openings_are_counted(played):
+    variant, plies = played
+    found = jax.device_get(jax.jit(opening_variety)(variant, plies.position))
+    positions = jax.device_get(plies.position)
+    setup = int(variant.num_placements[0])
+    assert tuple(map(int, found.setups)) == counted(positions, positions.ply == setup)
+    openings = counted(positions, positions.ply == OPENING_PLIES)
+    assert tuple(map(int, found.openings)) == openings
+    assert openings[0] > 10
+
+
+def test_repeats_are_counted_on_all_devices():
+    """Every board plays the same; the join doubles them."""
+    variant = tiny.variants(tiny.RULES, 2)
+    selfplay = jax.jit(make_selfplay(random_search(), plies=PLIES))
+    _, plies, _ = selfplay((), variant, jax.jit(first_boards)(variant), jax.random.key(0))
+    one = jax.tree.map(lambda x: x[:, :1], plies.position)
+    rules = jax.tree.map(lambda x: x[:1], variant)
+    double = jax.jit(lambda v, p: opening_variety(v, p, lambda own: jax.numpy.stack([own, own])))(
+        rules, one
+    )
+    alone = jax.jit(opening_variety)(rules, one)
+    assert int(double.setups.games) == 2 * int(alone.setups.games) > 0
+    assert int(double.setups.distinct) == int(alone.setups.distinct)
+    assert int(double.setups.commonest) == 2 * int(alone.setups.commonest)
+
+
+def test_no_game_is_no_opening():
+    variant = tiny.variants(tiny.RULES, 3)
+    position = jax.tree.map(lambda x: x[None], first_boards(variant).position)
+    found = jax.device_get(jax.jit(opening_variety)(variant, position))
+    assert [int(x) for x in jax.tree.leaves(found)] == [0] * 6
+
+
+def entropy_of(weights: np.ndarray) -> float:
+    share = weights[weights > 0] / weights.sum()
+    return float(-(share * np.log(share)).sum())
+
+
+def test_entropies_by_phase_and_kind(played):
+    variant, plies = played
+    slots = plies.policy.shape[-1]
+    rng = np.random.default_rng(0)
+    policy = rng.dirichlet(np.ones(slots), (BOARDS,)).astype(np.float32)
+    for row in (0, 5, 20, 29):
+        position = jax.tree.map(lambda x, row=row: x[row], plies.position)
+        found = jax.jit(policy_entropies)(policy, State(variant, position))
+        found = jax.device_get(found)._asdict()
+        for board in range(BOARDS):
+            ply = int(position.ply[board])
+            in_setup = ply < int(variant.num_placements[board])
+            phase = (
+                "placement"
+                if in_setup
+                else "opening"
+                if ply < diversity.MIDDLE_PLY
+                else "middle"
+                if ply < diversity.LATE_PLY
+                else "late"
+            )
+            about = {name for name, mean in found.items() if mean.weight[board] == 1}
+            assert about == {"all", phase} | (set() if in_setup else {"steps", "wall"})
+            whole = entropy_of(policy[board])
+            assert found[phase].total[board] == pytest.approx(whole, rel=1e-4)
+            if in_setup:
+                continue
+            stones = position.stones.shape[-1]
+            plays = policy[board, : stones * 52].reshape(stones, 13, 4).astype(float)
+            # Moves 1 to 4 have one step, those after them two.
+            steps = [plays[:, :1].sum(), plays[:, 1:5].sum(), plays[:, 5:].sum()]
+            assert found["steps"].total[board] == pytest.approx(
+                entropy_of(np.array(steps)), rel=1e-3
+            )
+            moves = plays.sum(axis=-1).ravel()
+            given = sum(
+                share * entropy_of(walls)
+                for share, walls in zip(moves, plays.reshape(-1, 4), strict=True)
+                if share > 0
+            )
+            assert found["wall"].total[board] == pytest.approx(given, rel=1e-3)

@@ -1,0 +1,126 @@
+"""Counts how many games of a trained player's self-play open differently.
+
+    python -m train.bench.openings [--player pretrained:wallzero-4stone] [--boards 128]
+        [--plies 96] [--simulations 16] [--full-search-prob 0.25] [--opening-plies 0]
+        [--random-opening-prob 0] [--temperature 0] [--cheap-noise] [--seed 0]
+
+Games that have reached a depth count there, finished or not. Two games open alike where their first
+plies are the same, in the same order; two setups are the same where the same cells hold stones of
+the same players. The keys of `[selfplay]` that are named above stand for those of the player's run.
+"""
+
+import collections
+import dataclasses
+from collections.abc import Hashable
+from typing import Any
+
+import jax
+import numpy as np
+
+from train.bench.script import run_script
+from train.config import RunConfig, change_config
+from train.data.diversity import OPENING_PLIES
+from train.data.selfplay import first_boards
+from train.programs.selfplay import selfplay_of, stage_at
+from train.registry import load_network
+from train.runtime.host import fetch
+from wallgo_jax.game.state import make_variant
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Count how many games of self-play open differently."""
+
+    player: str = "pretrained:wallzero-4stone"
+    """Trained player, named as in docs/players.md."""
+    boards: int = 128
+    """Boards played in parallel."""
+    plies: int = 96
+    """Plies of each board."""
+    simulations: int = 16
+    """Simulations of a full search."""
+    full_search_prob: float = 0.25
+    """As `selfplay.full_search_prob`."""
+    cheap_noise: bool = False
+    """As `selfplay.cheap_noise`."""
+    opening_plies: int = 0
+    """As `selfplay.opening_plies`."""
+    random_opening_prob: float = 0.0
+    """As `selfplay.random_opening_prob`."""
+    temperature: float = 0.0
+    """As `selfplay.temperature`."""
+    final_temperature: float = 0.2
+    """As `selfplay.final_temperature`."""
+    temperature_halflife: float = 7.0
+    """As `selfplay.temperature_halflife`."""
+    seed: int = 0
+    """Random seed."""
+
+
+def main(options: Options) -> None:
+    """Print the figures of one setting, a line each."""
+    trained = load_network(options.player)
+    config = configure(trained.config, options)
+    games = played_games(config, trained.variables, seed=options.seed)
+    setup = len(config.rules.order)
+    if setup:
+        print(describe("setups", [setup_of(game, setup) for game in games if len(game) >= setup]))
+    openings = [game[:OPENING_PLIES] for game in games if len(game) >= OPENING_PLIES]
+    print(describe(f"first {OPENING_PLIES} plies", [tuple(game) for game in openings]))
+
+
+def configure(config: RunConfig, options: Options) -> RunConfig:
+    """The config of a player's run with self-play as the options say."""
+    words = []
+    for field in dataclasses.fields(options):
+        name, value = field.name, getattr(options, field.name)
+        if name not in ("player", "simulations", "seed"):
+            words += [f"--selfplay.{name}", str(value).lower()]
+    words += ["--search.simulations", str(options.simulations)]
+    return change_config(config, [*words, "--search.first_simulations", "0", "--iterations", "1"])
+
+
+Ply = tuple[int, int]
+"""Player and public place of a ply: its cell in setup, else its slot."""
+
+
+def played_games(config: RunConfig, variables: Any, *, seed: int) -> list[list[Ply]]:
+    """An iteration of self-play on one device, game by game, as players and slots of the plies."""
+    boards = config.selfplay.boards
+    variant = jax.tree.map(
+        lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)
+    )
+    selfplay = jax.jit(selfplay_of(config, stage_at(config, 0)))
+    first = jax.jit(first_boards)(variant)
+    _, plies, _ = selfplay(variables, variant, first, jax.random.key(seed))
+    slots, players, ended = fetch((plies.slot, plies.position.player, plies.terminated))
+    games = []
+    for board in range(boards):
+        game: list[Ply] = []
+        for row in range(len(slots)):
+            game.append((int(players[row, board]), int(slots[row, board])))
+            if ended[row, board]:
+                games.append(game)
+                game = []
+        games.append(game)
+    return games
+
+
+def setup_of(game: list[Ply], length: int) -> frozenset[Ply]:
+    """The placements of a game, in any order."""
+    return frozenset(game[:length])
+
+
+def describe(what: str, found: list[Hashable]) -> str:
+    """How many of some games differ, in a line."""
+    counts = collections.Counter(found)
+    distinct, commonest = len(counts), max(counts.values(), default=0)
+    total = max(len(found), 1)
+    return (
+        f"{what}: {len(found)} games, {distinct} distinct ({distinct / total:.1%}), "
+        f"the commonest in {commonest / total:.1%}"
+    )
+
+
+if __name__ == "__main__":
+    run_script(main, Options, name="openings")

@@ -1,0 +1,153 @@
+"""Figures of how varied self-play is: entropies of its policies, and how many openings differ.
+
+T plies, B boards, A slots, P players, S stones a player, W words of a set of cells.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_MOVES, NUM_SIDES, PLAYS_PER_STONE
+from wallgo_jax.game.state import Position, State, Variant
+
+OPENING_PLIES = 8
+"""Games that differ after this many plies have different openings."""
+MIDDLE_PLY, LATE_PLY = 16, 32
+"""First plies of the middle and of the late phase of play."""
+_STEPS = 3  # A move has 0, 1 or 2 of them.
+
+
+class Mean(NamedTuple):
+    """A mean in parts, which add up over plies and devices."""
+
+    total: jax.Array  # float32[...]
+    weight: jax.Array  # float32[...]
+
+
+class PolicyEntropies(NamedTuple):
+    """Entropies of policies in nats, each over the plies that it is about."""
+
+    all: Mean  # of whole policies
+    placement: Mean  # of the placements of stones
+    opening: Mean  # of plays up to MIDDLE_PLY
+    middle: Mean
+    late: Mean  # of plays from LATE_PLY on
+    steps: Mean  # of the number of steps of a play: 0, 1 or 2
+    wall: Mean  # of the wall of a play, given the stone and its move
+
+
+def policy_entropies(policy: jax.Array, states: State) -> PolicyEntropies:
+    """Entropies of policies float32[B, A] in states [B], with weight 1 where they are about them.
+
+    By the chain rule the entropy of a play is that of stone and move and that of the wall, given
+    them.
+    """
+    chex.assert_rank(policy, 2)
+    ply, placements = states.position.ply, states.variant.num_placements
+    nats, is_play = entropy(policy), ply >= placements
+    stones = states.position.stones.shape[-1]
+    plays = policy[:, : stones * PLAYS_PER_STONE]
+    moves = plays.reshape(-1, stones, NUM_MOVES, NUM_SIDES).sum(axis=-1)
+    lengths = moves.sum(axis=1) @ _make_steps_of_moves()
+    walls = nats - entropy(moves.reshape(-1, stones * NUM_MOVES))
+
+    def where(is_about: jax.Array, nats: jax.Array = nats) -> Mean:
+        weight = is_about.astype(jnp.float32)
+        return Mean(weight * nats, weight)
+
+    return PolicyEntropies(
+        all=where(jnp.ones_like(is_play)),
+        placement=where(~is_play),
+        opening=where(is_play & (ply < MIDDLE_PLY)),
+        middle=where(is_play & (ply >= MIDDLE_PLY) & (ply < LATE_PLY)),
+        late=where(is_play & (ply >= LATE_PLY)),
+        steps=where(is_play, entropy(lengths)),
+        wall=where(is_play, walls),
+    )
+
+
+def entropy(policy: jax.Array) -> jax.Array:
+    """float32[...] nats, of distributions float32[..., A]."""
+    return -(policy * jnp.log(jnp.maximum(policy, 1e-12))).sum(axis=-1)
+
+
+def _make_steps_of_moves() -> np.ndarray:
+    """float32[13, 3]: 1 at the number of steps of each move."""
+    steps = [abs(row) + abs(column) for row, column in MOVE_OFFSETS]
+    return np.eye(_STEPS, dtype=np.float32)[steps]
+
+
+class Variety(NamedTuple):
+    """How many of some games differ, float32[]."""
+
+    games: jax.Array
+    distinct: jax.Array
+    commonest: jax.Array  # games that have the commonest in common
+
+
+class OpeningVariety(NamedTuple):
+    """Openings of the games that were played up to there in an iteration."""
+
+    setups: Variety  # positions after the last placement; empty where there is none
+    openings: Variety  # positions after OPENING_PLIES plies
+
+
+def opening_variety(
+    variant: Variant,
+    position: Position,
+    gather: Callable[[jax.Array], jax.Array] = lambda own: own,
+) -> OpeningVariety:
+    """Count the openings of an iteration that differ, by hashes of 31 bits.
+
+    Positions count, not orders of plies; stones of a player are alike.
+
+    Args:
+      variant: [B].
+      position: [T, B], before each ply.
+      gather: joins the arrays of several devices.
+    """
+    number, setup = position_hash(position), variant.num_placements[None]  # [T, B], [1, B]
+    return OpeningVariety(
+        setups=_count(gather(_mark(number, (position.ply == setup) & (setup > 0)))),
+        openings=_count(gather(_mark(number, position.ply == OPENING_PLIES))),
+    )
+
+
+_NO_GAME = np.uint32(0xFFFFFFFF)
+
+
+def _mark(number: jax.Array, is_game: jax.Array) -> jax.Array:
+    """uint32[T * B]: hashes, or _NO_GAME, which is above every hash."""
+    return jnp.where(is_game, number >> 1, _NO_GAME).reshape(-1)
+
+
+def _count(numbers: jax.Array) -> Variety:
+    order = jnp.sort(numbers.reshape(-1))
+    is_game, place = order != _NO_GAME, jnp.arange(order.size)
+    is_new = is_game & ((place == 0) | (order != jnp.roll(order, 1)))
+    first = jax.lax.cummax(jnp.where(is_new, place, 0))
+    run = jnp.where(is_game, place - first + 1, 0)
+    found = is_game.sum(), is_new.sum(), run.max()
+    return Variety(*(count.astype(jnp.float32) for count in found))
+
+
+def position_hash(position: Position) -> jax.Array:
+    """uint32[...]: a hash of stones and walls (Appleby, MurmurHash3, the variant of 32 bits)."""
+    stones = jnp.sort(position.stones.astype(jnp.uint32), axis=-1)
+    shape = position.ply.shape
+    words = jnp.concatenate([stones.reshape(*shape, -1), position.walls.reshape(*shape, -1)], -1)
+    found = jnp.zeros(shape, jnp.uint32)
+    for index in range(words.shape[-1]):
+        word = _rotate(words[..., index] * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+        found = _rotate(found ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    found = (found ^ (found >> 16)) * np.uint32(0x85EBCA6B)
+    found = (found ^ (found >> 13)) * np.uint32(0xC2B2AE35)
+    return found ^ (found >> 16)
+
+
+def _rotate(words: jax.Array, bits: int) -> jax.Array:
+    return (words << bits) | (words >> (32 - bits))

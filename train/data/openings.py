@@ -1,0 +1,112 @@
+"""Exploration of self-play in the plies that are played: drawn openings, a temperature that decays.
+
+After Wu, "Accelerating Self-Play Learning in Go" (2019), appendix D.
+
+B boards, A slots.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from train.network import MASKED
+from train.search.search import SearchResult
+from wallgo_jax.game import actions, chance
+from wallgo_jax.game.state import Position, State
+
+_SALT = 2**20
+"""Folded into a ply's key, whose own parts the search uses."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Exploration:
+    """The part of `SelfPlayConfig` that decides which plies are played beside the search's choice;
+    the defaults change nothing."""
+
+    opening_plies: int = 0
+    random_opening_prob: float = 0.0
+    temperature: float = 0.0
+    final_temperature: float = 0.2
+    temperature_halflife: float = 7.0
+
+
+SEARCH_DECIDES = Exploration()
+
+
+class Opening(NamedTuple):
+    """How each board's game opens."""
+
+    plies: jax.Array  # int16[B], number of its first plies that are drawn
+    is_random: jax.Array  # bool[B], whether from all legal ones; else from the raw policy
+
+
+def no_opening(boards: int) -> Opening:
+    """Openings [B] of which no ply is drawn; they share no buffer, so they can be donated."""
+    return Opening(jnp.zeros(boards, jnp.int16), jnp.zeros(boards, bool))
+
+
+def open_games(
+    opening: Opening, position: Position, key: jax.Array, options: Exploration
+) -> Opening:
+    """Draw an opening for each game [B] that begins; the other games keep theirs."""
+    if options.opening_plies == 0:
+        return opening
+    plies_key, random_key = jax.random.split(jax.random.fold_in(key, _SALT))
+    shape, begins = position.ply.shape, position.ply == 0
+    is_random = jax.random.bernoulli(random_key, options.random_opening_prob, shape)
+    # A random opening has a ply at least.
+    least = is_random.astype(jnp.int32)
+    plies = jax.random.randint(plies_key, shape, least, options.opening_plies + 1)
+    drawn = Opening(plies.astype(jnp.int16), is_random)
+    return jax.tree.map(lambda new, old: jnp.where(begins, new, old), drawn, opening)
+
+
+_Play = Callable[[SearchResult, State, Opening, jax.Array], tuple[jax.Array, jax.Array]]
+"""(result of a search, states [B], openings [B], key) -> int32[B] slots to play, bool[B] whether
+the opening drew them."""
+
+
+def make_exploration(options: Exploration) -> _Play:
+    """Make what turns the search's choice into the slot that is played."""
+
+    def play(
+        found: SearchResult, states: State, opening: Opening, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        keys = jax.random.split(jax.random.fold_in(key, _SALT + 1), 3)
+        slot, ply = found.slot, states.position.ply
+        is_drawn = jnp.zeros(slot.shape, bool)
+        if options.temperature > 0:
+            slot = _draw_by(keys[0], found.policy, temperature_at(ply, options))
+        if options.opening_plies > 0:
+            is_drawn = ply < opening.plies
+            drawn = jax.random.categorical(keys[1], found.prior).astype(jnp.int32)
+            if options.random_opening_prob > 0:
+                drawn = jnp.where(opening.is_random, _draw_legal(keys[2], states), drawn)
+            slot = jnp.where(is_drawn, drawn, slot)
+        return slot, is_drawn
+
+    return play
+
+
+def temperature_at(ply: jax.Array, options: Exploration) -> jax.Array:
+    """float32[...]: the temperature of a ply, which decays by halves towards the final one."""
+    left = jnp.exp2(-ply.astype(jnp.float32) / options.temperature_halflife)
+    first, last = options.temperature, options.final_temperature
+    return last + (first - last) * left
+
+
+def _draw_by(key: jax.Array, policy: jax.Array, temperature: jax.Array) -> jax.Array:
+    """int32[B]: slots drawn with chances policy^(1 / temperature), [B, A] and [B]."""
+    tiny = jnp.finfo(policy.dtype).tiny
+    logits = jnp.log(jnp.maximum(policy, tiny)) / temperature[:, None]
+    return jax.random.categorical(key, jnp.where(policy > 0, logits, MASKED)).astype(jnp.int32)
+
+
+def _draw_legal(key: jax.Array, states: State) -> jax.Array:
+    """int32[B]: a legal slot of each board, all equally likely."""
+    bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+    words = jax.vmap(actions.legal_words)(states)
+    return jax.vmap(chance.choose_bit)(bits, words).astype(jnp.int32)
