@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -172,6 +173,8 @@ def _set_up_devices() -> None:
 
     use_all_cores()
     enable_compilation_cache()
+    # JAX logs the traceback of a callback that fails, and then raises it: once is enough.
+    logging.getLogger("jax._src.callback").setLevel(logging.CRITICAL)
 
 
 if __name__ == "__main__":
