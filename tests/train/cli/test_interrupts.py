@@ -148,7 +148,8 @@ def test_process_ends_without_a_traceback(tmp_path):
 @pytest.fixture
 def stopped_at(monkeypatch):
     """Makes SIGTERM come when so many games are done."""
-    hangup = signal.getsignal(signal.SIGHUP)
+    # Also where the tests run under nohup, which ignores hangups.
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     def stop(games: int, number: int = signal.SIGTERM) -> None:
         call, sent = display.Task.__call__, []
