@@ -198,7 +198,7 @@ def _about(config: RunConfig, state: RunState) -> str:
     return (
         f"{config.name} on {where}: replay of {rows * boards} positions, {size} bytes each, "
         f"{rows * boards * size / 2**20:.0f} MiB on the {config.replay.memory}; "
-        f"{reuse:.1f} samples learned a new position"
+        f"{reuse:.1f} samples learned for each new position"
     )
 
 
