@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from train.bench import ablation, inference_time, match_overhead
+from train.bench import inference_time, match_overhead, openings
 from train.bench.harness.timing import Row
 from train.bench.script import run_script
 from train.runtime.errors import UsageError
@@ -14,7 +14,7 @@ def row(name: str, *, length: int, seconds: tuple[float, ...]) -> Row:
     return Row(name, 16, length, seconds, {}, 0, None)
 
 
-@pytest.mark.parametrize("script", [ablation, inference_time, match_overhead])
+@pytest.mark.parametrize("script", [inference_time, match_overhead, openings])
 def test_options_have_defaults(script):
     found = []
     run_script(found.append, script.Options, name="script", arguments=[])

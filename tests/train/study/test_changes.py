@@ -51,7 +51,9 @@ def test_changes_start_from_the_base(listed):
 
 def test_chosen_changes_bring_those_they_meet(listed):
     assert [change.name for change in listed(GOOD, "wide-slow")] == ["base", "wide", "wide-slow"]
-    with pytest.raises(UsageError, match="no change 'tall'; there are: base, wide, wide-slow, deep"):
+    with pytest.raises(
+        UsageError, match="no change 'tall'; there are: base, wide, wide-slow, deep"
+    ):
         listed(GOOD, "tall")
 
 

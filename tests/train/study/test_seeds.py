@@ -6,7 +6,7 @@ from train.study.seeds import estimate
 
 
 def test_interval_is_students():
-    """Six rates 0.5 to 0.6: standard deviation 0.0374166, t(5) = 2.570582, half a width 0.039266."""
+    """Rates 0.5 to 0.6: standard deviation 0.0374166, t(5) = 2.570582, half a width 0.039266."""
     found = estimate([0.50, 0.52, 0.54, 0.56, 0.58, 0.60], 200)
     assert found.mean == pytest.approx(0.55)
     assert found.low == pytest.approx(0.55 - 0.039266, abs=1e-5)

@@ -41,11 +41,14 @@ def test_fewer_games_tell_less():
     assert few.low < many.low and (few.high is None or few.high > many.high)
 
 
+@pytest.mark.slow
 def test_bench_trains_and_measures(monkeypatch, tmp_path):
     """Two checkpoints against `random`; a second call plays nothing anew."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(strength, "OPPONENT", "random")
-    monkeypatch.setattr(strength.measure, "__kwdefaults__", {"opponent": "random", "simulations": 2})
+    monkeypatch.setattr(
+        strength.measure, "__kwdefaults__", {"opponent": "random", "simulations": 2}
+    )
     monkeypatch.setattr(strength, "_POINTS", 2)
     monkeypatch.setattr(strength, "_RESAMPLES", 100)
     words = ["bench", tiny.PATH, "--what", "strength", "--games", "20", "--json", "s.json"]
