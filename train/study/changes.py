@@ -128,8 +128,9 @@ def _merged(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     merged = dict(fields)
     for key, value in changes.items():
         inner = merged.get(key)
-        is_table = isinstance(value, dict) and isinstance(inner, dict)
-        merged[key] = _merged(inner, value) if is_table else value
+        if isinstance(value, dict) and isinstance(inner, dict):
+            value = _merged(inner, value)
+        merged[key] = value
     return merged
 
 

@@ -20,6 +20,7 @@ def test_passing_lies_between_checkpoints():
     """0.3 at minute 2, 0.7 at minute 4: one half at minute 3."""
     found = passing(curve(0.3, 0.7, 0.8), 0.5)
     assert found.minutes == pytest.approx(3.0)
+    assert found.low is not None and found.high is not None
     assert 2.9 < found.low < 3.0 < found.high < 3.1
 
 
@@ -38,6 +39,7 @@ def test_curve_may_begin_above():
 
 def test_fewer_games_tell_less():
     few, many = (passing(curve(0.3, 0.7, games=games), 0.5) for games in (20, 2000))
+    assert few.low is not None and many.low is not None and many.high is not None
     assert few.low < many.low and (few.high is None or few.high > many.high)
 
 
