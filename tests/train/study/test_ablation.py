@@ -83,6 +83,11 @@ def run(path, options=OPTIONS) -> bool:
     return study(path, options).run(Progress(options, 0))
 
 
+def forget(calls) -> None:
+    for done in (calls.trained, calls.matches, calls.timed):
+        done.clear()
+
+
 def test_every_seed_is_paired(path, calls):
     assert run(path)
     assert calls.timed == [8, 16, 24]  # once a change, not once a seed
@@ -98,7 +103,7 @@ def test_every_seed_is_paired(path, calls):
 
 def test_a_finished_study_does_nothing_more(path, calls):
     assert run(path)
-    calls.trained.clear(), calls.matches.clear(), calls.timed.clear()
+    forget(calls)
     assert run(path)
     assert not (calls.trained or calls.matches or calls.timed)
     assert run(path, Options(0.5, 3, 8, 2, (0, 1)))  # one more seed
@@ -111,7 +116,7 @@ def test_an_interrupted_training_goes_on(path, calls):
     before = len(study(path).results.rows)
     with (path.parent / "out" / ablation.RESULTS_FILE).open("a") as file:
         file.write('{"row": "trai')  # killed while it wrote
-    calls.trained.clear(), calls.matches.clear()
+    forget(calls)
     calls.stops_at = ""
     assert run(path)
     assert calls.trained[0] == (24, 0, 3, True)
@@ -122,7 +127,7 @@ def test_an_interrupted_training_goes_on(path, calls):
 
 def test_a_changed_definition_is_done_anew(path, calls):
     assert run(path)
-    calls.trained.clear(), calls.matches.clear()
+    forget(calls)
     path.write_text(LIST.replace("24", "32"))
     assert run(path)
     assert [width for width, *_ in calls.trained] == [32, 32]
