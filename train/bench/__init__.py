@@ -3,7 +3,6 @@
     python -m train bench                 the game, the search, self-play and the learner
     python -m train.bench.match_overhead  a match of two search players beside self-play
     python -m train.bench.inference_time  the networks of the ResTNet paper's Table 1
-    python -m train.bench.ablation        what each target and self-play option gives at equal time
 
 Each command explains its options with `--help`. Run it with nothing else on the machine.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json as json_lib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,15 +16,20 @@ from train.cli.options import ConfigFile
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
+from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from train.bench.scaling import Point
     from train.bench.suite import Figures, Request
+    from train.ratings.pool import Entrant
+    from train.study.strength import Curve
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 TRAINING_ITERATIONS = 3
+STRENGTH = "strength"
+RUNS = Path("runs")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +40,14 @@ class Bench:
     EXAMPLES = (
         "bench --what env --batch 256,1024 --against pgx",
         "bench configs/gpu.toml --report out/bench",
+        "bench configs/cpu.toml --what strength",
     )
 
     config: ConfigFile = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: Annotated[str, tyro.conf.arg(metavar="PARTS")] = "env,search,selfplay,learn"
-    """Parts to measure: env, search, selfplay, learn."""
+    """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
+    minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64."""
     batch: str = "256,1024"
     """Numbers of boards in parallel."""
     against: Annotated[str, tyro.conf.arg(metavar="NAMES", help_behavior_hint="")] = ""
@@ -63,6 +70,12 @@ class Bench:
     """Directory for a report: everything is measured, and three iterations are trained."""
     wide: int = 256
     """Channels of the one-block network that the report also measures."""
+    trained: Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
+    """Strength: a run whose kept checkpoints are measured, in place of training one."""
+    games: int = 200
+    """Strength: games of each checkpoint."""
+    opening_plies: int = 2
+    """Strength: random plies that both games of a pair start with."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
@@ -71,6 +84,10 @@ class Bench:
         from train.bench import report
 
         config = read_config(self.config, overrides)
+        if STRENGTH in _names(self.what):
+            return self._strength(config)
+        if self.trained is not None:
+            raise UsageError(f"bench: --trained is for --what {STRENGTH}")
         request = self._request(config)
         batches = _numbers("scaling", self.scaling)
         options.check_files(self.json)
@@ -87,6 +104,69 @@ class Bench:
         if self.report is not None:
             self._write_report(request, figures, points, overrides, console)
         return 0
+
+    def _strength(self, config: RunConfig) -> int:
+        """Train unless a run is named, and measure its kept checkpoints."""
+        from rich.console import Console
+
+        from train.config import read_saved_config
+        from train.loop import training
+        from train.study import strength
+
+        if _names(self.what) != (STRENGTH,) or self.report is not None:
+            raise UsageError(f"bench: --what {STRENGTH} is measured alone, without --report")
+        run = self.trained
+        if run is not None:
+            config = read_saved_config(run)
+        options.check_games(
+            "bench", config.rules, games=self.games, opening_plies=self.opening_plies
+        )
+        options.check_files(self.json)
+        if run is None:
+            config = strength.training_config(config, f"{config.name}-{STRENGTH}")
+            run = RUNS / config.name
+            if not training.train(config, RUNS, resume=run.is_dir()):
+                return EXIT_INTERRUPTED
+        curve = self._measured_curve(run, config)
+        caption = (
+            f"against {strength.OPPONENT} · {strength.SIMULATIONS} simulations · {self.games} "
+            f"games a checkpoint · {self.opening_plies} random opening plies · seed {config.seed}"
+        )
+        console = Console()
+        console.print(strength.table(curve, title=f"Strength of {run}", caption=caption))
+        console.print(
+            f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
+        )
+        for passed in curve.passings:
+            console.print(strength.passing_line(passed, curve), highlight=False)
+        if self.json is not None:
+            options.write_json(self.json, {"run": str(run)} | strength.record(curve))
+        return 0
+
+    def _measured_curve(self, run: Path, config: RunConfig) -> Curve:
+        from train.runtime.display import Display
+        from train.study import strength
+
+        with (
+            Display() as display,
+            display.task("strength", 0, "games") as task,
+            interrupts("finished matches are kept"),
+        ):
+
+            def on_match(entrant: Entrant, number: int, count: int) -> Callable[[int], None]:
+                if not display.is_live:
+                    display.say(f"{entrant.name}: {number + 1} of {count}")
+                task.keep(entrant.name)
+                task.compile(count * self.games)
+                return lambda done: task(number * self.games + done)
+
+            return strength.measure(
+                run,
+                config,
+                games=self.games,
+                opening_plies=self.opening_plies,
+                on_match=on_match,
+            )
 
     def _request(self, config: RunConfig) -> Request:
         from train.bench.suite import PARTS, Request

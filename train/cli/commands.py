@@ -11,13 +11,14 @@ from train.cli.export import Export
 from train.cli.match import Accuracy, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
-from train.cli.run import Fit, Run
+from train.cli.run import Ablate, Fit, Run
 from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
 
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Ablate, tyro.conf.subcommand("ablate")]
     | Annotated[Config, tyro.conf.subcommand("config")]
     | Annotated[Match, tyro.conf.subcommand("match")]
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
@@ -38,7 +39,7 @@ PROGRAM = Program(
     commands=Command,
     groups={
         "train": ("run", "fit", "config"),
-        "measure": ("curves", "match", "elo", "tournament", "accuracy"),
+        "measure": ("ablate", "curves", "match", "elo", "tournament", "accuracy"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "pass on and time": ("export", "bench"),
     },

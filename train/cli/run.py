@@ -1,9 +1,12 @@
-"""The commands that train: from self-play (`run`) and from record files (`fit`)."""
+"""The commands that train: from self-play (`run`), from records (`fit`), for a study (`ablate`)."""
+
+from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -12,6 +15,9 @@ from train.config import RunConfig, change_config, read_config, read_saved_confi
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
+
+if TYPE_CHECKING:
+    from train.study.ablation import Options
 
 _RUNS = Path("runs")
 _RunDirectory = Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")]
@@ -100,6 +106,75 @@ class Fit:
             resume=self.resume is not None,
         )
         return 0 if finished else EXIT_INTERRUPTED
+
+
+@dataclasses.dataclass(frozen=True)
+class Ablate:
+    """Train every change of a list, and the base that they change, for the same wall time, and
+    match each with the base, seed by seed. The same command goes on where it was interrupted;
+    what is done is kept."""
+
+    EXAMPLES = (
+        "ablate configs/ablations/cpu.toml --out out/ablation --screening",
+        "ablate configs/ablations/cpu.toml --out out/ablation --only planes-d walled-d",
+    )
+
+    changes: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="LIST")]
+    """TOML file with the base and its changes (docs/training.md, Ablations)."""
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    """Directory of the runs, of results.jsonl and of table.md."""
+    only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
+    """Changes to compare; without it, all of the list."""
+    screening: Flag = False
+    """One seed and five minutes, to see what is worth six."""
+    minutes: Annotated[
+        float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 10)")
+    ] = None
+    """Minutes of each training, compiling apart; turned into iterations once for each change."""
+    seeds: Annotated[
+        int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="(default: 6)")
+    ] = None
+    """Paired seeds, from 0 on; fewer than six are called screening."""
+    games: int = 200
+    """Games of each seed's match, shared among the opening plies."""
+    simulations: int = 64
+    """Simulations a move in the matches."""
+    opening_plies: tuple[int, ...] = (2, 6)
+    """Numbers of random plies that the games of a match start with."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.study import changes, command
+
+        options = self._options()
+        found = changes.read_changes(self.changes, self.only)
+        finished = command.ablate(
+            found, options, self.out, title=self.changes.stem, words=self._words()
+        )
+        return 0 if finished else EXIT_INTERRUPTED
+
+    def _options(self) -> Options:
+        from train.study.ablation import Options
+
+        minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
+        return Options(
+            minutes=minutes if self.minutes is None else self.minutes,
+            seeds=seeds if self.seeds is None else self.seeds,
+            games=self.games,
+            simulations=self.simulations,
+            opening_plies=self.opening_plies,
+        )
+
+    def _words(self) -> str:
+        """The command with all that is not by default."""
+        words = ["python -m train ablate", shlex.quote(str(self.changes))]
+        for field in dataclasses.fields(self)[1:]:
+            value = getattr(self, field.name)
+            if value != field.default:
+                values = value if isinstance(value, tuple) else () if value is True else (value,)
+                option = f"--{field.name.replace('_', '-')}"
+                words.append(" ".join([option, *(shlex.quote(str(each)) for each in values)]))
+        return " ".join(words)
 
 
 def _config_and_runs(

@@ -9,14 +9,13 @@ number of the batch. Lines of other players or other settings are left alone.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from train.arena.elo import PAIR_SCORES
 from train.runtime.errors import UsageError
-from train.runtime.files import writing
+from train.runtime.files import append_json_line, read_json_lines
 
 
 class Batch(NamedTuple):
@@ -82,48 +81,13 @@ class ResultsCache:
             "losses": batch.losses,
             "territory": list(batch.territory),
         }
-        with writing(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            _mend_end(self._path)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-
-
-def _mend_end(path: Path) -> None:
-    """End the last line of a file that lacks a line feed, or drop it where it is half-written."""
-    data = path.read_bytes() if path.exists() else b""
-    end = data.rfind(b"\n") + 1
-    if end == len(data):
-        return
-    with path.open("r+b") as file:
-        if _is_whole(data[end:].decode(errors="replace")):
-            file.seek(0, os.SEEK_END)
-            file.write(b"\n")
-        else:
-            file.truncate(end)
-
-
-def _is_whole(line: str) -> bool:
-    """Whether a line is JSON: a process that was killed, or a full disk, leaves a part of one."""
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
+        append_json_line(self._path, line)
 
 
 def _read(path: Path) -> list[tuple[Batch, Any]]:
     """Read the batches, each with the settings that it was played in."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
     found = []
-    lines = text.splitlines()
-    if lines and not text.endswith("\n") and not _is_whole(lines[-1]):
-        lines.pop()
+    lines = read_json_lines(path)
     for number, line in enumerate(lines, start=1):
         try:
             found.append(_batch_of(line))

@@ -1,4 +1,4 @@
-"""Errors of writing files as one line: a full disk, a quota, a path that may not be written."""
+"""Files that are written whole, and errors of writing them as one line: a full disk, a quota."""
 
 import contextlib
 import errno
@@ -93,6 +93,61 @@ def write_json(path: Path, data: Any) -> None:
       CannotWriteError: it cannot be written.
     """
     replace_text(path, json.dumps(data, indent=2) + "\n")
+
+
+def append_json_line(path: Path, data: Any) -> None:
+    """Add a line of JSON to a file, and make the file and its directory if they are missing.
+
+    A last line that was left without a line feed gets one; a half-written one is dropped.
+
+    Raises:
+      CannotWriteError: it cannot be written.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _mend_end(path)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(data) + "\n")
+
+
+def read_json_lines(path: Path) -> list[str]:
+    """The lines of a file of JSON lines but for a half-written last one; none where it is missing.
+
+    Raises:
+      UsageError: it cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+    lines = text.splitlines()
+    if lines and not text.endswith("\n") and not _is_whole(lines[-1]):
+        lines.pop()
+    return lines
+
+
+def _mend_end(path: Path) -> None:
+    data = path.read_bytes() if path.exists() else b""
+    end = data.rfind(b"\n") + 1
+    if end == len(data):
+        return
+    with path.open("r+b") as file:
+        if _is_whole(data[end:].decode(errors="replace")):
+            file.seek(0, os.SEEK_END)
+            file.write(b"\n")
+        else:
+            file.truncate(end)
+
+
+def _is_whole(line: str) -> bool:
+    """Whether a line is JSON: a process that was killed, or a full disk, leaves a part of one."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -1,20 +1,31 @@
 """The bench's scripts: options, bad input, and Table 1's ratios on times that are given."""
 
+import dataclasses
 import json
 
 import pytest
 
-from train.bench import ablation, inference_time, match_overhead
+from train.bench import inference_time, match_overhead, openings
 from train.bench.harness.timing import Row
 from train.bench.script import run_script
 from train.runtime.errors import UsageError
+
+
+@dataclasses.dataclass(frozen=True)
+class SomeOptions:
+    """Options of a script."""
+
+    seeds: tuple[int, ...] = (0,)
+    """Seeds."""
+    games: int = 4
+    """Games."""
 
 
 def row(name: str, *, length: int, seconds: tuple[float, ...]) -> Row:
     return Row(name, 16, length, seconds, {}, 0, None)
 
 
-@pytest.mark.parametrize("script", [ablation, inference_time, match_overhead])
+@pytest.mark.parametrize("script", [inference_time, match_overhead, openings])
 def test_options_have_defaults(script):
     found = []
     run_script(found.append, script.Options, name="script", arguments=[])
@@ -34,7 +45,7 @@ def test_bad_input_is_one_line(words, said, capsys):
         raise UsageError(f"no time for {options.seeds}")
 
     with pytest.raises(SystemExit) as stopped:
-        run_script(main, ablation.Options, name="ablation", arguments=words)
+        run_script(main, SomeOptions, name="script", arguments=words)
     assert stopped.value.code == 2
     complaint = capsys.readouterr().err
     assert said in complaint and complaint.count("\n") == 1

@@ -1,0 +1,57 @@
+"""Budgets in minutes as iterations, on paces that are given."""
+
+import dataclasses
+
+import pytest
+
+from tests.support.learner import tiny
+from train.programs.selfplay import BOOTSTRAP, Stage, StageKind
+from train.runtime.errors import UsageError
+from train.study import budget
+
+
+def searching(simulations: int) -> Stage:
+    return Stage(StageKind.SEARCH, simulations)
+
+
+def test_stages_of_equal_length_share_the_budget():
+    """Half of a run takes 1 s an iteration, half 3 s: 60 s hold 30, of which 15 are in each."""
+    config = tiny.config("--search.simulations", "4", "--search.first_simulations", "2")
+    pace = {searching(2): 1.0, searching(4): 3.0}
+    assert budget.iterations_within(config, pace, 60.0) == 30
+    assert budget.iterations_within(config, pace, 59.9) == 29  # 15 of 1 s, 14 of 3 s: 57 s
+
+
+def test_bootstrap_has_its_own_pace():
+    config = tiny.config("--selfplay.bootstrap_iterations", "3")
+    pace = {BOOTSTRAP: 5.0, searching(2): 1.0}
+    assert budget.iterations_within(config, pace, 25.0) == 13
+
+
+def test_too_short_a_budget_is_refused():
+    with pytest.raises(UsageError, match=r"too short: one iteration takes 2 s"):
+        budget.iterations_within(tiny.config(), {searching(2): 2.0}, 1.9)
+
+
+def test_pace_times_each_stage_with_full_steps(monkeypatch):
+    """Iterations before the first full one are not timed; compiling is apart."""
+    config = tiny.config("--search.simulations", "4", "--search.first_simulations", "2")
+    rows, asked = iter([0, 1, *[2] * 10]), []
+
+    class Programs:
+        init = staticmethod(lambda: "state")
+        compile = staticmethod(lambda iteration: 7.0)
+
+    def iterate(config, programs, state, iteration):
+        asked.append(iteration)
+        steps = next(rows)
+        seconds = 1.0 if iteration == 0 else 3.0
+        return state, {"steps": steps, "selfplay_seconds": seconds, "learn_seconds": 0.5}
+
+    monkeypatch.setattr(budget, "make_programs", lambda config: Programs)
+    monkeypatch.setattr(budget, "run_iteration", iterate)
+    pace = budget.measure_pace(config)
+    assert pace.seconds == {searching(2): 1.5, searching(4): 3.5}
+    assert pace.compile_seconds == 14.0
+    assert len(asked) == pace.iterations == 3 + 2 * budget.TIMED
+    assert pace.iterations <= budget.most_iterations(dataclasses.replace(config, iterations=2))

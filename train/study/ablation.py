@@ -1,0 +1,281 @@
+"""Trains every change of a list at equal wall time and matches it, seed by seed, with the base.
+
+Each finished training and match is a row of the results. The same call goes on where one was
+interrupted: a training from its checkpoint, everything else from the rows.
+"""
+
+import dataclasses
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import jax
+
+from train import registry
+from train.arena.match import MatchOptions, play_match
+from train.arena.result import MatchResult
+from train.checkpoints import store
+from train.config import CheckpointConfig, EvaluationConfig, RunConfig
+from train.loop import training
+from train.metrics.rows import METRICS_FILE, read_rows
+from train.runtime.errors import UsageError
+from train.study import budget
+from train.study.changes import Change
+from train.study.results import BUDGET, MATCH, TRAINING, Results, Row
+
+RUNS, RESULTS_FILE = "runs", "results.jsonl"
+_CHECKPOINTS = 8
+"""Checkpoints of a training, each of which it can go on from."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How changes are compared.
+
+    Attributes:
+      minutes: wall time of each training, compiling, saving and matches apart.
+      seeds: paired seeds: 0 to this, less one.
+      games: games of each seed's match, shared among `opening_plies`.
+      simulations: search budget of a move in the matches.
+      opening_plies: numbers of random plies that games start with; all matches of a seed start from
+        the same openings.
+
+    Raises:
+      UsageError: a number that no study can have.
+    """
+
+    minutes: float = 10.0
+    seeds: int = 6
+    games: int = 200
+    simulations: int = 64
+    opening_plies: tuple[int, ...] = (2, 6)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minutes < float("inf"):
+            raise UsageError(f"ablate: minutes ({self.minutes}) must be a number above 0")
+        for key in ("seeds", "simulations"):
+            if getattr(self, key) < 1:
+                raise UsageError(f"ablate: {key} ({getattr(self, key)}) must be at least 1")
+        parts = len(self.opening_plies)
+        if not parts or len(set(self.opening_plies)) < parts or min(self.opening_plies) < 0:
+            raise UsageError("ablate: opening_plies must be different numbers from 0 on")
+        if self.games < 2 * parts or self.games % (2 * parts):
+            raise UsageError(
+                f"ablate: games ({self.games}) must be a multiple of {2 * parts}, two colours for "
+                f"each of {parts} opening_plies"
+            )
+
+
+class Step(NamedTuple):
+    """A training or a match that is still to be done."""
+
+    kind: str  # TRAINING or MATCH
+    change: Change
+    seed: int
+    opening_plies: int = 0
+
+
+class Reporter(Protocol):
+    """Shows what a study does; see `train.study.progress`."""
+
+    def step(self, step: Step, done: int, total: int, iterations: int) -> None:
+        """A training or match begins."""
+        ...
+
+    def task(self, title: str, total: int, unit: str) -> Any:
+        """A context that yields a function of the parts done."""
+        ...
+
+
+def steps_of(changes: Sequence[Change], options: Options) -> Iterator[Step]:
+    """All trainings and matches, in the order in which they are done: seed by seed, so that an
+    interrupted study holds whole seeds."""
+    for seed in range(options.seeds):
+        for change in changes:
+            yield Step(TRAINING, change, seed)
+            for plies in options.opening_plies if change.against else ():
+                yield Step(MATCH, change, seed, plies)
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A list of changes with the folder of its results.
+
+    Attributes:
+      changes: the base first.
+      options: how they are compared.
+      directory: of runs and results.
+      results: what is done.
+    """
+
+    changes: tuple[Change, ...]
+    options: Options
+    directory: Path
+    results: Results
+
+    def change(self, name: str) -> Change:
+        """The change of a name."""
+        return next(change for change in self.changes if change.name == name)
+
+    def find(self, step: Step) -> Row | None:
+        """The row of a step that is done."""
+        keys = self._keys(step.change) | {"seed": step.seed}
+        if step.kind == MATCH:
+            keys |= self._match_keys(step)
+        return self.results.find(step.kind, **keys)
+
+    def budget(self, change: Change) -> Row | None:
+        """The row of a change's number of iterations."""
+        return self.results.find(BUDGET, **self._keys(change))
+
+    def _keys(self, change: Change) -> dict[str, Any]:
+        minutes = float(self.options.minutes)
+        return {"change": change.name, "digest": change.digest, "minutes": minutes}
+
+    def _match_keys(self, step: Step) -> dict[str, Any]:
+        against, options = self.change(step.change.against), self.options
+        return {
+            "against": against.name,
+            "against_digest": against.digest,
+            "opening_plies": step.opening_plies,
+            "simulations": options.simulations,
+            "games": options.games // len(options.opening_plies),
+        }
+
+    def run_of(self, change: Change, seed: int) -> Path:
+        """The directory of a training; another budget or definition has another."""
+        name = f"{change.name}-{change.digest[:6]}-{self.options.minutes:g}min-seed{seed}"
+        return self.directory / RUNS / name
+
+    def run(self, show: Reporter, *, on_row: Callable[[], None] = lambda: None) -> bool:
+        """Do all that is left.
+
+        Args:
+          show: the console.
+          on_row: called after each step, when its row is written.
+
+        Returns:
+          Whether all is done; False where a training was interrupted and saved.
+
+        Raises:
+          UsageError: a change cannot be trained.
+        """
+        steps = list(steps_of(self.changes, self.options))
+        for number, step in enumerate(steps):
+            if self.find(step) is not None:
+                continue
+            if step.kind == TRAINING:
+                iterations = self._iterations(step.change, show)
+                show.step(step, number, len(steps), iterations)
+                if not self._train(step, iterations):
+                    return False
+            else:
+                show.step(step, number, len(steps), 0)
+                self._match(step, show)
+            on_row()
+        return True
+
+    def _iterations(self, change: Change, show: Reporter) -> int:
+        """The budget in iterations, timed once for all seeds of a change."""
+        found = self.budget(change)
+        if found is not None:
+            return found["iterations"]
+        title, most = f"timing {change.name}", budget.most_iterations(change.config)
+        with show.task(title, most, "iterations") as task:
+            pace = budget.measure_pace(change.config, on_progress=task)
+        try:
+            iterations = budget.iterations_within(
+                change.config, pace.seconds, 60 * self.options.minutes
+            )
+        except UsageError as error:
+            raise UsageError(f"change {change.name!r}: {error}") from None
+        self.results.add(
+            BUDGET,
+            **self._keys(change),
+            iterations=iterations,
+            seconds_an_iteration={
+                f"{stage.kind.value} {stage.simulations}": seconds
+                for stage, seconds in pace.seconds.items()
+            },
+            compile_seconds=pace.compile_seconds,
+        )
+        return iterations
+
+    def _train(self, step: Step, iterations: int) -> bool:
+        run = self.run_of(step.change, step.seed)
+        config = training_config(step.change.config, run.name, step.seed, iterations)
+        if not training.train(config, run.parent, resume=run.is_dir()):
+            return False
+        rows = read_rows(run / METRICS_FILE)
+        self.results.add(
+            TRAINING,
+            **self._keys(step.change),
+            seed=step.seed,
+            iterations=iterations,
+            seconds=_sum(rows, "selfplay_seconds") + _sum(rows, "learn_seconds"),
+            compile_seconds=_sum(rows, "compile_seconds"),
+            games=int(_sum(rows, "games")),
+            positions=int(_sum(rows, "positions")),
+            run=str(run.relative_to(self.directory)),
+        )
+        # The replay of every run would fill a disk; the weights stay.
+        shutil.rmtree(run / store.RESUME, ignore_errors=True)
+        return True
+
+    def _match(self, step: Step, show: Reporter) -> None:
+        against = self.change(step.change.against)
+        keys = self._match_keys(step)
+        first, second = (self._player(change, step.seed) for change in (step.change, against))
+        rules, games = step.change.config.rules, keys["games"]
+        how = MatchOptions(games=games, batch=min(games, 200), opening_plies=step.opening_plies)
+        began = time.perf_counter()
+        title = f"{step.change.name} against {against.name}"
+        with show.task(title, games, "games") as task:
+            key = match_key(step.seed, step.opening_plies)
+            result = play_match(first, second, rules, how, key=key, on_progress=task)
+        self.results.add(
+            MATCH,
+            **self._keys(step.change),
+            seed=step.seed,
+            **keys,
+            **_counts(result),
+            seconds=time.perf_counter() - began,
+        )
+
+    def _player(self, change: Change, seed: int) -> Any:
+        run = self.run_of(change, seed)
+        name = f"search:{run}@{self.options.simulations}"
+        return registry.make_player(name, change.config.rules)
+
+
+def training_config(config: RunConfig, name: str, seed: int, iterations: int) -> RunConfig:
+    """A change's config as a run of its own, without matches."""
+    every = max(1, iterations // _CHECKPOINTS)
+    return dataclasses.replace(
+        config,
+        name=name,
+        seed=seed,
+        iterations=iterations,
+        evaluation=EvaluationConfig(every=0, opponents=(), anchors=()),
+        checkpoint=CheckpointConfig(every=every, keep=2, keep_best=0),
+    )
+
+
+def match_key(seed: int, opening_plies: int) -> jax.Array:
+    """The key of all matches of a seed, so that they start from the same openings."""
+    return jax.random.fold_in(jax.random.key(seed), opening_plies)
+
+
+def _counts(result: MatchResult) -> dict[str, int]:
+    return {
+        "wins": result.wins,
+        "draws": result.draws,
+        "losses": result.losses,
+        "distinct_games": result.distinct_games,
+    }
+
+
+def _sum(rows: Sequence[Row], name: str) -> float:
+    return sum(row.get(name) or 0.0 for row in rows)

@@ -1,0 +1,66 @@
+"""An ablation from its folder to its table: what the command `ablate` does."""
+
+import gc
+import sys
+from pathlib import Path
+
+import jax
+from rich.console import Console
+
+from train.runtime.files import check_writable, replace_text
+from train.runtime.interrupts import interrupts
+from train.runtime.lock import locked
+from train.study import report
+from train.study.ablation import RESULTS_FILE, Options, Study, steps_of
+from train.study.changes import Change
+from train.study.progress import Progress
+from train.study.results import TRAINING, Results
+
+
+def ablate(
+    changes: tuple[Change, ...], options: Options, directory: Path, *, title: str, words: str
+) -> bool:
+    """Do what is left of an ablation and print its table.
+
+    The table's file is written after each step, so it always shows what is done.
+
+    Args:
+      changes: the base first.
+      options: how they are compared.
+      directory: of the study.
+      title: of the table's page.
+      words: the command, for the page.
+
+    Returns:
+      Whether all is done; False where a training was interrupted and saved.
+
+    Raises:
+      UsageError: the folder is another process's or cannot be written, or a change cannot be
+        trained.
+    """
+    with locked(directory):
+        check_writable(directory / report.TABLE_FILE)
+        study = Study(changes, options, directory, Results(directory / RESULTS_FILE))
+        steps = list(steps_of(changes, options))
+        left = sum(step.kind == TRAINING and study.find(step) is None for step in steps)
+
+        def on_row() -> None:
+            text = report.markdown(study, title=title, command=words)
+            replace_text(directory / report.TABLE_FILE, text)
+            # Each change has programs of its own, which would fill the memory.
+            jax.clear_caches()
+            gc.collect()
+
+        try:
+            with interrupts("what is finished is kept"):
+                finished = study.run(Progress(options, left), on_row=on_row)
+        except KeyboardInterrupt:
+            finished = False
+        replace_text(
+            directory / report.TABLE_FILE, report.markdown(study, title=title, command=words)
+        )
+        Console().print(report.table(study))
+        print(f"written: {directory / report.TABLE_FILE} (table)")
+        if not finished:
+            print(f"stopped; to go on: {words}", file=sys.stderr)
+        return finished

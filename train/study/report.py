@@ -1,0 +1,119 @@
+"""The table of an ablation: a line for each change, those that lost as well."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.table import Table
+
+from train.study.ablation import Step, Study
+from train.study.changes import Change
+from train.study.results import MATCH, TRAINING, Row
+from train.study.seeds import EARNEST_SEEDS, Estimate, estimate
+
+TABLE_FILE = "table.md"
+_HEADS = (
+    "change",
+    "against",
+    "win rate",
+    "95 % interval",
+    "verdict",
+    "by seed",
+    "iterations",
+    "minutes",
+    "compiling",
+)
+
+
+class Line(NamedTuple):
+    """A change and what is known of it so far."""
+
+    change: Change
+    rates: tuple[float, ...]  # a win rate for each seed whose matches are all done
+    score: Estimate | None  # None while there is none
+    trainings: tuple[Row, ...]
+
+
+def lines_of(study: Study) -> list[Line]:
+    """A line for each change, the base first."""
+    return [_line(study, change) for change in study.changes]
+
+
+def _line(study: Study, change: Change) -> Line:
+    trained, rates = [], []
+    for seed in range(study.options.seeds):
+        row = study.find(Step(TRAINING, change, seed))
+        trained += [row] if row else []
+        if not change.against:
+            continue
+        plies = study.options.opening_plies
+        found = [study.find(Step(MATCH, change, seed, each)) for each in plies]
+        matches = [match for match in found if match is not None]
+        if len(matches) == len(plies):
+            points = sum(match["wins"] + match["draws"] / 2 for match in matches)
+            rates.append(points / study.options.games)
+    score = estimate(rates, study.options.games) if rates else None
+    return Line(change, tuple(rates), score, tuple(trained))
+
+
+def markdown(study: Study, *, title: str, command: str) -> str:
+    """The table as a page of its own, with the command that made it."""
+    lines = [f"# {title}", "", caption(study), "", "```bash", command, "```", ""]
+    lines += [_row(_HEADS), _row(["---"] * len(_HEADS))]
+    found = lines_of(study)
+    lines += [_row(_cells(line)) for line in found]
+    lines += ["", "What each changes:", ""]
+    lines += [f"- `{line.change.name}`: {_about(line.change)}" for line in found]
+    return "\n".join(lines) + "\n"
+
+
+def table(study: Study) -> Table:
+    """The table for a terminal: the figures that decide."""
+    made = Table(caption=caption(study), caption_justify="left")
+    heads = ("change", "against", "win rate", "95 % interval", "verdict", "seeds", "iterations")
+    for head in heads:
+        made.add_column(head, overflow="fold")
+    for line in lines_of(study):
+        cells = dict(zip(_HEADS, _cells(line), strict=True)) | {"seeds": str(len(line.rates))}
+        made.add_row(*(cells[head] for head in heads))
+    return made
+
+
+def caption(study: Study) -> str:
+    """How the figures were made, in a sentence or two."""
+    options = study.options
+    plies = " and ".join(map(str, options.opening_plies))
+    kind = "" if options.seeds >= EARNEST_SEEDS else "Screening: it decides nothing. "
+    interval = "Student's t over seeds" if options.seeds > 1 else "Wilson's over the games"
+    rows = [row for line in lines_of(study) for row in line.trainings]
+    where = " and ".join(dict.fromkeys(row["where"] for row in rows)) or "not yet trained"
+    days = ", ".join(sorted({row["time"][:10] for row in rows})) or "no day yet"
+    return (
+        f"{kind}{options.minutes:g} minutes of training each, compiling apart; {options.seeds} "
+        f"paired seed(s), {options.games} games a seed at {options.simulations} simulations from "
+        f"shared random openings of {plies} plies; interval: {interval}; {where}; {days}."
+    )
+
+
+def _cells(line: Line) -> list[str]:
+    score, rows = line.score, line.trainings
+    cells = [line.change.name, line.change.against or "–"]
+    if score is None:
+        cells += ["", "", "" if line.change.against else "the base", ""]
+    else:
+        by_seed = " ".join(f"{100 * rate:.1f}" for rate in line.rates)
+        interval = f"{100 * score.low:.1f} to {100 * score.high:.1f} %"
+        cells += [f"{100 * score.mean:.1f} %", interval, score.verdict, by_seed]
+    if not rows:
+        return [*cells, "", "", ""]
+    minutes = " ".join(f"{row['seconds'] / 60:.1f}" for row in rows)
+    compiling = f"{sum(row['compile_seconds'] for row in rows) / len(rows):.0f} s"
+    return [*cells, str(rows[0]["iterations"]), minutes, compiling]
+
+
+def _about(change: Change) -> str:
+    keys = ", ".join(f"`{key}`" for key in change.keys)
+    return "; ".join(text for text in (change.about, keys) if text)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,80 @@
+"""The results of a study on disk: JSON lines, a row for each thing that was finished.
+
+    {"row": "budget",   "change": NAME, "digest": ..., "minutes": 10, "iterations": 74, ...}
+    {"row": "training", "change": NAME, ..., "seed": 0, "seconds": 597.2, "run": PATH, ...}
+    {"row": "match",    "change": NAME, ..., "seed": 0, "against": NAME, "opening_plies": 2,
+     "wins": 61, "draws": 3, "losses": 36, ...}
+
+A study that was interrupted reads what is there and does only the rest.
+"""
+
+import datetime
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from train.runtime.errors import UsageError
+from train.runtime.files import append_json_line, read_json_lines
+
+Row = dict[str, Any]
+BUDGET, TRAINING, MATCH = "budget", "training", "match"
+_KINDS = (BUDGET, TRAINING, MATCH)
+
+
+class Results:
+    """Rows of a file; more can be added.
+
+    Raises:
+      UsageError: a line is none of these rows, or the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rows: list[Row] = []
+        for number, line in enumerate(read_json_lines(path), start=1):
+            self.rows.append(_row_of(line, where=f"{path}: line {number}"))
+
+    def find(self, kind: str, **wanted: Any) -> Row | None:
+        """The row of a kind that has these entries."""
+        items = wanted.items()
+        for row in self.rows:
+            if row["row"] == kind and all(row.get(key) == value for key, value in items):
+                return row
+        return None
+
+    def add(self, kind: str, **entries: Any) -> Row:
+        """Append a row, with the machine and the moment.
+
+        Raises:
+          UsageError: it cannot be written.
+        """
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        row = {"row": kind, **entries, "where": machine(), "time": now}
+        append_json_line(self._path, row)
+        self.rows.append(row)
+        return row
+
+
+def machine() -> str:
+    """The machine in words: two rows with the same words can be compared by their times."""
+    device = jax.devices()[0]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    processor = platform.machine()
+    on = f"{cores} cores, {processor}" if device.platform == "cpu" else device.device_kind
+    return f"{on}, {jax.device_count()} device(s), jax {jax.__version__}"
+
+
+def _row_of(line: str, *, where: str) -> Row:
+    try:
+        row = json.loads(line)
+        if row["row"] not in _KINDS or not isinstance(row["change"], str):
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"{where}: not a row of a study; remove the line, or choose another --out"
+        ) from None
+    return row
