@@ -191,7 +191,7 @@ def _with(name: PlayerName, budget: str | None, options: str | None) -> PlayerNa
 
 
 def _read_simulations(name: str, text: str) -> int:
-    if not re.fullmatch("[0-9]+", text) or not 1 <= int(text) <= MAX_SIMULATIONS:
+    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SIMULATIONS:
         raise UsageError(
             f"player {name!r}: {text!r} simulations; allowed: 1 to {MAX_SIMULATIONS}, or time "
             "such as 1s"
@@ -229,7 +229,7 @@ def _read_options(name: str, text: str) -> int:
             raise UsageError(f"player {name!r}: {key} stands there twice")
         found[key] = value
     value = found[SYMMETRIES]
-    if not re.fullmatch("[0-9]+", value) or not 1 <= int(value) <= MAX_SYMMETRIES:
+    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= MAX_SYMMETRIES:
         end = "; a budget stands before the ?" if "@" in value else ""
         raise UsageError(
             f"player {name!r}: {SYMMETRIES} {value!r}; allowed: 1 to {MAX_SYMMETRIES}{end}"

@@ -10,6 +10,7 @@ import pytest
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.learner.saved import save_run
 from tests.support.reference.referee import Game
+from train.cli.match import Match
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from wallgo_jax.formats import records
@@ -108,6 +109,44 @@ def test_double_elimination_has_a_winner(tmp_path):
     champion = record["places"][0]
     assert all(lost.count(name) == 2 for name in record["places"] if name != champion)
     assert lost.count(champion) < 2
+
+
+@pytest.mark.parametrize(
+    ("player", "against", "sprt", "code", "said"),
+    [
+        ("wjx", "random", "0,50", 0, "gate passed: not weaker than random"),
+        ("random", "wjx", "0,50", 1, "gate not passed: weaker than wjx"),
+        ("wjx", "random", "600,800", 1, "gate not passed: not known to be as strong as random"),
+    ],
+)
+def test_gate_tells_by_its_exit_code(player, against, sprt, code, said):
+    words = ["gate", player, "--against", against, *MATCH, "--opening-plies", 2, "--sprt", sprt]
+    found = command(*words)
+    assert (found.code, found.err) == (code, "")
+    assert found.out.splitlines()[-1] == said
+
+
+@pytest.mark.parametrize(
+    ("player", "against"),
+    [
+        ("pretrained:wallzero-4stone@3?symmetries=8", "pretrained:wallzero-4stone@3"),
+        ("pretrained:wallzero-4stone@0.5s", "pretrained:wallzero-4stone@0.5s"),
+        ("net:pretrained:wallzero-4stone", "net:pretrained:wallzero-4stone"),
+        ("wjx", "pretrained:wallzero-4stone@64"),
+    ],
+)
+def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against, monkeypatch):
+    asked = []
+
+    def play(self):
+        asked.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Match, "play", play)
+    command("gate", player, "--seed", "3")
+    (match,) = asked
+    assert (match.first, match.second) == (player, against)
+    assert (match.sprt, match.seed, match.opening_plies) == ("-10,0", 3, 4)
 
 
 def test_match_writes_its_figures(tmp_path):
