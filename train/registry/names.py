@@ -172,7 +172,9 @@ def _read_path(text: str) -> PlayerName:
 def _split_options(text: str) -> tuple[str, str | None]:
     """`name?options` in two; None without options. The path of a file may hold a question mark."""
     name, mark, options = text.rpartition("?")
-    return (text, None) if not mark or Path(text).exists() else (name, options)
+    kind, _, rest = text.partition(":")
+    path, _ = _split_budget(rest if kind in PLAYER_KINDS else text)
+    return (text, None) if not mark or Path(path).exists() else (name, options)
 
 
 def _split_budget(text: str) -> tuple[str, str | None]:

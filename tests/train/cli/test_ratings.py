@@ -4,13 +4,16 @@ import functools
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.learner.saved import save_run
 from tests.support.reference.referee import Game
 from train.cli.match import Match
+from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from wallgo_jax.formats import records
@@ -111,19 +114,26 @@ def test_double_elimination_has_a_winner(tmp_path):
     assert lost.count(champion) < 2
 
 
+def test_gate_that_the_games_do_not_decide():
+    words = ["wjx", "--against", "random", *MATCH, "--opening-plies", 2, "--sprt", "-10,0"]
+    found = command("gate", *words)
+    assert (found.code, found.err) == (1, "")
+    last = found.out.splitlines()[-1]
+    assert last == "gate not passed: not known to be as strong as random"
+
+
 @pytest.mark.parametrize(
-    ("player", "against", "sprt", "code", "said"),
+    ("outcome", "is_stopped", "code", "said"),
     [
-        ("wjx", "random", "0,50", 0, "gate passed: not weaker than random"),
-        ("random", "wjx", "0,50", 1, "gate not passed: weaker than wjx"),
-        ("wjx", "random", "600,800", 1, "gate not passed: not known to be as strong as random"),
+        (1, False, 0, "gate passed: not weaker than random\n"),
+        (-1, False, 1, "gate not passed: weaker than random\n"),
+        (1, True, EXIT_INTERRUPTED, "gate passed: not weaker than random\n"),
     ],
 )
-def test_gate_tells_by_its_exit_code(player, against, sprt, code, said):
-    words = ["gate", player, "--against", against, *MATCH, "--opening-plies", 2, "--sprt", sprt]
-    found = command(*words)
-    assert (found.code, found.err) == (code, "")
-    assert found.out.splitlines()[-1] == said
+def test_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
+    result = SimpleNamespace(second="random", paired_outcome=np.full(2000, outcome))
+    monkeypatch.setattr(Match, "play", lambda self: (result, is_stopped))
+    assert command("gate", "wjx", "--sprt", "-100,0") == (code, said, "")
 
 
 @pytest.mark.parametrize(
