@@ -1,11 +1,13 @@
 """The command line: `python -m train COMMAND`, or `wallgo-train COMMAND`."""
 
+import contextlib
 import dataclasses
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from train.cli.commands import CONFIGURED, PROGRAM
 from train.cli.options import EXIT_USAGE
@@ -32,6 +34,8 @@ def main(
     """
     try:
         return _main(sys.argv[1:] if arguments is None else arguments, set_up)
+    except _ProgramFailedError as error:
+        return _refuse(str(error))
     except KeyboardInterrupt:
         return _stopped()
 
@@ -40,16 +44,29 @@ def program() -> None:
     """Run the process's command on all its devices, and leave with the exit code."""
     try:
         code = _main(sys.argv[1:], _set_up_devices)
+    except _ProgramFailedError as error:
+        _leave(_refuse(str(error)))
     except KeyboardInterrupt:
-        code = _stopped()
-        # An exit of Python would wait for the device, which may compute on for minutes.
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+        _leave(_stopped())
+    else:
+        sys.exit(code)
+
+
+class _ProgramFailedError(Exception):
+    """A program on a device failed for a reason that one line tells."""
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without Python's exit, which would wait for a device that may compute on for
+    minutes, and would tell the error of a program that failed again."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
-    """As `main`, but for Ctrl-C."""
+    """As `main`, but for Ctrl-C and programs that fail on a device."""
     try:
         with flushed_output():
             run = _read_command(list(arguments))
@@ -65,7 +82,7 @@ def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
         complaint = usage_error_message(error) or out_of_memory_message(error)
         if complaint is None:
             raise
-        return _refuse(complaint)
+        raise _ProgramFailedError(complaint) from None
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -156,6 +173,8 @@ def _set_up_devices() -> None:
 
     use_all_cores()
     enable_compilation_cache()
+    # JAX logs the traceback of a callback that fails, and then raises it: once is enough.
+    logging.getLogger("jax._src.callback").setLevel(logging.CRITICAL)
 
 
 if __name__ == "__main__":

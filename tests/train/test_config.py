@@ -69,7 +69,14 @@ plies = 7
 full_search_prob = 0.125
 cheap_simulations = 2
 policy_surprise_weight = 0.5
+cheap_noise = true
+opening_plies = 6
+random_opening_prob = 0.25
+temperature = 0.9
+final_temperature = 0.1
+temperature_halflife = 11
 bootstrap_iterations = 1
+bootstrap_player = "wjx"
 
 [replay]
 positions = 8
@@ -143,7 +150,7 @@ FULL_CONFIG = RunConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, True, "BTRH", False, "bfloat16"
     ),
     search=SearchConfig(5, 4, "puct", "mctx", 0.5, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
-    selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 1),
+    selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, True, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
         9,

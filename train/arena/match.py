@@ -52,7 +52,8 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, make_variant
 
 _TICKS_A_DISPATCH = 8
-_MAX_GAMES = 2**30  # twice the pairs, rounded up to a power of two, must be an int32
+MAX_GAMES = 2**30
+"""Games of a match: twice the pairs, rounded up to a power of two, must be an int32."""
 _LEAST_CAPACITY = 256  # matches of fewer pairs share one program
 
 Act = Callable[[Any, State, jax.Array], jax.Array]
@@ -191,8 +192,8 @@ def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptio
       UsageError: more games than can be numbered.
     """
     check_sizes(batch=options.batch)
-    if options.games > _MAX_GAMES:
-        raise UsageError(f"games = {options.games} is too large; at most {_MAX_GAMES} can be kept")
+    if options.games > MAX_GAMES:
+        raise UsageError(f"games = {options.games} is too large; at most {MAX_GAMES} can be kept")
     devices = options.devices or local_devices()
     programs = _programs_of(first, second, rules, options)
     pairs, key = np.int32(options.games // 2), jax.random.key(0)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.stages import Traced
 
-from train.arena.match import MatchOptions, match_needs
+from train.arena.match import MAX_GAMES, MatchOptions, match_needs
 from train.config import RunConfig
 from train.data import replay
 from train.data.replay import Trajectory
@@ -36,6 +36,12 @@ def check_sizes_of_run(config: RunConfig) -> None:
         learner_batch=config.learner.batch,
         learner_steps=config.learner.steps,
     )
+    for key in ("games", "final_games"):
+        games = getattr(config.evaluation, key)
+        if games > MAX_GAMES:
+            raise UsageError(
+                f"evaluation.{key} = {games} is too large; at most {MAX_GAMES} can be kept"
+            )
     for table in (config.search, config.evaluation):
         if table.simulations > MAX_SIMULATIONS:
             key = "search" if table is config.search else "evaluation"

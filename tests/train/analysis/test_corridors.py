@@ -276,7 +276,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(UsageError, match="cannot be read"):
         read_corridors(path)
     with pytest.raises(UsageError, match="cannot be written"):
-        write_corridors(tmp_path / "none" / "x", make_corridors(RULES, count=2, seed=0))
+        write_corridors(tmp_path, make_corridors(RULES, count=2, seed=0))
     path.write_text("")
     with pytest.raises(UsageError, match="holds no positions"):
         read_corridors(path)

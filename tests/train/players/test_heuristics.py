@@ -349,15 +349,15 @@ def test_evaluator_sees_a_win():
     ("wrong", "said"),
     [
         ({"formula": "manhattan"}, "formula 'manhattan' is not one of ethen, wjx"),
-        ({"sure_own": 1.1}, "sure_own at most 1"),
+        ({"sure_own": 1.1}, "sure_own must be from 0 to 1"),
         ({"semi_sure_own": 0.95}, "from 0 to sure_own"),
         ({"semi_sure_other": -0.9}, "from sure_other to 0"),
         ({"sure_other": float("nan")}, "sure_other"),
         ({"boundary": 0}, "boundary must be from 1 to 20"),
         ({"guess_weight": 1.5}, "guess_weight must be from 0 to 1"),
         ({"top_k": 0}, "top_k must be at least 1"),
-        ({"temperature": 0.0}, "temperature and scale"),
-        ({"scale": float("inf")}, "temperature and scale"),
+        ({"temperature": 0.0}, "temperature must be from"),
+        ({"scale": float("inf")}, "scale must be from"),
     ],
 )
 def test_config_is_checked(wrong, said):

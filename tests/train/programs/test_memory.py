@@ -56,8 +56,8 @@ def test_estimate_of_selfplay_is_near_what_the_compiler_says(as_users_compile):
         ),
         (("--replay.positions", "1e11"), "replay.positions = 100000000000 needs "),
         (("--learner.batch", "1000000000"), "learner.batch = 1000000000 needs "),
-        (("--evaluation.batch", "2e9", "--evaluation.final_games", "2e9"), "evaluation.batch = "),
-        (("--evaluation.final_games", "2e9"), "evaluation.final_games = 2000000000 needs "),
+        (("--evaluation.batch", "1e9", "--evaluation.final_games", "1e9"), "evaluation.batch = "),
+        (("--evaluation.final_games", "1e9"), "evaluation.final_games = 1000000000 needs "),
     ],
 )
 def test_too_large_a_config_is_one_line(tmp_path, words, told):
@@ -72,6 +72,7 @@ def test_too_large_a_config_is_one_line(tmp_path, words, told):
     ("words", "told"),
     [
         (("--selfplay.boards", "1e11"), "selfplay.boards = 100000000000 is too large"),
+        (("--evaluation.final_games", "2e9"), "evaluation.final_games = 2000000000 is too large"),
         (("--search.simulations", "1000001"), "search.simulations (1000001) must be at most"),
     ],
 )

@@ -16,7 +16,8 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 @pytest.fixture(autouse=True)
 def hangups_end_a_process_again():
-    before = signal.getsignal(signal.SIGHUP)
+    # Also where the tests run under nohup, which ignores them.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown, random_states
 from train.bench.parts import search as bench_search
-from train.loop import training
 from train.players.learned import search_player
+from train.programs.selfplay import selfplay_of, stage_at
 from train.search import mctx_engine
 from train.search.config import ENGINES, KINDS, SearchConfig
 from train.search.engine import Choose, Root
@@ -224,7 +224,7 @@ def test_self_play_matches_and_bench_take_the_engine_of_the_config(engine, monke
     config = tiny.config("--search.engine", engine, "--search.simulations", "3")
     no_weights: Any = ()
     used = {
-        "self-play": lambda: training.make_programs(config),
+        "self-play": lambda: selfplay_of(config, stage_at(config, 0)),
         "matches": lambda: search_player(
             "", no_weights, config.network, config.search, config.rules, simulations=3
         ),
