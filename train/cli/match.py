@@ -172,10 +172,12 @@ class Gate(options.MatchSettings):
         )
         result, is_interrupted = match.play()
         decision = _verdict(parse_sprt(self.sprt), result).decision
-        words = {STRONGER: "passed: not weaker", UNDECIDED: "not passed: not known to be as strong"}
-        found = words.get(decision, "not passed: weaker")
-        link = "as" if decision == UNDECIDED else "than"
-        print(f"gate {found} {link} {result.second}")
+        words = {
+            STRONGER: "passed: {} is not weaker than {}",
+            UNDECIDED: "not passed: {} is not known to be as strong as {}",
+        }
+        found = words.get(decision, "not passed: {} is weaker than {}")
+        print(f"gate {found.format(result.first, result.second)}")
         if is_interrupted:
             return EXIT_INTERRUPTED
         return 0 if decision == STRONGER else EXIT_NOT_PASSED

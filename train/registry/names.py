@@ -173,8 +173,10 @@ def _split_options(text: str) -> tuple[str, str | None]:
     """`name?options` in two; None without options. The path of a file may hold a question mark."""
     name, mark, options = text.rpartition("?")
     kind, _, rest = text.partition(":")
-    path, _ = _split_budget(rest if kind in PLAYER_KINDS else text)
-    return (text, None) if not mark or Path(path).exists() else (name, options)
+    path = rest if kind in PLAYER_KINDS else text
+    target, _ = _split_budget(path)
+    is_part_of_path = path.rfind("?") < len(target) and Path(target).exists()
+    return (text, None) if not mark or is_part_of_path else (name, options)
 
 
 def _split_budget(text: str) -> tuple[str, str | None]:

@@ -120,19 +120,19 @@ def test_gate_that_the_games_do_not_decide():
     found = command("gate", *words)
     assert (found.code, found.err) == (1, "")
     last = found.out.splitlines()[-1]
-    assert last == "gate not passed: not known to be as strong as random"
+    assert last == "gate not passed: wjx is not known to be as strong as random"
 
 
 @pytest.mark.parametrize(
     ("outcome", "is_stopped", "code", "said"),
     [
-        (1, False, 0, "gate passed: not weaker than random\n"),
-        (-1, False, 1, "gate not passed: weaker than random\n"),
-        (1, True, EXIT_INTERRUPTED, "gate passed: not weaker than random\n"),
+        (1, False, 0, "gate passed: wjx is not weaker than random\n"),
+        (-1, False, 1, "gate not passed: wjx is weaker than random\n"),
+        (1, True, EXIT_INTERRUPTED, "gate passed: wjx is not weaker than random\n"),
     ],
 )
 def test_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
-    result = SimpleNamespace(second="random", paired_outcome=np.full(2000, outcome))
+    result = SimpleNamespace(first="wjx", second="random", paired_outcome=np.full(2000, outcome))
     monkeypatch.setattr(Match, "play", lambda self: (result, is_stopped))
     assert command("gate", "wjx", "--sprt", "-100,0") == (code, said, "")
 
