@@ -198,7 +198,7 @@ def test_the_replay_lies_where_the_config_says(tmp_path):
     assert rows["host"] == rows["plain"]
 
 
-@pytest.mark.parametrize("player", ["greedy", "wjx"])
+@pytest.mark.parametrize("player", [pytest.param("greedy", marks=pytest.mark.slow), "wjx"])
 def test_bootstrap_is_played_by_a_player_without_weights(player):
     words = ["--selfplay.bootstrap_iterations", "2", "--iterations", "3"]
     config = tiny.config(*words, "--selfplay.bootstrap_player", player)
