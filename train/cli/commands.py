@@ -8,7 +8,7 @@ from train.cli.bench import Bench
 from train.cli.config import Config
 from train.cli.curves import Curves
 from train.cli.export import Export
-from train.cli.match import Accuracy, Match
+from train.cli.match import Accuracy, Gate, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
 from train.cli.run import Ablate, Fit, Run
@@ -24,6 +24,7 @@ Command = (
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
     | Annotated[Elo, tyro.conf.subcommand("elo")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
+    | Annotated[Gate, tyro.conf.subcommand("gate")]
     | Annotated[Curves, tyro.conf.subcommand("curves")]
     | Annotated[Export, tyro.conf.subcommand("export")]
     | Annotated[Describe, tyro.conf.subcommand("describe")]
@@ -39,7 +40,7 @@ PROGRAM = Program(
     commands=Command,
     groups={
         "train": ("run", "fit", "config"),
-        "measure": ("ablate", "curves", "match", "elo", "tournament", "accuracy"),
+        "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "pass on and time": ("export", "bench"),
     },

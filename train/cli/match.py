@@ -1,5 +1,5 @@
-"""The commands that measure one player: against another (`match`), on a solved board
-(`accuracy`)."""
+"""The commands that measure one player: against another (`match`), against the one that
+ships (`gate`), on a solved board (`accuracy`)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from train.arena.sprt import Verdict
     from train.runtime.display import Display
 
+SHIPPED = "pretrained:wallzero-4stone"
+EXIT_NOT_PASSED = 1
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
 
@@ -47,6 +49,10 @@ class Match(options.MatchSettings):
 
     def run(self) -> int:
         """Returns the exit code."""
+        return EXIT_INTERRUPTED if self.play()[1] else 0
+
+    def play(self) -> tuple[MatchResult, bool]:
+        """Play and show the match; returns it, and whether a signal stopped it."""
         import jax
 
         from train.arena import match
@@ -89,7 +95,7 @@ class Match(options.MatchSettings):
                 on_progress=on_progress,
             )
         self._show(result, test, display)
-        return EXIT_INTERRUPTED if is_interrupted() else 0
+        return result, is_interrupted()
 
     def _show(self, result: MatchResult, test: Sprt | None, display: Display) -> None:
         """Print the table, and write what was asked for."""
@@ -113,6 +119,76 @@ class Match(options.MatchSettings):
                 "sprt": sprt.verdict_record(test, _verdict(test, result)) if test else None,
             }
             options.write_json(self.json, asked | report.match_record(result))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Gate(options.MatchSettings):
+    """Test that a player is not weaker than the one that ships, by a sequential test. The exit code
+    is 0 if it is not, and 1 if it is weaker or the games do not tell."""
+
+    EXAMPLES = (
+        "gate runs/cpu@64",
+        "gate runs/cpu@1s --sprt=-20,0",
+        "gate 'pretrained:wallzero-4stone@64?symmetries=8' --games 2000",
+    )
+
+    player: _PlayerName
+    """Player to test, named as in docs/players.md."""
+    against: Annotated[
+        str,
+        tyro.conf.arg(
+            metavar="OPPONENT", help_behavior_hint=f"(default: {SHIPPED} with PLAYER's budget)"
+        ),
+    ] = ""
+    """Player that it must not be weaker than."""
+    games: int = 20_000
+    """Games at most, half of them with each colour."""
+    batch: int = 400
+    """Games played in parallel; the test looks at the result after each batch."""
+    opening_plies: int = 4
+    """Random plies that both games of a pair start with."""
+    sprt: Annotated[str, tyro.conf.arg(metavar="ELO0,ELO1")] = "-10,0"
+    """Leads in Elo points of a player that is weaker, and of one that is not."""
+    records: options.OptionalFile = None
+    """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.arena.sprt import STRONGER, UNDECIDED
+
+        against = self.against or _shipped_like(self.player)
+        shared = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(options.MatchSettings)
+        }
+        match = Match(
+            first=self.player,
+            second=against,
+            games=self.games,
+            batch=self.batch,
+            sprt=self.sprt,
+            records=self.records,
+            **shared,
+        )
+        result, is_interrupted = match.play()
+        decision = _verdict(parse_sprt(self.sprt), result).decision
+        words = {
+            STRONGER: "passed: {} is not weaker than {}",
+            UNDECIDED: "not passed: {} is not known to be as strong as {}",
+        }
+        found = words.get(decision, "not passed: {} is weaker than {}")
+        print(f"gate {found.format(result.first, result.second)}")
+        if is_interrupted:
+            return EXIT_INTERRUPTED
+        return 0 if decision == STRONGER else EXIT_NOT_PASSED
+
+
+def _shipped_like(player: str) -> str:
+    """The name of the player that ships with the budget of a player: search, time or none."""
+    from train import registry
+
+    name = registry.read_name(player)
+    return f"net:{SHIPPED}" if name.kind == "net" else f"{SHIPPED}{name.budget_text}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -152,8 +152,8 @@ class Elo(options.MatchSettings):
         names = [registry.read_name(text) for text in self.players if not self._is_run(text)]
         kind, budget = ("search", f"@{self.simulations}") if self.simulations else ("net", "")
         return [
-            f"{kind}:{name.target}{budget}"
-            if name.is_bare and name.simulations is None
+            f"{kind}:{name.target}{budget}{name.options_text}"
+            if name.is_bare and not name.has_budget
             else name.text
             for name in names
         ]

@@ -15,16 +15,28 @@ from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator, evaluator_for
+from train.search.root_symmetries import make_symmetric_evaluator
 from train.search.search import Search, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
-_Act = Callable[[Any, State, jax.Array], jax.Array]
+Act = Callable[[Any, State, jax.Array], jax.Array]
 
 
-def network_player(name: str, variables: Variables, config: NetworkConfig, rules: Rules) -> Player:
-    """Plays the likeliest legal slot of a network, without search."""
-    return Player(name, variables, _network_act(evaluator_for(config, rules)))
+def network_player(
+    name: str, variables: Variables, config: NetworkConfig, rules: Rules, *, symmetries: int = 1
+) -> Player:
+    """Plays the likeliest legal slot of a network, without search.
+
+    Args:
+      name: of the player.
+      variables: weights.
+      config: of the network.
+      rules: to play.
+      symmetries: turned copies of a board, 1 to 8, over which the policy is the mean.
+    """
+    evaluate = make_symmetric_evaluator(evaluator_for(config, rules), symmetries)
+    return Player(name, variables, _network_act(evaluate))
 
 
 def search_player(
@@ -37,8 +49,28 @@ def search_player(
     simulations: int,
 ) -> Player:
     """Searches without exploration noise, with this many simulations at every ply of a game."""
+    return Player(name, variables, search_act(network, options, rules, simulations=simulations))
+
+
+def search_act(
+    network: NetworkConfig,
+    options: SearchConfig,
+    rules: Rules,
+    *,
+    simulations: int,
+    symmetries: int = 1,
+) -> Act:
+    """The `act` of a player that searches; the same object for equal arguments.
+
+    Args:
+      network: config of the network.
+      options: of the search; the budget and its growth are not read.
+      rules: to play.
+      simulations: at every ply of a game.
+      symmetries: turned copies of the root, 1 to 8, whose mean evaluation a search begins with.
+    """
     options = dataclasses.replace(options, simulations=simulations, first_simulations=0)
-    return Player(name, variables, _search_act(evaluator_for(network, rules), options))
+    return _search_act(evaluator_for(network, rules), options, symmetries)
 
 
 def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
@@ -63,11 +95,11 @@ def make_search_player(name: str, variables: Any, search: Search) -> Player:
 
 
 @functools.cache
-def _network_act(evaluate: Evaluator) -> _Act:
+def _network_act(evaluate: Evaluator) -> Act:
     return make_network_player("net", (), evaluate).act
 
 
 @functools.cache
-def _search_act(evaluate: Evaluator, options: SearchConfig) -> _Act:
-    search = make_search(evaluate, options, explores=False)
+def _search_act(evaluate: Evaluator, options: SearchConfig, symmetries: int) -> Act:
+    search = make_search(evaluate, options, explores=False, symmetries=symmetries)
     return make_search_player("search", (), search).act

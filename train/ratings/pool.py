@@ -166,8 +166,8 @@ def identity(name: str, player: Player, options: Any = None) -> str:
     known_by = name
     if leaves:
         read = registry.read_name(name)
-        budget = "" if read.simulations is None else f"@{read.simulations}"
-        known_by = f"{read.kind}:{budget}"
+        budget = read.budget_text if read.has_budget else ""
+        known_by = f"{read.kind}:{budget}{read.options_text}"
     return f"{known_by}#{digest.hexdigest()[:32]}"
 
 

@@ -1,4 +1,4 @@
-"""The grammar of players' names: `kind[:target][@simulations]`.
+"""The grammar of players' names: `kind[:target][@simulations | @seconds s][?key=value&...]`.
 
     random                     any legal action
     greedy                     one ply, largest immediate lead in territory
@@ -11,12 +11,18 @@
     PATH[@n]                   the same, where PATH exists
     pretrained:NAME[@n]        a search with weights that come with the package
 
+A search of n simulations may be one of so much time instead, such as @0.5s, which becomes
+simulations when the player is made. Players with a network take ?symmetries=k: what they evaluate
+first, the root, is the mean over k turned copies of the board.
+
 PATH is a run directory, which means its newest checkpoint, one of its checkpoints,
 RUN/checkpoints/ITERATION, or a folder that `export` wrote; net: and search: also take
 pretrained:NAME for it.
 """
 
 import difflib
+import math
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +30,9 @@ from train.runtime.errors import UsageError
 from train.search.config import MAX_SIMULATIONS
 
 DEFAULT_SIMULATIONS = 64
+MAX_SECONDS = 600.0
+MAX_SYMMETRIES = 8
+SYMMETRIES = "symmetries"
 HEURISTIC, PATH, MODEL = "heuristic", "run directory", "model"
 RUNS = Path("runs")
 """Where runs lie unless said; a run's bare name is told to be looked for there."""
@@ -57,7 +66,8 @@ NETWORKS = "PATH, net:PATH, search:PATH, pretrained:NAME"
 KINDS = (
     "random, greedy, ethen, wjx, two-ply:ethen|wjx, heuristic-search:ethen|wjx[@simulations], "
     "exact, net:PATH, [search:]PATH[@simulations], pretrained:NAME[@simulations]; PATH is a run, "
-    "RUN/checkpoints/ITERATION or an exported folder"
+    "RUN/checkpoints/ITERATION or an exported folder; time such as @1s may stand for simulations, "
+    "and ?symmetries=8 behind all that has a network"
 )
 
 
@@ -69,11 +79,28 @@ class PlayerName(NamedTuple):
     target: str
     simulations: int | None  # None where none are said
     is_bare: bool = False
+    seconds: float | None = None  # a move, in place of simulations
+    symmetries: int = 1  # turned copies of a root that are evaluated
 
     @property
     def budget(self) -> int:
-        """Simulations a move of a kind that searches."""
+        """Simulations a move of a kind that searches, unless its budget is time."""
         return DEFAULT_SIMULATIONS if self.simulations is None else self.simulations
+
+    @property
+    def budget_text(self) -> str:
+        """The budget as it is written in a name, `@64` or `@0.5s`."""
+        return f"@{self.budget}" if self.seconds is None else f"@{self.seconds:.10g}s"
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether a budget is said."""
+        return self.simulations is not None or self.seconds is not None
+
+    @property
+    def options_text(self) -> str:
+        """The options as they are written in a name, those of no effect left out."""
+        return f"?{SYMMETRIES}={self.symmetries}" if self.symmetries > 1 else ""
 
     @property
     def has_network(self) -> bool:
@@ -85,7 +112,12 @@ class PlayerName(NamedTuple):
         """The name with everything said: what tables show, and a name again."""
         made = PLAYER_KINDS[self.kind]
         target = f":{self.target}" if made.target else ""
-        return f"{self.kind}{target}" + (f"@{self.budget}" if made.searches else "")
+        budget = self.budget_text if made.searches else ""
+        return f"{self.kind}{target}{budget}{self.options_text}"
+
+    def with_simulations(self, simulations: int) -> "PlayerName":
+        """The player of this many simulations in place of its budget."""
+        return self._replace(simulations=simulations, seconds=None)
 
 
 def read_name(text: str) -> PlayerName:
@@ -95,7 +127,8 @@ def read_name(text: str) -> PlayerName:
       UsageError: there is no such kind, its target is missing, or it takes no target or no
         simulations.
     """
-    kind, colon, rest = text.partition(":")
+    plain, options = _split_options(text)
+    kind, colon, rest = plain.partition(":")
     if kind not in PLAYER_KINDS:
         path = _read_path(text)
         # With a separator it can only be a path: its reader says what is missing.
@@ -110,7 +143,9 @@ def read_name(text: str) -> PlayerName:
         raise _error(text, f"names no {made.target}")
     if budget is not None and not made.searches:
         raise _error(text, f"{kind} takes no simulations")
-    return PlayerName(text, kind, target, _read_budget(text, budget))
+    if options is not None and not made.has_network:
+        raise _error(text, f"{kind} takes no options")
+    return _with(PlayerName(text, kind, target, None), budget, options)
 
 
 def read_network_name(text: str) -> PlayerName:
@@ -121,7 +156,7 @@ def read_network_name(text: str) -> PlayerName:
     Raises:
       UsageError: players of this kind have no network.
     """
-    kind = text.partition(":")[0]
+    kind = _split_options(text)[0].partition(":")[0]
     name = read_name(text) if kind in PLAYER_KINDS else _read_path(text)
     if not name.has_network:
         raise UsageError(f"player {text!r}: has no network; allowed: {NETWORKS}")
@@ -129,8 +164,19 @@ def read_network_name(text: str) -> PlayerName:
 
 
 def _read_path(text: str) -> PlayerName:
-    target, budget = _split_budget(text)
-    return PlayerName(text, "search", target, _read_budget(text, budget), is_bare=True)
+    plain, options = _split_options(text)
+    target, budget = _split_budget(plain)
+    return _with(PlayerName(text, "search", target, None, is_bare=True), budget, options)
+
+
+def _split_options(text: str) -> tuple[str, str | None]:
+    """`name?options` in two; None without options. The path of a file may hold a question mark."""
+    name, mark, options = text.rpartition("?")
+    kind, _, rest = text.partition(":")
+    path = rest if kind in PLAYER_KINDS else text
+    target, _ = _split_budget(path)
+    is_part_of_path = path.rfind("?") < len(target) and Path(target).exists()
+    return (text, None) if not mark or is_part_of_path else (name, options)
 
 
 def _split_budget(text: str) -> tuple[str, str | None]:
@@ -139,12 +185,60 @@ def _split_budget(text: str) -> tuple[str, str | None]:
     return (text, None) if not at or Path(text).exists() else (target, budget)
 
 
-def _read_budget(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_SIMULATIONS:
-        raise UsageError(f"player {name!r}: {text!r} simulations; allowed: 1 to {MAX_SIMULATIONS}")
+def _with(name: PlayerName, budget: str | None, options: str | None) -> PlayerName:
+    """A name with its budget and its options, as they are written."""
+    if budget is not None:
+        seconds = _read_seconds(name.text, budget)
+        simulations = None if seconds else _read_simulations(name.text, budget)
+        name = name._replace(simulations=simulations, seconds=seconds)
+    return name if options is None else name._replace(symmetries=_read_options(name.text, options))
+
+
+def _read_simulations(name: str, text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SIMULATIONS:
+        raise UsageError(
+            f"player {name!r}: {text!r} simulations; allowed: 1 to {MAX_SIMULATIONS}, or time "
+            "such as 1s"
+        )
     return int(text)
+
+
+def _read_seconds(name: str, text: str) -> float | None:
+    """Seconds of a budget such as `0.5s`; None where it is no time at all."""
+    number = re.fullmatch("(-?[0-9.]+|-?[a-z]*)s", text)
+    if number is None:
+        return None
+    try:
+        seconds = float(number[1])
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= MAX_SECONDS:
+        raise UsageError(
+            f"player {name!r}: {text!r} a move; allowed: above 0s, up to {MAX_SECONDS:g}s"
+        )
+    return seconds
+
+
+def _read_options(name: str, text: str) -> int:
+    """The number of symmetries, the only option so far."""
+    found: dict[str, str] = {}
+    for word in text.split("&"):
+        key, equals, value = word.partition("=")
+        if key != SYMMETRIES or not equals:
+            raise UsageError(
+                f"player {name!r}: unknown option {word!r}; allowed: {SYMMETRIES}=1 to "
+                f"{MAX_SYMMETRIES}"
+            )
+        if key in found:
+            raise UsageError(f"player {name!r}: {key} stands there twice")
+        found[key] = value
+    value = found[SYMMETRIES]
+    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= MAX_SYMMETRIES:
+        end = "; a budget stands before the ?" if "@" in value else ""
+        raise UsageError(
+            f"player {name!r}: {SYMMETRIES} {value!r}; allowed: 1 to {MAX_SYMMETRIES}{end}"
+        )
+    return int(value)
 
 
 def _unknown(text: str, target: str) -> UsageError:

@@ -12,7 +12,8 @@ from train.players.heuristics import (
     make_heuristic_player,
     make_two_ply_player,
 )
-from train.players.learned import make_search_player, network_player, search_player
+from train.players.learned import Act, make_search_player, network_player, search_act
+from train.players.time_budget import PROBE, simulations_in
 from train.registry.names import PlayerName, read_name
 from train.registry.networks import network_of, tell_apart
 from train.runtime.errors import UsageError
@@ -43,7 +44,8 @@ def make_player(
     """Make the player of a name, ready to play the rules.
 
     Args:
-      name: `kind[:target][@simulations]`, see `train.registry.names`.
+      name: see `train.registry.names`. A budget of time becomes simulations, which is printed; the
+        player has the name of that many simulations.
       rules: the rules to play.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
@@ -100,11 +102,11 @@ _two_ply = functools.cache(make_two_ply_player)
 
 def _make_heuristic_search(spec: PlayerSpec) -> Player:
     weights = _weights_of(spec, spec.name.target)
-    return Player(spec.name.full, (), _heuristic_act(weights, spec.name.budget))
+    return _make_searching(spec, (), functools.partial(_heuristic_act, weights))
 
 
 @functools.cache
-def _heuristic_act(weights: HeuristicConfig, simulations: int) -> Callable[..., Any]:
+def _heuristic_act(weights: HeuristicConfig, simulations: int) -> Act:
     evaluate = make_heuristic_evaluator(weights)
     search = make_search(evaluate, SearchConfig(simulations=simulations), explores=False)
     return make_search_player("heuristic-search", (), search).act
@@ -112,19 +114,49 @@ def _heuristic_act(weights: HeuristicConfig, simulations: int) -> Callable[..., 
 
 def _make_net(spec: PlayerSpec) -> Player:
     trained = _trained(spec)
-    return network_player(spec.name.full, trained.variables, trained.config.network, spec.rules)
+    return network_player(
+        spec.name.full,
+        trained.variables,
+        trained.config.network,
+        spec.rules,
+        symmetries=spec.name.symmetries,
+    )
 
 
 def _make_search(spec: PlayerSpec) -> Player:
     config, variables, *_ = _trained(spec)
-    return search_player(
-        spec.name.full,
-        variables,
-        config.network,
-        config.search,
-        spec.rules,
-        simulations=spec.name.budget,
-    )
+
+    def make_act(simulations: int) -> Act:
+        return search_act(
+            config.network,
+            config.search,
+            spec.rules,
+            simulations=simulations,
+            symmetries=spec.name.symmetries,
+        )
+
+    return _make_searching(spec, variables, make_act)
+
+
+def _make_searching(spec: PlayerSpec, variables: Any, make_act: Callable[[int], Act]) -> Player:
+    """A player that searches, whose time has become simulations."""
+    name = spec.name
+    if name.seconds is not None:
+        measured = make_act(PROBE), spec.rules, name.seconds
+        if measured not in _SIMULATIONS:
+            found = simulations_in(name.seconds, make_act, variables, spec.rules)
+            _SIMULATIONS[measured] = found
+            print(
+                f"{name.full}: {found} simulations a move here, by one board; played as "
+                f"{name.with_simulations(found).full}"
+            )
+        name = name.with_simulations(_SIMULATIONS[measured])
+    return Player(name.full, variables, make_act(name.budget))
+
+
+_SIMULATIONS: dict[tuple[Act, Rules, float], int] = {}
+"""Simulations by what was timed: players that differ in weights alone are timed once, so that the
+same time is the same number for them."""
 
 
 def _trained(spec: PlayerSpec) -> TrainedNetwork:

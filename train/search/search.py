@@ -23,6 +23,7 @@ from train.search.engine import Choose, Root
 from train.search.evaluator import Evaluator, make_play
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
+from train.search.root_symmetries import make_symmetric_evaluator
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -41,22 +42,26 @@ Search = Callable[[Any, State, jax.Array], SearchResult]
 """(variables, states [B], key) -> SearchResult; the key is consumed."""
 
 
-def make_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) -> Search:
+def make_search(
+    evaluate: Evaluator, config: SearchConfig, *, explores: bool, symmetries: int = 1
+) -> Search:
     """A search as a function of (variables, states [B], key).
 
     Args:
       evaluate: evaluates roots and leaves.
       config: options of the search.
       explores: searches with the noise of self-play; else it plays the strongest move.
+      symmetries: turned copies of the root, 1 to 8, whose mean evaluation the search begins with.
     """
     choose = make_engine(config, explores=explores)
     play = make_play(evaluate)
+    evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         chex.assert_rank(states.position.player, 1)
         chex.assert_equal_shape_prefix(jax.tree.leaves(states), 1)
         variant, position = states
-        evaluation = evaluate(variables, states)
+        evaluation = evaluate_root(variables, states)
         legal = jax.vmap(actions.legal_slots)(states)
         chex.assert_equal_shape([evaluation.logits, legal])
         root = Root(evaluation.logits, evaluation.value[:, 0], position, legal)

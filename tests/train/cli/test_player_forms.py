@@ -127,13 +127,14 @@ def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
     model, run, cache = places["model"], places["run"], ["--cache", tmp_path / "games.jsonl"]
     words = [run, f"{model}@3", "wjx", "--anchors", "random", "wjx", "--simulations", "2"]
     assert complaint(command("elo", *words, *cache)) == "enough"
-    words = [model, f"{run}/checkpoints/4", "net:" + str(run), "--simulations", "0", "--anchors"]
-    assert complaint(command("elo", *words, "random", *cache)) == "enough"
+    turned = f"{run}?symmetries=8"
+    words = [model, turned, f"{run}/checkpoints/4", "net:" + str(run), "--simulations", "0"]
+    assert complaint(command("elo", *words, "--anchors", "random", *cache)) == "enough"
     rules, first, again, second = asked
     assert rules == again == tiny.RULES
     single = {"random": None, "wjx": None, f"search:{model}@3": None}
     assert first == {"tiny/4": 4, "tiny/6": 6} | single
-    trained = (f"net:{model}", f"net:{run}/checkpoints/4", f"net:{run}")
+    trained = (f"net:{model}", f"net:{turned}", f"net:{run}/checkpoints/4", f"net:{run}")
     assert second == dict.fromkeys(("random", *trained))
 
 

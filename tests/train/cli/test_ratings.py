@@ -4,13 +4,17 @@ import functools
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
+import numpy as np
 import pytest
 
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.learner.saved import save_run
 from tests.support.reference.referee import Game
+from train.cli.match import Match
+from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from wallgo_jax.formats import records
@@ -109,6 +113,51 @@ def test_double_elimination_has_a_winner(tmp_path):
     champion = record["places"][0]
     assert all(lost.count(name) == 2 for name in record["places"] if name != champion)
     assert lost.count(champion) < 2
+
+
+def test_gate_that_the_games_do_not_decide():
+    words = ["wjx", "--against", "random", *MATCH, "--opening-plies", 2, "--sprt", "-10,0"]
+    found = command("gate", *words)
+    assert (found.code, found.err) == (1, "")
+    last = found.out.splitlines()[-1]
+    assert last == "gate not passed: wjx is not known to be as strong as random"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_stopped", "code", "said"),
+    [
+        (1, False, 0, "gate passed: wjx is not weaker than random\n"),
+        (-1, False, 1, "gate not passed: wjx is weaker than random\n"),
+        (1, True, EXIT_INTERRUPTED, "gate passed: wjx is not weaker than random\n"),
+    ],
+)
+def test_gate_tells_by_its_exit_code(outcome, is_stopped, code, said, monkeypatch):
+    result = SimpleNamespace(first="wjx", second="random", paired_outcome=np.full(2000, outcome))
+    monkeypatch.setattr(Match, "play", lambda self: (result, is_stopped))
+    assert command("gate", "wjx", "--sprt", "-100,0") == (code, said, "")
+
+
+@pytest.mark.parametrize(
+    ("player", "against"),
+    [
+        ("pretrained:wallzero-4stone@3?symmetries=8", "pretrained:wallzero-4stone@3"),
+        ("pretrained:wallzero-4stone@0.5s", "pretrained:wallzero-4stone@0.5s"),
+        ("net:pretrained:wallzero-4stone", "net:pretrained:wallzero-4stone"),
+        ("wjx", "pretrained:wallzero-4stone@64"),
+    ],
+)
+def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against, monkeypatch):
+    asked = []
+
+    def play(self):
+        asked.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Match, "play", play)
+    command("gate", player, "--seed", "3")
+    (match,) = asked
+    assert (match.first, match.second) == (player, against)
+    assert (match.sprt, match.seed, match.opening_plies) == ("-10,0", 3, 4)
 
 
 def test_match_writes_its_figures(tmp_path):

@@ -209,6 +209,8 @@ def test_identity_is_of_weights_not_of_paths():
     assert searching.startswith("search:@16#")
     assert searching != pool.identity("search:runs/a/checkpoints/3@32", player(1))
     assert one != pool.identity("net:runs/a/checkpoints/3", player(1), {"planes": "BTR"})
+    turned = pool.identity("search:runs/a/checkpoints/3@16?symmetries=8", player(1))
+    assert turned.startswith("search:@16?symmetries=8#")
 
 
 def test_identity_of_a_heuristic_is_of_its_weights():

@@ -58,6 +58,62 @@ def test_names_are_taken_apart(text, kind, target, simulations, full):
     assert name.is_bare == (text.partition(":")[0] not in PLAYER_KINDS)
 
 
+@pytest.mark.parametrize(
+    ("text", "target", "seconds", "symmetries", "full"),
+    [
+        ("pretrained:big@1s", "big", 1.0, 1, "pretrained:big@1s"),
+        ("pretrained:big@0.50s?symmetries=8", "big", 0.5, 8, "pretrained:big@0.5s?symmetries=8"),
+        ("pretrained:big@7?symmetries=2", "big", None, 2, "pretrained:big@7?symmetries=2"),
+        ("pretrained:big?symmetries=8", "big", None, 8, "pretrained:big@64?symmetries=8"),
+        ("pretrained:big@7?symmetries=1", "big", None, 1, "pretrained:big@7"),
+        ("net:runs/one?symmetries=8", "runs/one", None, 8, "net:runs/one?symmetries=8"),
+        ("heuristic-search:wjx@2s", "wjx", 2.0, 1, "heuristic-search:wjx@2s"),
+        ("runs/one@.25s?symmetries=3", "runs/one", 0.25, 3, "search:runs/one@0.25s?symmetries=3"),
+        ("runs/a@b?symmetries=3", "runs/a@b", None, 3, "search:runs/a@b@64?symmetries=3"),
+        ("runs/what?", "runs/what?", None, 1, "search:runs/what?@64"),
+        ("runs/what??symmetries=3", "runs/what?", None, 3, "search:runs/what?@64?symmetries=3"),
+    ],
+)
+def test_time_and_options_are_taken_apart(text, target, seconds, symmetries, full, here):
+    (here / "runs" / "what?").mkdir()
+    name = read_name(text)
+    assert (name.target, name.seconds, name.symmetries) == (target, seconds, symmetries)
+    assert name.full == full == read_name(full).full
+    assert name.has_budget == ("@" in text.removeprefix("runs/a@b"))
+    counted = name.with_simulations(9)
+    assert (counted.simulations, counted.seconds, counted.symmetries) == (9, None, symmetries)
+
+
+@pytest.mark.parametrize("text", ["0s", "0.0s", "-1s", "s", "1.2.3s", "infs", "nans", "601s"])
+def test_wrong_times(text):
+    name = f"pretrained:big@{text}"
+    assert complaint(name) == f"player {name!r}: {text!r} a move; allowed: above 0s, up to 600s"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("symmetries=0", "symmetries '0'; allowed: 1 to 8"),
+        ("symmetries=9", "symmetries '9'; allowed: 1 to 8"),
+        ("symmetries=", "symmetries ''; allowed: 1 to 8"),
+        ("symmetries=8@64", "symmetries '8@64'; allowed: 1 to 8; a budget stands before the ?"),
+        ("symmetries=8&symmetries=8", "symmetries stands there twice"),
+        ("", "unknown option ''; allowed: symmetries=1 to 8"),
+        ("symmetries", "unknown option 'symmetries'; allowed: symmetries=1 to 8"),
+        ("turns=8", "unknown option 'turns=8'; allowed: symmetries=1 to 8"),
+    ],
+)
+def test_wrong_options(options, said):
+    for name in (f"pretrained:big@5?{options}", f"runs/one?{options}"):
+        assert complaint(name) == f"player {name!r}: {said}"
+
+
+def test_players_without_a_network_take_no_options():
+    for kind, name in (("wjx", "wjx"), ("heuristic-search", "heuristic-search:wjx@1s")):
+        found = complaint(f"{name}?symmetries=8")
+        assert found.startswith(f"player '{name}?symmetries=8': {kind} takes no options; known")
+
+
 def test_a_kind_is_not_a_folder_of_its_name():
     assert read_name("random").kind == "random"
 
@@ -70,7 +126,8 @@ def test_near_names_are_told():
 
 
 def test_networks_have_the_names_of_trained_players():
-    for text in ("runs/one", "net:runs/one", "search:runs/one@3", "pretrained:big"):
+    budgets = ("search:runs/one@3", "runs/one@1s?symmetries=2")
+    for text in ("runs/one", "net:runs/one", *budgets, "pretrained:big?symmetries=8"):
         assert read_network_name(text) == read_name(text)
     assert read_network_name("nowhere").target == "nowhere"  # a path, whether it exists or not
     assert complaint("wjx", read_network_name) == (

@@ -16,7 +16,7 @@ from train.config import config_to_dict
 from train.network import Variables
 from train.network.build import network_for
 from train.players.config import HeuristicConfig, HeuristicsConfig
-from train.registry import make_player
+from train.registry import make_player, players
 from train.runtime.errors import UsageError
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS
@@ -91,6 +91,40 @@ def test_simulations_are_64_unless_said(run):
     )
     assert default.act is said.act
     assert default.act is not other.act
+
+
+def test_one_symmetry_is_the_player_itself_and_more_are_others(run):
+    for form in ("net:{}", "search:{}@2"):
+        plain = make_player(form.format(run), RULES)
+        same = make_player(f"{form.format(run)}?symmetries=1", RULES)
+        more = [make_player(f"{form.format(run)}?symmetries={n}", RULES) for n in (2, 8, 8)]
+        assert (same.name, same.act) == (plain.name, plain.act)
+        assert plain.act is not more[0].act is not more[1].act is more[2].act
+        assert more[1].name == f"{plain.name}?symmetries=8"
+
+
+def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
+    asked = []
+
+    def simulations_in(seconds, make_act, variables, rules):
+        asked.append((seconds, rules))
+        return 100 + len(asked)
+
+    monkeypatch.setattr(players, "simulations_in", simulations_in)
+    monkeypatch.setattr(players, "_SIMULATIONS", {})
+    first, again, other = (make_player(f"{p}@0.5s", RULES) for p in (run, run, other_run))
+    assert asked == [(0.5, RULES)]
+    assert capsys.readouterr().out == (
+        f"search:{run}@0.5s: 101 simulations a move here, by one board; played as "
+        f"search:{run}@101\n"
+    )
+    # The player is that of the simulations, so its games and records can be repeated.
+    assert first.name == again.name == f"search:{run}@101"
+    assert other.name == f"search:{other_run}@101"
+    assert first.act is other.act is make_player(f"{run}@101", RULES).act
+    assert make_player(f"{run}@0.5s?symmetries=8", RULES).name == f"search:{run}@102?symmetries=8"
+    assert make_player("heuristic-search:wjx@2s", RULES).name == "heuristic-search:wjx@103"
+    assert asked[1:] == [(0.5, RULES), (2.0, RULES)]
 
 
 @pytest.mark.slow
@@ -171,7 +205,10 @@ def test_other_rules_are_refused_unless_transfer_is_asked_for(run):
 @pytest.mark.parametrize("count", ["", "0", "-1", "many", "1.5", "100001"])
 def test_wrong_simulations(run, count):
     name = f"search:{run}@{count}"
-    assert complaint(name) == f"player {name!r}: {count!r} simulations; allowed: 1 to 100000"
+    assert (
+        complaint(name)
+        == f"player {name!r}: {count!r} simulations; allowed: 1 to 100000, or time such as 1s"
+    )
 
 
 def test_run_that_is_not_there(tmp_path):

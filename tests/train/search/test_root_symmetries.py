@@ -1,0 +1,142 @@
+"""The mean over turned copies of a root: mapped back, in one batch, at the root alone."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.searching import random_evaluator, random_ply, random_states
+from train.network.build import network_for
+from train.players.config import HeuristicConfig
+from train.players.heuristics import make_heuristic_evaluator
+from train.search.config import SearchConfig
+from train.search.evaluator import Evaluation, evaluator_for
+from train.search.root_symmetries import ORDER, make_symmetric_evaluator
+from train.search.search import make_search
+from wallgo_jax.game import actions, symmetry
+from wallgo_jax.game.state import State, initial_position
+
+RULES = dataclasses.replace(tiny.RULES, size=4)
+PLIES = (4, 1, 4)  # games, first and last ply: placements and moves
+turn = jax.jit(jax.vmap(symmetry.turn_state, in_axes=(0, None)))
+turn_back = jax.jit(jax.vmap(symmetry.turn_policy, in_axes=(0, None, 0, 0)))
+phases = jax.jit(jax.vmap(symmetry.phase_of))
+legal_slots = jax.jit(jax.vmap(actions.legal_slots))
+
+
+@functools.cache
+def evaluator_of(symmetries: int):
+    return jax.jit(make_symmetric_evaluator(random_evaluator, symmetries))
+
+
+@functools.cache
+def small_boards() -> State:
+    """3x3 boards in a corner of a 5x5 grid, after a few plies."""
+    variant = tiny.variants(tiny.RULES, 8, grid=5)
+    states = State(variant, jax.vmap(initial_position)(variant))
+    for ply in range(3):
+        bits = jax.random.bits(jax.random.key(ply), (8,), jnp.uint32)
+        states = jax.jit(jax.vmap(random_ply))(states, bits)
+    return states
+
+
+def assert_equal_when_turned(evaluate, states: State, copies: tuple[int, ...]) -> None:
+    """Each copy's logits, turned back, and its values are those of the states."""
+    expected, legal = evaluate(states), np.asarray(legal_slots(states))
+    for g in copies:
+        turned = turn(states, jnp.int32(g))
+        found = evaluate(turned)
+        back = turn_back(
+            found.logits, symmetry.inverse(jnp.int32(g)), phases(states), states.variant
+        )
+        for ours, theirs in ((back, expected.logits), (found.value, expected.value)):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+        assert ((np.asarray(back) > -1e30) == legal).all()
+
+
+@pytest.mark.parametrize("symmetries", [4, 8])
+@pytest.mark.parametrize("make_states", [lambda: random_states(RULES, *PLIES), small_boards])
+def test_a_state_and_its_turned_copies_are_evaluated_alike(make_states, symmetries):
+    states = make_states()
+
+    def evaluate(states: State) -> Evaluation:
+        return evaluator_of(symmetries)((), states)
+
+    assert_equal_when_turned(evaluate, states, ORDER[:symmetries])
+    one, other = evaluate(states), random_evaluator((), states)
+    assert np.abs(np.asarray(one.value - other.value)).max() > 0.1
+
+
+def test_a_network_sees_turned_copies_alike():
+    config = tiny.config().network
+    variables = tiny.new_weights(network_for(config, 2))
+    evaluate = jax.jit(make_symmetric_evaluator(evaluator_for(config, RULES), 8))
+    states = random_states(RULES, *PLIES)
+    assert_equal_when_turned(functools.partial(evaluate, variables), states, (3, 6))
+
+
+def test_the_mean_is_over_the_copies_each_read_in_its_own_slots():
+    """Three copies, by public actions: each legal one is looked up in each turned board."""
+    states = random_states(RULES, *PLIES)
+    found = jax.device_get(evaluator_of(3)((), states))
+    legal, places = np.asarray(legal_slots(states)), jnp.arange(found.logits.shape[1])
+    over_slots = jax.vmap(jax.vmap(actions.action_of_slot, (None, 0)), (0, None))
+    expected, values = np.zeros(found.logits.shape), np.zeros(found.value.shape)
+    public = over_slots(states, places)
+    for g in ORDER[:3]:
+        turned = turn(states, jnp.int32(g))
+        evaluation = jax.device_get(random_evaluator((), turned))
+        of = jax.vmap(jax.vmap(symmetry.turn_action, (0, None, None)), (0, None, 0))
+        asked = np.asarray(of(public, jnp.int32(g), states.variant))
+        named = np.asarray(over_slots(turned, places))
+        own = np.asarray(legal_slots(turned))
+        for board, slot in zip(*np.nonzero(legal), strict=True):
+            (there,) = np.flatnonzero((named[board] == asked[board, slot]) & own[board])
+            expected[board, slot] += evaluation.logits[board, there] / 3
+        values += evaluation.value / 3
+    np.testing.assert_allclose(found.logits[legal], expected[legal], rtol=1e-5)
+    np.testing.assert_allclose(found.value, values, rtol=1e-5, atol=1e-6)
+
+
+def test_a_symmetric_evaluator_is_not_changed():
+    evaluate = make_heuristic_evaluator(HeuristicConfig())
+    states = random_states(RULES, *PLIES)
+    plain = jax.jit(evaluate)((), states)
+    for symmetries in (3, 8):
+        mean = jax.jit(make_symmetric_evaluator(evaluate, symmetries))((), states)
+        np.testing.assert_allclose(mean.logits, plain.logits, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(mean.value, plain.value, rtol=1e-5, atol=1e-6)
+
+
+def test_one_symmetry_is_the_evaluator_itself():
+    assert make_symmetric_evaluator(random_evaluator, 1) is random_evaluator
+    for wrong in (0, 9):
+        with pytest.raises(ValueError, match="must be from 1 to 8"):
+            make_symmetric_evaluator(random_evaluator, wrong)
+
+
+@pytest.mark.parametrize("kind", ["gumbel", pytest.param("puct", marks=pytest.mark.slow)])
+def test_both_engines_begin_with_the_mean_and_look_at_leaves_once(kind):
+    states, found = random_states(RULES, *PLIES), {}
+    for engine in ("native", "mctx"):
+        sizes = []
+
+        def evaluate(variables, states, analysis=None, sizes=sizes) -> Evaluation:
+            sizes.append(len(states.position.ply))
+            return random_evaluator(variables, states, analysis)
+
+        config = SearchConfig(simulations=8, kind=kind, engine=engine)
+        search = jax.jit(make_search(evaluate, config, explores=False, symmetries=8))
+        found[engine] = jax.device_get(search((), states, jax.random.key(0)))
+        boards = len(states.position.ply)
+        assert sizes[0] == 8 * boards
+        assert set(sizes[1:]) == {boards}
+    expected = evaluator_of(8)((), states)
+    np.testing.assert_allclose(found["native"].prior, expected.logits, rtol=1e-5, atol=1e-5)
+    is_on = ~np.asarray(states.position.terminated)
+    for one, other in zip(found["native"], found["mctx"], strict=True):
+        np.testing.assert_allclose(one[is_on], other[is_on], rtol=1e-4, atol=1e-4)
