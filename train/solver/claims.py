@@ -21,6 +21,10 @@ from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
 
 
+_NEVER = 1 << 40
+_PROVEN, _REFUTED = (0, _NEVER), (_NEVER, 0)
+
+
 class OutOfNodesError(Exception):
     """The search exceeds its limit of nodes."""
 
@@ -59,62 +63,75 @@ class Claim:
         self.size, self.tie = rules.size, rules.tie
         self.claimant, self.target, self.budget = claimant, target, budget
         self._everywhere = (1 << rules.size**2) - 1
-        self._known: dict[Contest, bool] = {}
-        self._expanded: dict[Contest, _Expanded] = {}
-        self._searched: dict[Contest, int] = {}
+        self._known: dict[Contest, tuple[int, int]] = {}
+        self._children: dict[Contest, list[Contest]] = {}
 
-    def search(self, contest: Contest, depth: int) -> bool | None:
-        """Whether the claim holds, None where that many more plies do not tell.
+    def search(self, contest: Contest, nodes: int) -> bool | None:
+        """Whether the claim holds, None where about that many more nodes do not tell.
 
         Raises:
           OutOfNodesError: the budget is spent.
         """
-        verdict = self._known.get(contest)
-        if verdict is None:
+        proof, disproof = self._numbers(contest)
+        stop = self.budget.used + nodes
+        while proof and disproof and self.budget.used < stop:
+            proof, disproof = self._deepen(contest, _NEVER, _NEVER, stop)
+        return None if proof and disproof else not proof
+
+    def effort(self, contest: Contest) -> int:
+        """The proof number: at least so many open contests must come true to prove the claim."""
+        return self._numbers(contest)[0]
+
+    def is_refuted(self, contest: Contest) -> bool:
+        """Whether the claim is known not to hold."""
+        return self._numbers(contest) == _REFUTED
+
+    def _numbers(self, contest: Contest) -> tuple[int, int]:
+        found = self._known.get(contest)
+        if found is None:
             verdict = self.verdict(contest)
-        if verdict is None and self._searched.get(contest, -1) < depth:
-            verdict = self._search(contest, depth)
-        return verdict
+            found = self._guess(contest) if verdict is None else _PROVEN if verdict else _REFUTED
+            self._known[contest] = found
+        return found
 
-    def _search(self, contest: Contest, depth: int) -> bool | None:
-        expanded = self._expanded.get(contest)
-        if expanded is None:
-            expanded = self._expanded[contest] = self._expand(contest)
-        verdict = expanded.verdict
-        if verdict is None and depth > 0:
-            wanted = contest.player == self.claimant
-            verdict = not wanted
-            for child in expanded.children:
-                found = self.search(child, depth - 1)
-                if found is wanted:
-                    verdict = wanted
-                    break
-                if found is None:
-                    verdict = None
-        if verdict is None:
-            self._searched[contest] = depth
-        else:
-            self._known[contest] = verdict
-        return verdict
+    def _guess(self, contest: Contest) -> tuple[int, int]:
+        """First numbers of an open contest: the further the claimant lags, the harder the proof."""
+        lead = self._lead(contest) if self.claimant == 0 else -self._lead(contest)
+        return 1 + max(0, -lead), 1 + max(0, lead)
 
-    def _expand(self, contest: Contest) -> _Expanded:
-        wanted = contest.player == self.claimant
-        children = self._plies(contest)
-        self.budget.spend(len(children))
-        open_children = []
-        for child in children:
-            verdict = self._known.get(child)
-            if verdict is None:
-                verdict = self.verdict(child)
-            if verdict is wanted:
-                return _Expanded(wanted, ())
-            if verdict is None:
-                open_children.append(child)
-        if not open_children:
-            return _Expanded(not wanted, ())
-        sign = 1 if contest.player == 0 else -1
-        open_children.sort(key=lambda child: sign * self._lead(child), reverse=True)
-        return _Expanded(None, tuple(open_children))
+    def _deepen(self, contest: Contest, most_proof: int, most_disproof: int, stop: int):
+        """Search below a contest while its numbers stay below two limits; returns them."""
+        children = self._children.get(contest)
+        if children is None:
+            children = self._children[contest] = self._plies(contest)
+            self.budget.spend(len(children))
+        is_own = contest.player == self.claimant
+        at = 0 if is_own else 1
+        while True:
+            best, second, total, child = _NEVER, _NEVER, 0, None
+            for each in children:
+                numbers = self._numbers(each)
+                number = numbers[at]
+                total += numbers[1 - at]
+                if number < best:
+                    best, second, child = number, best, each
+                elif number < second:
+                    second = number
+            total = min(total, _NEVER)
+            found = (best, total) if is_own else (total, best)
+            self._known[contest] = found
+            if not best or not total or self.budget.used >= stop:
+                return found
+            if found[0] >= most_proof or found[1] >= most_disproof:
+                return found
+            own = self._known[child]
+            most = (most_proof, most_disproof)
+            limit = min(most[at], second + second // 4 + 1)
+            rest = min(most[1 - at] - total + own[1 - at], _NEVER)
+            if is_own:
+                self._deepen(child, limit, rest, stop)
+            else:
+                self._deepen(child, rest, limit, stop)
 
     def verdict(self, contest: Contest) -> bool | None:
         """What the claim has come to where the game is over or a fortress decides it."""
@@ -193,6 +210,9 @@ class Claim:
         if waits[player]:
             left = (waits[0] - 1, waits[1]) if player == 0 else (waits[0], waits[1] - 1)
             found[contest._replace(waits=left, player=1 - player)] = None
+        elif player != self.claimant and contest.largest[player] > 1:
+            paid = contest.lead + (1 if player else -1)
+            found[contest._replace(lead=paid, player=1 - player)] = None
         return list(found)
 
     def _part(self, contest: Contest, wall: tuple[int, int]) -> int:

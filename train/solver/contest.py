@@ -107,7 +107,7 @@ def settle(contest: Contest, part: int, claimant: int, size: int) -> Contest:
         if owner == claimant:
             more = sure_waits(down, right, first | second, size)
         else:
-            more = down.bit_count() + right.bit_count()
+            more = free_waits(down, right, first | second, cells)
         if owner == 0:
             largest, waits = (max(largest[0], cells), largest[1]), (waits[0] + more, waits[1])
         else:
@@ -122,6 +122,16 @@ def settle(contest: Contest, part: int, claimant: int, size: int) -> Contest:
         waits,
         contest.player,
     )
+
+
+def free_waits(down: int, right: int, stones: int, cells: int) -> int:
+    """Most turns that the owner of a settled region can spend in it before each costs a cell.
+
+    At the end it owns at most as many parts as it has stones there. A part of n cells keeps at
+    least n - 1 openings, and each turn closes one: so turns are at most openings - (cells - stones)
+    and the number of cells given up.
+    """
+    return down.bit_count() + right.bit_count() - cells + stones.bit_count()
 
 
 @functools.lru_cache(maxsize=1 << 16)

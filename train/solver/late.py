@@ -147,17 +147,21 @@ def _kept(
     # To miss the target is to leave the other side the next result: -DRAW or -LOSS.
     misses = Claim(rules, 1 - mover, DRAW if target == WIN else WIN, budget)
     found: dict[tuple[Contest, Contest], bool] = {}
-    for depth in range(_MAX_DEPTH):
+    for depth in (200<<i for i in range(20)):
         for pair in groups:
             if pair in found:
                 continue
             # A claim that is refuted may hold in the game, see `train.solver.claims`.
-            holds, fails = reaches.search(pair[0], depth), misses.search(pair[1], depth)
+            holds = fails = None
+            if reaches.effort(pair[0]) <= misses.effort(pair[1]):
+                holds = reaches.search(pair[0], depth)
+            if misses.effort(pair[1]) <= reaches.effort(pair[0]):
+                fails = misses.search(pair[1], depth)
             if holds:
                 found[pair] = True
             elif fails:
                 found[pair] = False
-            elif holds is False and fails is False:
+            elif reaches.is_refuted(pair[0]) and misses.is_refuted(pair[1]):
                 return None
         if len(found) == len(groups):
             return found
