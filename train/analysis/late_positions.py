@@ -4,9 +4,12 @@ Each line is a game's record (see `wallgo_jax.formats.records`) with these keys 
 
 | key | value |
 |---|---|
-| `late` | positions that were proven: `ply` before which they stand, `value` for the player to move (1, 0, -1), `best` (the slots of all plays that keep the value, as the bits of a hexadecimal number) |
+| `late` | positions that were proven: `ply`, `value`, `best` |
 | `refused` | plies before which no proof was found within the limit |
 | `node_limit` | positions that one proof could look at |
+
+`ply` counts the plies before a position, `value` (1, 0, -1) is the player's to move, and `best`
+holds the slots of all plays that keep it, as the bits of a hexadecimal number.
 """
 
 import gzip
@@ -122,8 +125,10 @@ def spread(games: Sequence[LateGame], most: int, *, seed: int = 0) -> list[LateG
     for index, game in enumerate(games):
         for each in game.proven:
             by_left.setdefault(plies_left(game, each.ply), []).append((index, each))
-    for group in by_left.values():
-        rng.shuffle(group)  # type: ignore[arg-type]
+    by_left = {
+        left: [group[place] for place in rng.permutation(len(group))]
+        for left, group in by_left.items()
+    }
     chosen: dict[int, list[LatePosition]] = {}
     left = most
     while left and any(by_left.values()):

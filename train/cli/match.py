@@ -231,7 +231,9 @@ class Late:
         if self.sample is not None:
             chosen = late_positions.spread(found, self.sample_positions, seed=self.seed)
             late_positions.write_late(self.sample, chosen)
-            options.say_written(self.sample, f"{sum(len(game.proven) for game in chosen)} positions")
+            options.say_written(
+                self.sample, f"{sum(len(game.proven) for game in chosen)} positions"
+            )
         return EXIT_INTERRUPTED if is_interrupted() else 0
 
     def _rules(self) -> Rules:

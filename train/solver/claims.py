@@ -1,27 +1,27 @@
-"""Proves that a side of a contest reaches at least some result, by alpha-beta search.
+"""Proves that a side of a contest reaches at least some result, by proof-number search.
 
-A claim is true or false, so bounds of alpha-beta are one bit. Three things end a line early:
+A claim is true or false, so the bounds of alpha-beta are one bit here, and what remains to choose
+is where to look next. The search goes where the fewest open contests are left to decide (df-pn:
+Nagai, "Df-pn algorithm for searching AND/OR trees and its applications"). Three things help:
 
 - **Fortress.** A side that leaves its stones where they stand can wall off, one turn each, every
   opening through which the other side could come. So a side surely gets all cells that the other
   side's stones cannot walk to without passing its stones, and the other side gets no more than the
   rest. This needs no turn order: whoever stays always has the next such wall to build.
-- **The table** keeps what a claim has come to in each contest.
-- **Iterative deepening** searches the plies first after which the side that made them is nearer to
-  more cells. Expanded contests are kept, so a deeper pass costs no second expansion.
+- **The table** keeps the numbers of every contest: how many contests must at least come true, or
+  fail, to decide it.
+- **Territory** gives a new contest its first numbers: cells owned or nearer to a side.
 
 The claimant waits only in turns that cost it nothing, the other side may wait more often than the
 rules let it. So a claim that is proven holds in the game; one that is refuted may still hold.
 """
 
-from typing import NamedTuple
-
 from train.solver.contest import Contest, bits, ends, flood, settle, sides, step
 from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
 
-
 _NEVER = 1 << 40
+"""Contests that must be decided where nothing can decide."""
 _PROVEN, _REFUTED = (0, _NEVER), (_NEVER, 0)
 
 
@@ -40,13 +40,6 @@ class Budget:
         self.used += nodes
         if self.used > self.limit:
             raise OutOfNodesError
-
-
-class _Expanded(NamedTuple):
-    """The plies of a contest: whether one decides the claim at once, else those left to search."""
-
-    verdict: bool | None
-    children: tuple[Contest, ...]
 
 
 class Claim:
@@ -99,7 +92,9 @@ class Claim:
         lead = self._lead(contest) if self.claimant == 0 else -self._lead(contest)
         return 1 + max(0, -lead), 1 + max(0, lead)
 
-    def _deepen(self, contest: Contest, most_proof: int, most_disproof: int, stop: int):
+    def _deepen(
+        self, contest: Contest, most_proof: int, most_disproof: int, stop: int
+    ) -> tuple[int, int]:
         """Search below a contest while its numbers stay below two limits; returns them."""
         children = self._children.get(contest)
         if children is None:
@@ -108,7 +103,7 @@ class Claim:
         is_own = contest.player == self.claimant
         at = 0 if is_own else 1
         while True:
-            best, second, total, child = _NEVER, _NEVER, 0, None
+            best, second, total, child = _NEVER, _NEVER, 0, children[0]
             for each in children:
                 numbers = self._numbers(each)
                 number = numbers[at]
@@ -156,7 +151,7 @@ class Claim:
         return None
 
     def _sure(self, contest: Contest, safe: int, rest: int, player: int) -> int:
-        """The result that a player surely reaches with its fortress; LOSS where it tells nothing."""
+        """The result that a player's fortress secures; LOSS where it tells nothing."""
         lead = contest.lead if player == 0 else -contest.lead
         lead += safe.bit_count() - rest.bit_count()
         if lead > 0:

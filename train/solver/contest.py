@@ -83,9 +83,7 @@ def reduce(board: Board, claimant: int, size: int) -> Contest:
     """The contested part of a position, for a claim of one side."""
     everywhere = (1 << size * size) - 1
     masks = tuple(sum(1 << cell for cell in own) for own in board.stones)
-    contest = Contest(
-        board.down, board.right, masks[0], masks[1], 0, (0, 0), (0, 0), board.player
-    )
+    contest = Contest(board.down, board.right, masks[0], masks[1], 0, (0, 0), (0, 0), board.player)
     left = everywhere
     while left:
         part = flood(board.down, board.right, left & -left, everywhere, size)
@@ -95,7 +93,7 @@ def reduce(board: Board, claimant: int, size: int) -> Contest:
 
 
 def settle(contest: Contest, part: int, claimant: int, size: int) -> Contest:
-    """Take a region out of a contest unless it is contested; a region without stones is nobody's."""
+    """Drop a region from a contest unless it is contested; without stones it is nobody's."""
     first, second = contest.first & part, contest.second & part
     if first and second:
         return contest

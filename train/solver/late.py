@@ -1,8 +1,9 @@
 """Proves the value of late positions of large boards, and the plays that keep it, on the host.
 
 Each play of the position to solve is a claim of its player that it still wins (then, where none
-does, that it still draws) and the opposite claim of the other side. Both are searched in turn, a
-ply deeper each time, until every play is decided; see `train.solver.claims`.
+does, that it still draws) and the opposite claim of the other side. The one that seems nearer to
+its proof is searched, in rounds of more and more nodes, until every play is decided; see
+`train.solver.claims`.
 """
 
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position
 
 NODE_LIMIT = 50_000
-_MAX_DEPTH = 100
+_FIRST_NODES, _ROUNDS = 200, 30
 _WORD = 32
 
 
@@ -147,16 +148,16 @@ def _kept(
     # To miss the target is to leave the other side the next result: -DRAW or -LOSS.
     misses = Claim(rules, 1 - mover, DRAW if target == WIN else WIN, budget)
     found: dict[tuple[Contest, Contest], bool] = {}
-    for depth in (200<<i for i in range(20)):
+    for nodes in (_FIRST_NODES << turn for turn in range(_ROUNDS)):
         for pair in groups:
             if pair in found:
                 continue
             # A claim that is refuted may hold in the game, see `train.solver.claims`.
             holds = fails = None
             if reaches.effort(pair[0]) <= misses.effort(pair[1]):
-                holds = reaches.search(pair[0], depth)
+                holds = reaches.search(pair[0], nodes)
             if misses.effort(pair[1]) <= reaches.effort(pair[0]):
-                fails = misses.search(pair[1], depth)
+                fails = misses.search(pair[1], nodes)
             if holds:
                 found[pair] = True
             elif fails:
