@@ -15,11 +15,17 @@ from train.analysis.late_positions import (
     read_late,
     to_line,
 )
-from train.data.record_dataset import Examples, RecordedGames, make_examples
+from train.data.record_dataset import (
+    Examples,
+    RecordedGames,
+    make_examples,
+    read_recorded_games,
+)
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.late import board_of, check_provable, prove
+from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 
 
@@ -39,6 +45,23 @@ class ProofOptions(NamedTuple):
     max_plies_left: int
     node_limit: int
     seed: int
+
+
+def read_games(paths: Sequence[Path]) -> RecordedGames:
+    """Read the finished games of record files.
+
+    Raises:
+      UsageError: a file cannot be read, has no finished game or boards of another shape than the
+        first game.
+    """
+    for path in paths:
+        try:
+            for record in records.read(path):
+                return read_recorded_games(paths, record.rules)
+        except (OSError, EOFError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"{path}: cannot be read: {reason}") from None
+    raise UsageError("late: no game in the files")
 
 
 def prove_games(

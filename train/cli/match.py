@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from train.arena.result import MatchResult
     from train.arena.sprt import Verdict
     from train.runtime.display import Display
-    from wallgo_jax.game.rules import Rules
 
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
@@ -206,14 +205,13 @@ class Late:
     def run(self) -> int:
         """Returns the exit code."""
         from train.analysis import late_positions, late_proofs
-        from train.data.record_dataset import read_recorded_games
         from train.runtime.display import Display
 
         options.check_seed("late", self.seed)
         for name in ("positions", "per_game", "max_plies_left", "node_limit", "sample_positions"):
             if getattr(self, name) < 1:
                 raise UsageError(f"late: {name} ({getattr(self, name)}) must be at least 1")
-        recorded = read_recorded_games(self.games, self._rules())
+        recorded = late_proofs.read_games(self.games)
         options.check_files(self.out, self.sample)
         how = late_proofs.ProofOptions(
             self.positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
@@ -224,8 +222,13 @@ class Late:
             display.task("proving late positions", self.positions, "positions") as task,
             interrupts("the games that are proven are kept", show=display.note) as is_interrupted,
         ):
+
+            def on_progress(proven: int) -> None:
+                is_interrupted.keeps_work()
+                task(proven)
+
             found = late_proofs.prove_games(
-                recorded, self.out, how, on_progress=task, should_stop=is_interrupted
+                recorded, self.out, how, on_progress=on_progress, should_stop=is_interrupted
             )
         display.console.print(late_proofs.proofs_table(found))
         if self.sample is not None:
@@ -235,18 +238,6 @@ class Late:
                 self.sample, f"{sum(len(game.proven) for game in chosen)} positions"
             )
         return EXIT_INTERRUPTED if is_interrupted() else 0
-
-    def _rules(self) -> Rules:
-        """The rules of the first game."""
-        from wallgo_jax.formats import records
-
-        for path in self.games:
-            try:
-                for record in records.read(path):
-                    return record.rules
-            except (OSError, EOFError, ValueError) as error:
-                raise UsageError(f"{path}: cannot be read: {error}") from None
-        raise UsageError("late: no game in the files")
 
 
 def _is_decided(test: Sprt, result: MatchResult) -> bool:
