@@ -8,7 +8,7 @@ from train.cli.bench import Bench
 from train.cli.config import Config
 from train.cli.curves import Curves
 from train.cli.export import Export
-from train.cli.match import Accuracy, Gate, Match
+from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
 from train.cli.run import Ablate, Fit, Run
@@ -22,6 +22,7 @@ Command = (
     | Annotated[Config, tyro.conf.subcommand("config")]
     | Annotated[Match, tyro.conf.subcommand("match")]
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
+    | Annotated[Late, tyro.conf.subcommand("late")]
     | Annotated[Elo, tyro.conf.subcommand("elo")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
     | Annotated[Gate, tyro.conf.subcommand("gate")]
@@ -40,7 +41,7 @@ PROGRAM = Program(
     commands=Command,
     groups={
         "train": ("run", "fit", "config"),
-        "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy"),
+        "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "pass on and time": ("export", "bench"),
     },

@@ -1,9 +1,10 @@
 """The commands that measure one player: against another (`match`), against the one that
-ships (`gate`), on a solved board (`accuracy`)."""
+ships (`gate`), in positions whose value is known (`accuracy`, and `late`, which proves them)."""
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -194,9 +195,12 @@ def _shipped_like(player: str) -> str:
 @dataclasses.dataclass(frozen=True)
 class Accuracy:
     """Measure how often a player keeps the value of the game, over all positions of a solved
-    board."""
+    board or over proven late positions of games."""
 
-    EXAMPLES = ("accuracy search:runs/tiny@64",)
+    EXAMPLES = (
+        "accuracy search:runs/tiny@64",
+        "accuracy pretrained:wallzero-4stone@64 --late out/late.jsonl",
+    )
 
     player: _PlayerName
     """Player to measure, named as in docs/players.md."""
@@ -207,6 +211,8 @@ class Accuracy:
         ),
     ] = ""
     """Rules of a board that can be solved as a whole: JSON object, or file (JSON or TOML)."""
+    late: options.OptionalFile = None
+    """File of late positions that `late` has proven, to measure there instead."""
     batch: int = 512
     """Positions evaluated in parallel."""
     seed: int = 0
@@ -223,12 +229,91 @@ class Accuracy:
         options.check_seed("accuracy", self.seed)
         if self.batch < 1:
             raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
+        if self.late is not None:
+            return self._measure_late(self.late)
         rules = options.read_rules_for(self.rules, [self.player], default=SOLVED_RULES)
         found = value_accuracy.value_accuracy(self.player, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))
         if self.json is not None:
             options.write_json(self.json, value_accuracy.accuracy_record(found))
         return 0
+
+    def _measure_late(self, path: Path) -> int:
+        from rich.console import Console
+
+        from train.analysis import late_accuracy
+
+        if self.rules:
+            raise UsageError("accuracy: --late has rules of its own, leave out --rules")
+        found = late_accuracy.late_accuracy(self.player, path, batch=self.batch, seed=self.seed)
+        Console().print(late_accuracy.late_table(found))
+        if self.json is not None:
+            options.write_json(self.json, late_accuracy.late_record(found))
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Late:
+    """Prove late positions of recorded games: their value, and all plays that keep it."""
+
+    EXAMPLES = ("late out/games.jsonl.gz --out out/late.jsonl",)
+
+    games: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="FILE")]
+    """Record files, such as `match --records` writes."""
+    out: Annotated[Path, tyro.conf.arg(metavar="FILE", help_behavior_hint="(required)")]
+    """File that each game is added to once its positions are proven; games that it has are
+    skipped."""
+    positions: int = 2000
+    """Proven positions to stop at."""
+    per_game: int = 4
+    """Positions tried in each game."""
+    max_plies_left: int = 12
+    """Most plies before the end of its game that a position is taken from."""
+    node_limit: int = 50_000
+    """Positions that one proof may look at."""
+    seed: int = 0
+    """Random seed."""
+    sample: options.OptionalFile = None
+    """File for a share of the proven positions, spread over plies left; may end in .gz."""
+    sample_positions: int = 1000
+    """Positions of that share."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.analysis import late_positions, late_proofs
+        from train.runtime.display import Display
+
+        options.check_seed("late", self.seed)
+        for name in ("positions", "per_game", "max_plies_left", "node_limit", "sample_positions"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"late: {name} ({getattr(self, name)}) must be at least 1")
+        recorded = late_proofs.read_games(self.games)
+        options.check_files(self.out, self.sample)
+        how = late_proofs.ProofOptions(
+            self.positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
+        )
+        display = Display()
+        with (
+            display,
+            display.task("proving late positions", self.positions, "positions") as task,
+            interrupts("the games that are proven are kept", show=display.note) as is_interrupted,
+        ):
+
+            def on_progress(proven: int) -> None:
+                is_interrupted.keeps_work()
+                task(proven)
+
+            found = late_proofs.prove_games(
+                recorded, self.out, how, on_progress=on_progress, should_stop=is_interrupted
+            )
+        display.console.print(late_proofs.proofs_table(found))
+        if self.sample is not None:
+            chosen = late_positions.spread(found, self.sample_positions, seed=self.seed)
+            late_positions.write_late(self.sample, chosen)
+            options.say_written(
+                self.sample, f"{sum(len(game.proven) for game in chosen)} positions"
+            )
+        return EXIT_INTERRUPTED if is_interrupted() else 0
 
 
 def _is_decided(test: Sprt, result: MatchResult) -> bool:

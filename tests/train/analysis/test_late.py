@@ -1,0 +1,107 @@
+"""Files of late positions grow and resume, and a player's accuracy in them is exact."""
+
+import random
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner.commands import command, complaint
+from tests.support.reference.games import random_game
+from train.analysis.late_accuracy import late_kept, late_record, load_late
+from train.analysis.late_positions import plies_left, read_late, spread, write_late
+from train.analysis.late_proofs import ProofOptions, proofs_table, prove_games
+from train.data.record_dataset import RecordedGames, read_recorded_games
+from train.players.basic import Player
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import Rules
+
+RULES = Rules(
+    size=4,
+    stones=2,
+    start=((0, 0, 0), (3, 3, 0), (0, 3, 1), (3, 0, 1)),
+    order=(),
+    tie=("region",),
+)
+OPTIONS = ProofOptions(positions=100, per_game=2, max_plies_left=4, node_limit=5_000, seed=0)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> RecordedGames:
+    """Six random games."""
+    rng, path = random.Random(2), tmp_path_factory.mktemp("games") / "games.jsonl"
+    games = [random_game(rng, RULES.to_dict(), grid=4) for _ in range(6)]
+    records.write(
+        path,
+        [Record(RULES, tuple(game.actions), result=tuple(game.rewards[-1])) for game in games],
+    )
+    return read_recorded_games([path], RULES)
+
+
+@pytest.fixture(scope="module")
+def late_file(recorded, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("late") / "late.jsonl"
+    prove_games(recorded, path, OPTIONS)
+    return path
+
+
+def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
+    path, games = tmp_path / "late.jsonl", iter((False, False, True))
+    prove_games(recorded, path, OPTIONS, should_stop=lambda: next(games))
+    assert len(read_late(path)) == 2
+    prove_games(recorded, path, OPTIONS)
+    assert path.read_bytes() == late_file.read_bytes()
+    tried = [len(game.proven) + len(game.refused) for game in read_late(path)]
+    assert tried == [2] * 6
+    assert proofs_table(read_late(path)).row_count > 1
+
+
+def test_sample_is_even_and_the_same_each_time(late_file, tmp_path):
+    games = read_late(late_file)
+    paths = [tmp_path / name for name in ("a.jsonl.gz", "b.jsonl.gz")]
+    for path in paths:
+        write_late(path, spread(games, 4))
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    chosen = read_late(paths[0])
+    left = [plies_left(game, each.ply) for game in chosen for each in game.proven]
+    assert len(left) == 4
+    assert len(set(left)) == min(
+        4, len({plies_left(game, each.ply) for game in games for each in game.proven})
+    )
+
+
+def test_accuracy_counts_kept_results(late_file):
+    late = load_late(late_file)
+    first_best = late.best.argmax(axis=1)
+
+    def act(variables, states, key):
+        return jax.numpy.asarray(variables)
+
+    kept = late_kept(
+        Player("best", first_best, act), late, batch=len(late.value), key=jax.random.key(0)
+    )
+    assert kept.kept.all()
+    worst = np.where(late.best.all(axis=1), 0, late.best.argmin(axis=1))
+    lost = late_kept(
+        Player("worst", worst, act), late, batch=len(late.value), key=jax.random.key(0)
+    )
+    assert not lost.kept[lost.can_err].any()
+    figures = late_record(lost)["positions"]["all"]
+    assert figures["total"] == len(late.value)
+    assert figures["total_where_one_can_err"] == lost.can_err.sum()
+
+
+def test_commands(recorded, late_file, tmp_path):
+    said = command("accuracy", "random", "--late", late_file, "--json", tmp_path / "a.json")
+    assert said.code == 0
+    assert "plies left" in said.out
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("{}\n")
+    assert "variant" in complaint(command("accuracy", "random", "--late", empty))
+    assert "--rules" in complaint(
+        command("accuracy", "random", "--late", late_file, "--rules", "hkoi")
+    )
+    missing = tmp_path / "no.jsonl"
+    assert "cannot be read" in complaint(command("late", missing, "--out", tmp_path / "l.jsonl"))

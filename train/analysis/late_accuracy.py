@@ -1,0 +1,192 @@
+"""Measures how often a player keeps the proven result in late positions of real games."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from train.analysis.late_positions import plies_left, read_late
+from train.data.record_dataset import RecordedGames, make_examples
+from train.players.basic import Player
+from train.registry import make_player
+from train.runtime.display import Display
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.solver.reachable import batches
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+_BINS = ((1, 2), (3, 4), (5, 6), (7, 8), (9, 12), (13, 16), (17, 999))
+
+
+@dataclasses.dataclass(frozen=True)
+class LateAccuracy:
+    """A player's choices in proven positions.
+
+    Attributes:
+      player: its name.
+      value: int8[N], proven value for the player to move.
+      left: int16[N], plies that the recorded game went on for.
+      can_err: bool[N], whether some legal play loses value.
+      kept: bool[N], whether the player's choice keeps the value.
+    """
+
+    player: str
+    value: np.ndarray
+    left: np.ndarray
+    can_err: np.ndarray
+    kept: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class LatePositions:
+    """Proven positions as states.
+
+    Attributes:
+      rules: of all of them.
+      states: [N], on the host.
+      best: bool[N, A], the plays that keep the value.
+      value: int8[N], for the player to move.
+      left: int16[N], plies that the recorded game went on for.
+    """
+
+    rules: Rules
+    states: State
+    best: np.ndarray
+    value: np.ndarray
+    left: np.ndarray
+
+
+def load_late(path: Path) -> LatePositions:
+    """Read a file of late positions and replay its games.
+
+    Raises:
+      UsageError: what is wrong with the file.
+    """
+    games = [game for game in read_late(path) if game.proven]
+    if not games:
+        raise UsageError(f"{path}: no proven position")
+    rules = games[0].record.rules
+    places = tuple(f"{path}, game {number}" for number in range(1, len(games) + 1))
+    for game, place in zip(games, places, strict=True):
+        if game.record.rules != rules:
+            raise UsageError(f"{place}: its rules differ from those of the first game")
+    recorded = RecordedGames(tuple(game.record for game in games), places)
+    examples = fetch(make_examples(recorded))
+    of_game = np.concatenate([np.full(len(game.proven), i) for i, game in enumerate(games)])
+    found = [(game, each) for game in games for each in game.proven]
+    at = np.searchsorted(examples.game, of_game) + [each.ply for _, each in found]
+    best = np.zeros((len(found), actions.num_slots(rules.stones, grid=rules.size)), np.bool_)
+    for row, (_, each) in enumerate(found):
+        if each.best[-1] >= best.shape[1]:
+            raise UsageError(f"{path}: slot {each.best[-1]} is not below {best.shape[1]}")
+        best[row, list(each.best)] = True
+    return LatePositions(
+        rules=rules,
+        states=State(
+            jax.tree.map(lambda x: x[of_game], examples.variant),
+            jax.tree.map(lambda x: x[at], examples.position),
+        ),
+        best=best,
+        value=np.array([each.value for _, each in found], np.int8),
+        left=np.array([plies_left(game, each.ply) for game, each in found], np.int16),
+    )
+
+
+def late_accuracy(
+    name: str, path: Path, *, batch: int, seed: int = 0, is_quiet: bool = False
+) -> LateAccuracy:
+    """Measure a player of `train.registry` in the positions of a file; shows progress.
+
+    Raises:
+      UsageError: an unknown player, or what is wrong with the file.
+    """
+    late = load_late(path)
+    player = make_player(name, late.rules)
+    display = Display(is_quiet=is_quiet)
+    with display, display.task(name, len(late.value), "positions") as task:
+        return late_kept(player, late, batch=batch, key=jax.random.key(seed), on_progress=task)
+
+
+def late_kept(
+    player: Player,
+    late: LatePositions,
+    *,
+    batch: int,
+    key: jax.Array,
+    on_progress: Any = lambda done: None,
+) -> LateAccuracy:
+    """Measure a player in proven positions, a batch at a time."""
+    kept, can_err = [], []
+    done = 0
+    rows = {"states": late.states, "best": late.best}
+    for index, (part, own) in enumerate(batches(rows, min(batch, len(late.value)))):
+        states, best = part["states"], part["best"]
+        slots = fetch(player.act(player.variables, states, jax.random.fold_in(key, index)))
+        legal = fetch(_legal(states))
+        kept.append(best[np.arange(len(best)), slots][:own])
+        can_err.append((legal & ~best).any(axis=1)[:own])
+        done += own
+        on_progress(done)
+    return LateAccuracy(
+        player.name, late.value, late.left, np.concatenate(can_err), np.concatenate(kept)
+    )
+
+
+@jax.jit
+def _legal(states: State) -> jax.Array:
+    return jax.vmap(actions.legal_slots)(states)
+
+
+def late_table(result: LateAccuracy) -> Table:
+    """Positions and the share in which the result is kept, by plies left."""
+    table = Table(
+        title=Text(f"{result.player} keeps the proven result"),
+        caption="late positions of recorded games, by plies that the game went on for",
+        caption_justify="left",
+    )
+    for heading in ("plies left", "all", "kept", "where one can err", "kept"):
+        table.add_column(heading, justify="left" if heading == "plies left" else "right")
+    for group, figures in late_record(result)["positions"].items():
+        if figures["total"]:
+            total, strict = figures["total"], figures["total_where_one_can_err"]
+            table.add_row(
+                group,
+                f"{total:,}",
+                _percent(figures["kept"]),
+                f"{strict:,}",
+                _percent(figures["kept_where_one_can_err"]),
+            )
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
+def late_record(result: LateAccuracy) -> dict[str, Any]:
+    """The table as JSON-ready figures."""
+    left = result.left
+    groups = {"all": left > 0}
+    for first, last in _BINS:
+        name = f"{first} to {last}" if last < 999 else f"{first} and more"
+        groups[name] = (left >= first) & (left <= last)
+    return {
+        "player": result.player,
+        "positions": {name: _figures(result, where) for name, where in groups.items()},
+    }
+
+
+def _figures(result: LateAccuracy, where: np.ndarray) -> dict[str, Any]:
+    strict = where & result.can_err
+    return {
+        "total": int(where.sum()),
+        "kept": float(result.kept[where].mean()) if where.any() else None,
+        "total_where_one_can_err": int(strict.sum()),
+        "kept_where_one_can_err": float(result.kept[strict].mean()) if strict.any() else None,
+    }

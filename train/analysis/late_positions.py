@@ -1,0 +1,143 @@
+"""Late positions of recorded games with their proven values, as a file.
+
+Each line is a game's record (see `wallgo_jax.formats.records`) with these keys more:
+
+| key | value |
+|---|---|
+| `late` | positions that were proven: `ply`, `value`, `best` |
+| `refused` | plies before which no proof was found within the limit |
+| `node_limit` | positions that one proof could look at |
+
+`ply` counts the plies before a position, `value` (1, 0, -1) is the player's to move, and `best`
+holds the slots of all plays that keep it, as the bits of a hexadecimal number.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from train.runtime import files
+from train.runtime.errors import UsageError
+from train.solver.values import DRAW, LOSS, WIN
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+
+
+class LatePosition(NamedTuple):
+    """One proven position of a game."""
+
+    ply: int  # plies before it
+    value: int  # for the player to move
+    best: tuple[int, ...]  # slots of the plays that keep it
+
+
+class LateGame(NamedTuple):
+    """A game, and what was proven of it."""
+
+    record: Record
+    proven: tuple[LatePosition, ...]
+    refused: tuple[int, ...]  # plies
+    node_limit: int
+
+
+def to_line(game: LateGame) -> str:
+    """The line of a game, without its line end."""
+    fields = json.loads(records.to_json(game.record))
+    fields["late"] = [
+        {"ply": each.ply, "value": each.value, "best": f"{sum(1 << s for s in each.best):x}"}
+        for each in game.proven
+    ]
+    fields["refused"] = list(game.refused)
+    fields["node_limit"] = game.node_limit
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def read_late(path: Path) -> list[LateGame]:
+    """Read a file of late positions; one that ends in .gz is compressed.
+
+    Raises:
+      UsageError: it cannot be read, or which line is wrong and why.
+    """
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text or gzip file"
+        raise UsageError(f"{path}: cannot be read: {reason}") from None
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            found.append(_from_line(line))
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from None
+    return found
+
+
+def _from_line(line: str) -> LateGame:
+    record = records.from_json(line)
+    fields = json.loads(line)
+    if "late" not in fields:
+        raise ValueError("key 'late' is missing: no file of late positions")
+    try:
+        proven = tuple(_position(each, len(record.actions)) for each in fields["late"])
+        refused = tuple(int(ply) for ply in fields.get("refused", ()))
+        return LateGame(record, proven, refused, int(fields.get("node_limit", 0)))
+    except (KeyError, TypeError):
+        raise ValueError("key 'late': positions need 'ply', 'value' and 'best'") from None
+
+
+def _position(fields: Any, plies: int) -> LatePosition:
+    mask = int(fields["best"], 16)
+    ply, value = int(fields["ply"]), int(fields["value"])
+    if not 0 <= ply < plies or value not in (WIN, DRAW, LOSS) or mask < 1:
+        raise ValueError(f"key 'late': {fields} is no position of a game of {plies} plies")
+    best = tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)
+    return LatePosition(ply, value, best)
+
+
+def write_late(path: Path, games: Iterable[LateGame]) -> None:
+    """Write a file of late positions; the same games give the same bytes.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    data = "".join(to_line(game) + "\n" for game in games).encode()
+    with files.writing(path):
+        path.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
+
+
+def plies_left(game: LateGame, ply: int) -> int:
+    """Plies that the recorded game went on for."""
+    return len(game.record.actions) - ply
+
+
+def spread(games: Sequence[LateGame], most: int, *, seed: int = 0) -> list[LateGame]:
+    """The games with at most so many proven positions in all, as even over plies left as possible.
+
+    Games without a chosen position are left out.
+    """
+    rng = np.random.default_rng(seed)
+    by_left: dict[int, list[tuple[int, LatePosition]]] = {}
+    for index, game in enumerate(games):
+        for each in game.proven:
+            by_left.setdefault(plies_left(game, each.ply), []).append((index, each))
+    by_left = {
+        left: [group[place] for place in rng.permutation(len(group))]
+        for left, group in by_left.items()
+    }
+    chosen: dict[int, list[LatePosition]] = {}
+    left = most
+    while left and any(by_left.values()):
+        for key in sorted(by_left, reverse=True):
+            if by_left[key] and left:
+                index, each = by_left[key].pop()
+                chosen.setdefault(index, []).append(each)
+                left -= 1
+    return [
+        games[index]._replace(proven=tuple(sorted(chosen[index])), refused=())
+        for index in sorted(chosen)
+    ]

@@ -1,0 +1,145 @@
+"""Proves late positions of recorded games, one game after the other, into a file that grows."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from rich.table import Table
+
+from train.analysis.late_positions import (
+    LateGame,
+    LatePosition,
+    plies_left,
+    read_late,
+    to_line,
+)
+from train.data.record_dataset import (
+    Examples,
+    RecordedGames,
+    make_examples,
+    read_recorded_games,
+)
+from train.runtime import files
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.solver.late import board_of, check_provable, prove
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+
+
+class ProofOptions(NamedTuple):
+    """How positions are taken from games.
+
+    Attributes:
+      positions: proven positions to stop at, those of the file included.
+      per_game: positions tried in each game.
+      max_plies_left: most plies before the end of a game that a position is taken from.
+      node_limit: most positions that one proof may look at.
+      seed: decides which positions are tried.
+    """
+
+    positions: int
+    per_game: int
+    max_plies_left: int
+    node_limit: int
+    seed: int
+
+
+def read_games(paths: Sequence[Path]) -> RecordedGames:
+    """Read the finished games of record files.
+
+    Raises:
+      UsageError: a file cannot be read, has no finished game or boards of another shape than the
+        first game.
+    """
+    for path in paths:
+        try:
+            for record in records.read(path):
+                return read_recorded_games(paths, record.rules)
+        except (OSError, EOFError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"{path}: cannot be read: {reason}") from None
+    raise UsageError("late: no game in the files")
+
+
+def prove_games(
+    recorded: RecordedGames,
+    out: Path,
+    options: ProofOptions,
+    *,
+    on_progress: Callable[[int], None] = lambda proven: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[LateGame]:
+    """Prove positions of the games that are not in the file yet, and add each game to it.
+
+    Args:
+      recorded: finished games of one rule set that can be proven.
+      out: the file; what it holds is kept.
+      options: how many, and which.
+      on_progress: called with the number of positions proven so far.
+      should_stop: asked after each game.
+
+    Returns:
+      All games of the file.
+
+    Raises:
+      UsageError: the rules cannot be proven, or the file cannot be read or written.
+    """
+    rules = recorded.records[0].rules
+    check_provable(rules)
+    if out.suffix == ".gz":
+        raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
+    found = read_late(out) if out.exists() else []
+    known = {game.record.actions for game in found}
+    examples = fetch(make_examples(recorded))
+    total = sum(len(game.proven) for game in found)
+    on_progress(total)
+    for index, record in enumerate(recorded.records):
+        if total >= options.positions or should_stop():
+            break
+        if record.rules != rules or record.actions in known:
+            continue
+        known.add(record.actions)
+        game = _prove_game(record, examples, index, options)
+        with files.writing(out), out.open("a", encoding="utf-8") as file:
+            file.write(to_line(game) + "\n")
+        found.append(game)
+        total += len(game.proven)
+        on_progress(total)
+    return found
+
+
+def _prove_game(record: Record, examples: Examples, index: int, options: ProofOptions) -> LateGame:
+    rules = record.rules
+    first = len(rules.order)
+    last = len(record.actions)
+    latest = np.arange(max(first, last - options.max_plies_left), last)
+    rng = np.random.default_rng([options.seed, *record.actions])
+    tried = sorted(rng.choice(latest, min(options.per_game, len(latest)), replace=False))
+    start = int(np.searchsorted(examples.game, index))
+    proven, refused = [], []
+    for ply in map(int, tried):
+        position = jax.tree.map(lambda x, at=start + ply: x[at], examples.position)
+        proof = prove(board_of(position, rules.size), rules, node_limit=options.node_limit)
+        if proof is None:
+            refused.append(ply)
+        else:
+            proven.append(LatePosition(ply, proof.value, proof.best))
+    return LateGame(record, tuple(proven), tuple(refused), options.node_limit)
+
+
+def proofs_table(games: Sequence[LateGame]) -> Table:
+    """Positions tried and proven, by plies left."""
+    proven = [plies_left(game, each.ply) for game in games for each in game.proven]
+    refused = [plies_left(game, ply) for game in games for ply in game.refused]
+    table = Table(title="late positions proven", title_justify="left")
+    for heading in ("plies left", "tried", "proven", "share", "refused"):
+        table.add_column(heading, justify="right")
+    rows = [(str(left), [left]) for left in sorted({*proven, *refused})]
+    for name, lefts in [*rows, ("all", sorted({*proven, *refused}))]:
+        good, bad = (sum(each in lefts for each in group) for group in (proven, refused))
+        share = f"{good / (good + bad):.1%}" if good + bad else "-"
+        table.add_row(name, f"{good + bad:,}", f"{good:,}", share, f"{bad:,}")
+    return table
