@@ -53,6 +53,7 @@ max_considered_actions = 4
 kind = "puct"
 engine = "mctx"
 value_scale = 0.5
+player_value_scale = 0.75
 visit_offset = 20
 rescale_values = false
 c_init = 2
@@ -149,7 +150,9 @@ FULL_CONFIG = RunConfig(
     network=NetworkConfig(
         "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, True, "BTRH", False, "bfloat16"
     ),
-    search=SearchConfig(5, 4, "puct", "mctx", 0.5, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    search=SearchConfig(
+        5, 4, "puct", "mctx", 0.5, 0.75, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3
+    ),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, True, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
@@ -277,7 +280,7 @@ def test_round_trip_through_json(config):
 def test_config_saved_before_a_key_was_there_has_its_default():
     fields = config_to_dict(RunConfig())
     del fields["network"]["destination_head"]
-    for key in ("value_scale", "visit_offset", "rescale_values"):
+    for key in ("value_scale", "player_value_scale", "visit_offset", "rescale_values"):
         del fields["search"][key]
     assert config_from_dict(fields, where="here") == RunConfig()
 
