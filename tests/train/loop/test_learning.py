@@ -73,7 +73,7 @@ def test_training_beats_random_by_a_margin(engine):
 
 @pytest.mark.slow
 def test_a_solved_board_is_learned(as_users_compile):
-    """A third of the run of `configs/tiny.toml` keeps the value of nearly every position."""
+    """A quarter of the run of `configs/tiny.toml` keeps the value of nearly every position."""
     config = read_config(TINY, ["--iterations", "20"])
     programs = make_programs(config)
     state = programs.init()
