@@ -150,10 +150,11 @@ def _make_ends(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(is_on_board, rows * width + columns, 0), is_on_board
 
 
-def add_plays(policy: jax.Array, plays: jax.Array) -> jax.Array:
-    """float32[B, H, W, 53]: policy logits plus float32[B, H, W, 52] of plays; placements stay."""
+def add_plays(policy: jax.Array, *plays: jax.Array) -> jax.Array:
+    """float32[B, H, W, 53]: policy logits plus those of plays, in parts of float32[B, H, W, 52];
+    placements stay."""
     placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
-    return policy + jnp.concatenate([plays, placements], axis=-1)
+    return policy + jnp.concatenate([*plays, placements], axis=-1)
 
 
 def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) -> jax.Array:
@@ -169,7 +170,7 @@ def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) ->
     chex.assert_shape(policy, (*walls.shape[:3], POLICY_PLANES))
     chex.assert_axis_dimension(walls, 3, NUM_SIDES)
     ends = [shifted(keep(walls, playable), offset) for offset in MOVE_OFFSETS]
-    return add_plays(policy, jnp.concatenate(ends, axis=-1))
+    return add_plays(policy, *ends)
 
 
 class BoardHead(nnx.Module):

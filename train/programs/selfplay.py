@@ -99,19 +99,23 @@ def make_bootstrap(config: RunConfig) -> Search:
 
 
 def _bootstrap_selfplay(config: RunConfig) -> Callable[..., Any]:
-    search = make_bootstrap(config)
+    search, has_root_value = make_bootstrap(config), config.learner.value_mix > 0
+    return make_selfplay(
+        _without_value(search) if has_root_value else search,
+        plies=config.selfplay.plies,
+        targets=TargetOptions(has_root_value=has_root_value),
+        exploration=_exploration_of(config),
+    )
 
-    def search_without_value(variables: Any, states: State, key: jax.Array) -> SearchResult:
+
+def _without_value(search: Search) -> Search:
+    """A player of the bootstrap, whose values are not learned: its games teach their outcomes."""
+
+    def search_alone(variables: Any, states: State, key: jax.Array) -> SearchResult:
         found = search(variables, states, key)
         return found._replace(value=jnp.full_like(found.value, jnp.nan))
 
-    return make_selfplay(
-        # Its value, if it has any, is none of the network's: what its games teach is their outcome.
-        search_without_value,
-        plies=config.selfplay.plies,
-        targets=TargetOptions(has_root_value=config.learner.value_mix > 0),
-        exploration=_exploration_of(config),
-    )
+    return search_alone
 
 
 def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
