@@ -75,6 +75,14 @@ def complaint(path: Path, *overrides: str) -> str:
             ["--network.blocks", "T", "--network.width", "6"],
             "network.width 6 is not a multiple of heads 4",
         ),
+        (
+            ["--network.walled_convolutions", "3"],
+            "network.walled_convolutions must be 1 or 2 (got 3)",
+        ),
+        (
+            ["--network.destination_width", "8"],
+            "network.destination_width must be 0 where destination_head is false",
+        ),
         (["--network.dtype", "float16"], "network.dtype 'float16' is not one of auto, float32"),
         (["--network.planes", "BR"], "network.planes: 'BR' is not one of B, BT, BTR,"),
         (["--search.simulations", "0"], "search.simulations must be at least 1 (got 0)"),
@@ -100,6 +108,11 @@ def complaint(path: Path, *overrides: str) -> str:
             ["--selfplay.policy_surprise_weight", "1.5"],
             "selfplay.policy_surprise_weight must be from 0 to 1",
         ),
+        (
+            ["--selfplay.cheap_policy_weight", "2"],
+            "selfplay.cheap_policy_weight must be from 0 to 1",
+        ),
+        (["--learner.value_mix", "-0.5"], "learner.value_mix must be from 0 to 1 (got -0.5)"),
         (["--selfplay.plies", "0"], "selfplay.plies must be at least 1 (got 0)"),
         (["--replay.positions", "0"], "replay.positions must be at least 1 (got 0)"),
         (["--learner.batch", "0"], "learner.batch must be at least 1 (got 0)"),
