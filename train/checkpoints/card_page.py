@@ -24,8 +24,8 @@ def card_page(card: dict[str, Any], *, player: str) -> str:
     about = f"{config.network.blocks}, width {config.network.width}, planes {config.network.planes}"
     parts = [
         f"# {card['model']}",
-        f"A player of WallGo, by {_rules(config)} alone: `{player}@64` in every command that takes a "
-        "player.",
+        f"A player of WallGo, by {_rules(config)} alone. It is `{player}@64` in every command that "
+        "takes a player.",
         f"- **Network**: {about}, {card['parameters']:,} parameters; `weights.npz` has "
         f"{card['bytes'] / 1000:,.0f} kB.",
         *_origin(card, config),
