@@ -11,6 +11,7 @@ import tyro
 
 from train.arena.config import Sprt, parse_sprt
 from train.cli import options
+from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from train.runtime.display import Display
     from wallgo_jax.game.rules import Rules
 
-SHIPPED = "pretrained:wallzero-4stone"
 EXIT_NOT_PASSED = 1
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
@@ -31,6 +31,7 @@ class Match(options.MatchSettings):
     """Play a match between two players, named as in docs/players.md."""
 
     EXAMPLES = (
+        "match runs/quickstart",
         "match search:runs/quickstart@64 wjx --games 400",
         "match search:runs/a search:runs/b --games 4000 --sprt 0,20",
         "match greedy wjx --rules wallzero-empty --records out/games.jsonl.gz",
@@ -38,7 +39,12 @@ class Match(options.MatchSettings):
 
     first: _PlayerName
     """Player that the result is for."""
-    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")]
+    second: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(
+            metavar="[OPPONENT]", help_behavior_hint=f"(default: {SHIPPED} with PLAYER's budget)"
+        ),
+    ] = ""
     """Player that it meets."""
     games: int = 400
     """Games to play, half of them with each colour."""
@@ -60,7 +66,8 @@ class Match(options.MatchSettings):
         from train.arena import match
         from train.runtime.display import Display
 
-        rules = self.rules_for((self.first, self.second))
+        names = self.first, self.second or _shipped_like(self.first)
+        rules = self.rules_for(names)
         options.check_seed("match", self.seed)
         try:
             match.check_rules(rules)
@@ -73,7 +80,7 @@ class Match(options.MatchSettings):
             )
         except ValueError as error:
             raise UsageError(str(error)) from None
-        first, second = map(self.player_maker(rules), (self.first, self.second))
+        first, second = map(self.player_maker(rules), names)
         options.check_files(self.records, self.json)
         display = Display()
         with (
@@ -201,10 +208,13 @@ class Accuracy:
     EXAMPLES = (
         "accuracy search:runs/tiny@64",
         "accuracy search:runs/tiny_4x4@64 --positions 5000",
-        "accuracy pretrained:wallzero-4stone@64 --late out/late.jsonl",
+        "accuracy --late out/late.jsonl",
     )
 
-    player: _PlayerName
+    player: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(metavar="[PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = SHIPPED
     """Player to measure, named as in docs/players.md."""
     rules: Annotated[
         str,

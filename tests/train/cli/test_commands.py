@@ -235,7 +235,9 @@ def test_help_of_a_command(name, capsys, monkeypatch):
 
 def test_help_names_positionals(capsys, monkeypatch):
     for name, names in (
-        ("match", "PLAYER OPPONENT"),
+        ("match", "PLAYER [OPPONENT]"),
+        ("accuracy", "[PLAYER]"),
+        ("probe", "[PLAYER ...]"),
         ("export", "RUN|PLAYER FOLDER"),
         ("tournament", "PLAYER ..."),
         ("run", "[CONFIG]"),
