@@ -25,8 +25,11 @@ GUMBEL = SearchConfig(simulations=32)
 # Half of the draws by temperature, half of the plies too late for it.
 PUCT = SearchConfig(simulations=32, kind="puct", c_init=2.0, c_base=100.0, temperature_plies=6)
 
-SLOW = (pytest.mark.slow, pytest.mark.usefixtures("as_users_compile"))
-"""The long tests compile as users do."""
+
+@pytest.fixture(autouse=True)
+def long_tests_compile_as_users(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("slow"):
+        request.getfixturevalue("as_users_compile")
 
 
 def _both(rules, config: SearchConfig, *, explores: bool) -> list[Grown]:
@@ -64,14 +67,14 @@ def _assert_same(native: Grown, by_mctx: Grown) -> None:
 @pytest.mark.parametrize(
     ("rules", "simulations", "considered", "explores"),
     [
-        pytest.param(FOUR_STONES, 1, 16, True, marks=SLOW),
-        pytest.param(FOUR_STONES, 2, 1, True, marks=SLOW),
-        pytest.param(FOUR_STONES, 16, 4, False, marks=SLOW),
+        pytest.param(FOUR_STONES, 1, 16, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 2, 1, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 16, 4, False, marks=pytest.mark.slow),
         (FOUR_STONES, 32, 16, False),
-        pytest.param(FOUR_STONES, 32, 16, True, marks=SLOW),
-        pytest.param(FOUR_STONES, 64, 16, True, marks=SLOW),
-        pytest.param(TRIO, 32, 16, False, marks=SLOW),
-        pytest.param(STANDARD, 32, 16, True, marks=SLOW),
+        pytest.param(FOUR_STONES, 32, 16, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 64, 16, True, marks=pytest.mark.slow),
+        pytest.param(TRIO, 32, 16, False, marks=pytest.mark.slow),
+        pytest.param(STANDARD, 32, 16, True, marks=pytest.mark.slow),
     ],
 )
 def test_gumbel_searches_are_the_same(rules, simulations, considered, explores):
@@ -88,7 +91,6 @@ def test_gumbel_searches_are_the_same(rules, simulations, considered, explores):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("as_users_compile")
 @pytest.mark.parametrize(
     "weights",
     [{"value_scale": 1.0, "rescale_values": False}, {"value_scale": 0.3, "visit_offset": 5.0}],
@@ -125,12 +127,12 @@ def test_mctx_is_told_how_values_weigh(monkeypatch):
 @pytest.mark.parametrize(
     ("rules", "simulations", "explores"),
     [
-        pytest.param(FOUR_STONES, 2, False, marks=SLOW),
+        pytest.param(FOUR_STONES, 2, False, marks=pytest.mark.slow),
         (FOUR_STONES, 32, False),
-        pytest.param(FOUR_STONES, 32, True, marks=SLOW),
-        pytest.param(FOUR_STONES, 64, False, marks=SLOW),
-        pytest.param(TRIO, 32, False, marks=SLOW),
-        pytest.param(STANDARD, 32, True, marks=SLOW),
+        pytest.param(FOUR_STONES, 32, True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, 64, False, marks=pytest.mark.slow),
+        pytest.param(TRIO, 32, False, marks=pytest.mark.slow),
+        pytest.param(STANDARD, 32, True, marks=pytest.mark.slow),
     ],
 )
 def test_puct_searches_are_the_same(rules, simulations, explores):
