@@ -30,10 +30,11 @@ class SelfPlayConfig:
       opening_plies: most first plies of a game that are drawn from the raw policy [plies]. Each
         game draws its own number, from 0 to this, all equally likely. The plies teach the value,
         not the policy. This is after Wu, "Accelerating Self-Play Learning in Go" (2019), appendix
-        D. KataGo's number is exponential with a mean of 0.04 a cell, which is 2 on a 7×7 board; it
-        is bounded here, because a game is short.
+        D (Game Randomization and Termination). KataGo's number is exponential with a mean of 0.04 a
+        cell, which is 2 on a 7×7 board; it is bounded here, because a game is short.
       random_opening_prob: chance that a game draws these plies from all legal ones alike [0 to 1].
-        Such a game draws at least one.
+        Such a game draws at least one. KataGo instead branches 5 % of its games, to the best of 3
+        to 10 random plies.
       temperature: the other plies are drawn with chances policy^(1 / temperature), by the search's
         policy; 0 to play the search's choice [number]. What is learned stays the same. This is
         after Wu, as above: KataGo begins at 0.8 and falls to 0.2.

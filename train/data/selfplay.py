@@ -113,7 +113,7 @@ def make_selfplay(
       without a coin key the key draws them.
     """
     choose = _always(search) if cheap is None else _by_coin(search, cheap)
-    explore = make_exploration(exploration)
+    play_ply = _make_ply(choose, exploration, targets)
 
     def selfplay(
         variables: Any,
@@ -126,15 +126,7 @@ def make_selfplay(
         chex.assert_tree_shape_prefix((variant, boards), boards.position.ply.shape)
 
         def ply(boards: Boards, drawn: tuple[jax.Array, jax.Array]) -> tuple[Boards, _Plies]:
-            ply_key, is_full = drawn
-            states = State(variant, boards.position)
-            opening = open_games(boards.opening, boards.position, ply_key, exploration)
-            found = choose(variables, states, ply_key, is_full)
-            slot, is_drawn = explore(found, states, opening, ply_key)
-            position, played = _play_ply(
-                states, found._replace(slot=slot), is_full, is_drawn, targets=targets
-            )
-            return Boards(position, opening), played
+            return play_ply(variables, variant, boards, *drawn)
 
         is_full = jnp.ones(plies, bool)
         if cheap is not None:
@@ -142,15 +134,40 @@ def make_selfplay(
             toss_key = own_coin_key if coin_key is None else coin_key
             is_full = jax.random.bernoulli(toss_key, full_search_prob, (plies,))
         boards, played = jax.lax.scan(ply, boards, (jax.random.split(key, plies), is_full))
-        made, metrics = played.made, _sum_up(played)
-        if played.surprise is not None:
-            weight = surprise_weights(
-                made.policy_weight, played.surprise, share=targets.policy_surprise_weight
-            )
-            made = made._replace(policy_weight=weight)
-        return boards, made, metrics
+        metrics = _sum_up(played)
+        return boards, _weighted(played, share=targets.policy_surprise_weight), metrics
 
     return selfplay
+
+
+def _make_ply(
+    choose: "_Choose", exploration: Exploration, targets: TargetOptions
+) -> Callable[..., tuple[Boards, _Plies]]:
+    """Make a function that opens games, chooses slots, and plays them on all boards [B]."""
+    explore = make_exploration(exploration)
+
+    def ply(
+        variables: Any, variant: Variant, boards: Boards, key: jax.Array, is_full: jax.Array
+    ) -> tuple[Boards, _Plies]:
+        states = State(variant, boards.position)
+        opening = open_games(boards.opening, boards.position, key, exploration)
+        found = choose(variables, states, key, is_full)
+        slot, is_drawn = explore(found, states, opening, key)
+        position, played = _play_ply(
+            states, found._replace(slot=slot), is_full, is_drawn, targets=targets
+        )
+        return Boards(position, opening), played
+
+    return ply
+
+
+def _weighted(played: _Plies, *, share: float) -> Trajectory:
+    """The plies, their policies weighed by surprise where weights depend on it."""
+    made = played.made
+    if played.surprise is None:
+        return made
+    weight = surprise_weights(made.policy_weight, played.surprise, share=share)
+    return made._replace(policy_weight=weight)
 
 
 def _play_ply(
