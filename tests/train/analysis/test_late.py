@@ -93,7 +93,7 @@ def test_accuracy_counts_kept_results(late_file):
     assert (kept.given_away[~np.isnan(kept.given_away)] >= 0).all()
     known = ~np.isnan(late.margins).all(axis=1)
     assert known.any()
-    assert (np.isnan(lost.given_away) == ~known).all()
+    assert (np.isnan(kept.given_away) == ~known).all()
     # The first play that keeps a draw or a win may lead by less than the best one.
     most = np.nanmax(late.margins[known], axis=1)
     assert (kept.given_away[known] == most - late.margins[known, first_best[known]]).all()
