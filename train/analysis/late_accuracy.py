@@ -121,14 +121,13 @@ def _margins(positions: Sequence[LatePosition], legal: np.ndarray, path: Path) -
 
 
 def late_accuracy(
-    name: str, path: Path, *, batch: int, seed: int = 0, is_quiet: bool = False
+    name: str, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> LateAccuracy:
-    """Measure a player of `train.registry` in the positions of a file; shows progress.
+    """Measure a player of `train.registry` in proven positions; shows progress.
 
     Raises:
-      UsageError: an unknown player, or what is wrong with the file.
+      UsageError: an unknown player.
     """
-    late = load_late(path)
     player = make_player(name, late.rules)
     display = Display(is_quiet=is_quiet)
     with display, display.task(name, len(late.value), "positions") as task:
@@ -196,6 +195,25 @@ def late_table(result: LateAccuracy) -> Table:
                 f"{figures['total_with_margins']:,}",
                 "-" if figures["given_away"] is None else f"{figures['given_away']:.2f}",
             )
+    return table
+
+
+def players_table(results: Sequence[LateAccuracy]) -> Table:
+    """Several players in the same positions: the share kept where one can err, by plies left."""
+    records = [late_record(result)["positions"] for result in results]
+    groups = [name for name, figures in records[0].items() if figures["total_where_one_can_err"]]
+    table = Table(
+        title="proven results kept where one can err, by plies left",
+        caption="cells: mean margin given away where all margins are proven",
+        caption_justify="left",
+    )
+    table.add_column("player")
+    for heading in (*groups, "cells"):
+        table.add_column(heading, justify="right")
+    for result, figures in zip(results, records, strict=True):
+        shares = [_percent(figures[name]["kept_where_one_can_err"]) for name in groups]
+        away = figures["all"]["given_away"]
+        table.add_row(Text(result.player), *shares, "-" if away is None else f"{away:.2f}")
     return table
 
 

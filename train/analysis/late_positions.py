@@ -158,6 +158,8 @@ def spread(games: Sequence[LateGame], most: int, *, seed: int = 0) -> list[LateG
                 chosen.setdefault(index, []).append(each)
                 left -= 1
     return [
-        games[index]._replace(proven=tuple(sorted(chosen[index], key=lambda each: each.ply)), refused=(), unclear=())
+        games[index]._replace(
+            proven=tuple(sorted(chosen[index], key=lambda each: each.ply)), refused=(), unclear=()
+        )
         for index in sorted(chosen)
     ]

@@ -200,10 +200,11 @@ class Accuracy:
     EXAMPLES = (
         "accuracy search:runs/tiny@64",
         "accuracy pretrained:wallzero-4stone@64 --late out/late.jsonl",
+        "accuracy runs/quickstart/checkpoints/* --late out/late.jsonl",
     )
 
-    player: _PlayerName
-    """Player to measure, named as in docs/players.md."""
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER")]
+    """Players to measure, named as in docs/players.md; more than one with --late alone."""
     rules: Annotated[
         str,
         tyro.conf.arg(
@@ -229,10 +230,15 @@ class Accuracy:
         options.check_seed("accuracy", self.seed)
         if self.batch < 1:
             raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
+        if not self.players:
+            raise UsageError("accuracy: name a player, see docs/players.md")
         if self.late is not None:
             return self._measure_late(self.late)
-        rules = options.read_rules_for(self.rules, [self.player], default=SOLVED_RULES)
-        found = value_accuracy.value_accuracy(self.player, rules, batch=self.batch, seed=self.seed)
+        if len(self.players) > 1:
+            raise UsageError("accuracy: more than one player needs --late")
+        player = self.players[0]
+        rules = options.read_rules_for(self.rules, [player], default=SOLVED_RULES)
+        found = value_accuracy.value_accuracy(player, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))
         if self.json is not None:
             options.write_json(self.json, value_accuracy.accuracy_record(found))
@@ -245,10 +251,17 @@ class Accuracy:
 
         if self.rules:
             raise UsageError("accuracy: --late has rules of its own, leave out --rules")
-        found = late_accuracy.late_accuracy(self.player, path, batch=self.batch, seed=self.seed)
-        Console().print(late_accuracy.late_table(found))
-        if self.json is not None:
-            options.write_json(self.json, late_accuracy.late_record(found))
+        late, found = late_accuracy.load_late(path), []
+        for player in self.players:
+            found.append(
+                late_accuracy.late_accuracy(player, late, batch=self.batch, seed=self.seed)
+            )
+            Console().print(late_accuracy.late_table(found[-1]))
+            if self.json is not None:
+                records = [late_accuracy.late_record(each) for each in found]
+                options.write_json(self.json, records if len(self.players) > 1 else records[0])
+        if len(found) > 1:
+            Console().print(late_accuracy.players_table(found))
         return 0
 
 

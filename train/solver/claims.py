@@ -146,9 +146,7 @@ def set_target(graph: Graph, node: int, target: int) -> None:
     graph.target[node] = target
 
 
-def update(
-    graph: Graph, node: int, claimant: int, target: int
-) -> tuple[int, int, int]:
+def update(graph: Graph, node: int, claimant: int, target: int) -> tuple[int, int, int]:
     """Renew a node's numbers by its children's.
 
     Returns:

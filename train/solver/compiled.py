@@ -22,7 +22,14 @@ _EMPTY = -1
 _FIELDS = len(Contest._fields)
 _PLAIN = (
     *(contest.step, contest.flood, contest.ends, contest.walls_at, contest.largest_part),
-    *(contest.free_waits, contest.sure_turns, contest.cheap_turn, contest.largest_home, contest.wall_cost, contest.settle),
+    *(
+        contest.free_waits,
+        contest.sure_turns,
+        contest.cheap_turn,
+        contest.largest_home,
+        contest.wall_cost,
+        contest.settle,
+    ),
     *(contest.score_of, contest.final_score, contest.bounds, contest.fortress),
     *(contest.expected_score, contest.walled, contest.after_wall, contest.after_wait),
     *(claims.node_of, claims.expand, claims.add_edge, claims.set_target, claims.update),

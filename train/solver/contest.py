@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
 
-
 MAX_PAYS = 8
 """Turns for a cell each that are looked for in one settled region."""
 JOINED = -1

@@ -212,9 +212,7 @@ class _Side:
     def search(self, node: int, target: int, nodes: int) -> None:
         """Look at about so many more positions for the claim that the target is reached."""
         stop = self.used + nodes
-        self._search(
-            self._graph, node, self._player, target, stop, self._stack, self._geometry
-        )
+        self._search(self._graph, node, self._player, target, stop, self._stack, self._geometry)
 
 
 class _Plays:
