@@ -54,8 +54,22 @@ class Graph(NamedTuple):
 
 def make_graph(capacity: int) -> Graph:
     """An empty graph for the interpreter, for so many nodes and so many edges."""
-    columns = ([0] * capacity for _ in range(11))
-    return Graph({}, *columns, [0, 0])
+    empty = [0] * capacity
+    return Graph(
+        places={},
+        contests=[None] * capacity,
+        low=empty[:],
+        high=empty[:],
+        expected=empty[:],
+        proof=empty[:],
+        disproof=empty[:],
+        target=empty[:],
+        start=empty[:],
+        count=empty[:],
+        parent=empty[:],
+        edges=empty[:],
+        used=[0, 0],
+    )
 
 
 def make_stack() -> tuple[list[int], ...]:

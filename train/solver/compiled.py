@@ -19,6 +19,7 @@ from train.solver.contest import Contest
 
 MAX_SIZE = 7
 _EMPTY = -1
+_SOURCES = ("contest.py", "claims.py", "compiled.py")
 _FIELDS = len(Contest._fields)
 _PLAIN = (
     *(contest.step, contest.flood, contest.ends, contest.walls_at, contest.largest_part),
@@ -45,20 +46,24 @@ def is_available(size: int) -> bool:
 def make_graph(capacity: int) -> Graph:
     """An empty graph as arrays, for so many nodes and so many edges."""
     slots = 1 << (2 * capacity).bit_length()
-    wide = (np.empty(capacity, np.int64) for _ in range(2))
+
+    def column(dtype: type) -> np.ndarray:
+        return np.empty(capacity, dtype)
+
     return Graph(
-        np.full(slots, _EMPTY, np.int32),
-        np.empty((capacity, _FIELDS), np.int64),
-        np.empty(capacity, np.int16),
-        np.empty(capacity, np.int16),
-        np.empty(capacity, np.int16),
-        *wide,
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32),
-        np.zeros(2, np.int64),
+        places=np.full(slots, _EMPTY, np.int32),
+        contests=np.empty((capacity, _FIELDS), np.int64),
+        low=column(np.int16),
+        high=column(np.int16),
+        expected=column(np.int16),
+        proof=column(np.int64),
+        disproof=column(np.int64),
+        target=column(np.int64),
+        start=column(np.int32),
+        count=column(np.int32),
+        parent=column(np.int32),
+        edges=column(np.int32),
+        used=np.zeros(2, np.int64),
     )
 
 
@@ -84,7 +89,7 @@ def compile_cached(numba: Any, function: Callable[..., Any]) -> Callable[..., An
 
     numba's own cache looks at the function's file alone, so the folder is named by all sources.
     """
-    sources = [Path(module.__file__) for module in (contest, claims)] + [Path(__file__)]
+    sources = [Path(__file__).with_name(name) for name in _SOURCES]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(sources[0].parent / "__pycache__" / digest)

@@ -1,5 +1,6 @@
 """Proofs of late positions agree with the slow solver, which knows no contests and no bounds."""
 
+import dataclasses
 import importlib.util
 import random
 from collections import Counter
@@ -8,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.reference.games import Record, random_game
-from tests.support.reference.referee import TIES
+from tests.support.reference.referee import TIES, Game
 from tests.support.reference.scores import ScoreSolver
 from tests.support.reference.solver import game_at
 from train.runtime.errors import UsageError
+from train.solver import compiled
 from train.solver.contest import free_waits, geometry_of, sure_turns
 from train.solver.late import (
     Board,
@@ -24,7 +26,7 @@ from train.solver.late import (
     prove,
     reduce,
 )
-from train.solver.values import DRAW
+from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.board.geometry import DOWN, RIGHT
 from wallgo_jax.game.rules import Rules
 
@@ -63,6 +65,24 @@ def slow_scores(record: Record, ply: int) -> dict[int, int]:
     scores = ScoreSolver(record.rules).scores(game_at(record.rules, look.board, look.player))
     cells = [row * size + column for row, column in look.board.stones[look.player]]
     return {cells.index(action // 52) * 52 + action % 52: score for action, score in scores.items()}
+
+
+def slow_scores_of(board: Board, rules: dict[str, Any]) -> dict[int, int]:
+    """The same of a position that stands without a game."""
+    size = rules["size"]
+    walls = set()
+    for cell in range(size * size):
+        row, column = divmod(cell, size)
+        if row + 1 < size and not board.down >> cell & 1:
+            walls.add(frozenset({(row, column), (row + 1, column)}))
+        if column + 1 < size and not board.right >> cell & 1:
+            walls.add(frozenset({(row, column), (row, column + 1)}))
+    game = Game(rules)
+    stones = [[divmod(cell, size) for cell in own] for own in board.stones]
+    built = dataclasses.replace(game.board, walls=dict.fromkeys(walls, 0), stones=stones)
+    scores = ScoreSolver(rules).scores(game_at(rules, built, board.player))
+    own = board.stones[board.player]
+    return {own.index(action // 52) * 52 + action % 52: score for action, score in scores.items()}
 
 
 def sign(number: int) -> int:
@@ -154,7 +174,7 @@ def test_waits_of_a_settled_region():
 def test_too_few_nodes_prove_nothing():
     down, right = openings_of(7)
     board = Board(down, right, ((36, 12), (8, 40)), 0)
-    assert prove(board, Rules(), node_limit=10) is Refusal.NODES
+    assert prove(board, Rules(), node_limit=10, is_compiled=False) is Refusal.NODES
 
 
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
@@ -169,6 +189,35 @@ def test_compiled_search_is_the_same():
             for fast in (False, True)
         ]
         assert found[0] == found[1]
+
+
+def pairs_and_singles(waits: tuple[bool, bool]) -> Board:
+    """The stones of A3 and B3 face each other across one opening. Red also holds A1 and B1, Blue
+    A2 and B2; a pair has a turn to spend if its cells are joined. Nobody owns the right column."""
+    right = 1 << 6 | (1 if waits[0] else 0) | (1 << 3 if waits[1] else 0)
+    return Board(0, right, ((0, 1, 6), (3, 4, 7)), 0)
+
+
+@pytest.mark.parametrize(
+    ("waits", "value", "best"),
+    [
+        # Whoever closes the last opening loses the tie: Red waits, so Blue must close it.
+        ((True, False), WIN, {1, 52 + 3}),
+        # Blue answers Red's wait by its own.
+        ((True, True), LOSS, {1, 52 + 3, 104 + 1}),
+        ((False, True), LOSS, {104 + 1}),
+        ((False, False), LOSS, {104 + 1}),
+    ],
+)
+def test_waiting_turns_decide_who_must_move(waits, value, best):
+    cells = [(0, 0, 0), (0, 1, 0), (2, 0, 0), (1, 0, 1), (1, 1, 1), (2, 1, 1)]
+    rules = Rules(size=3, stones=3, start=tuple(cells), order=(), tie=("mover_loses",))
+    board = pairs_and_singles(waits)
+    for is_compiled in (False, compiled.is_available(3)):
+        proof = prove(board, rules, is_compiled=is_compiled)
+        assert isinstance(proof, Proof)
+        assert (proof.value, set(proof.best), proof.margin) == (value, best, 0)
+        agree(proof, slow_scores_of(board, rules.to_dict()))
 
 
 def test_settled_regions_of_a_claim():
