@@ -236,7 +236,7 @@ class Accuracy:
             return self._measure_late(self.late)
         if len(self.players) > 1:
             raise UsageError("accuracy: more than one player needs --late")
-        (player,) = self.players
+        player = next(iter(self.players))
         rules = options.read_rules_for(self.rules, [player], default=SOLVED_RULES)
         found = value_accuracy.value_accuracy(player, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))

@@ -98,7 +98,7 @@ def test_accuracy_counts_kept_results(late_file):
     most = np.nanmax(late.margins[known], axis=1)
     assert (kept.given_away[known] == most - late.margins[known, first_best[known]]).all()
     figures = late_record(lost)["positions"]["all"]
-    assert figures["total_with_margins"] == known.sum()
+    assert late_record(kept)["positions"]["all"]["total_with_margins"] == known.sum()
     assert figures["total"] == len(late.value)
     assert figures["total_where_one_can_err"] == lost.can_err.sum()
 
