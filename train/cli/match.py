@@ -209,13 +209,14 @@ class Accuracy:
         "accuracy search:runs/tiny@64",
         "accuracy search:runs/tiny_4x4@64 --positions 5000",
         "accuracy --late out/late.jsonl",
+        "accuracy runs/quickstart/checkpoints/* --late out/late.jsonl",
     )
 
-    player: Annotated[
-        tyro.conf.Positional[str],
-        tyro.conf.arg(metavar="[PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
-    ] = SHIPPED
-    """Player to measure, named as in docs/players.md."""
+    players: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="[PLAYER ...]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = (SHIPPED,)
+    """Players to measure, named as in docs/players.md; more than one with --late alone."""
     rules: Annotated[
         str,
         tyro.conf.arg(
@@ -246,18 +247,23 @@ class Accuracy:
         options.check_seed("accuracy", self.seed)
         if self.batch < 1:
             raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
+        if not self.players:
+            raise UsageError("accuracy: name a player, see docs/players.md")
         if self.late is not None:
             return self._measure_late(self.late)
-        rules = options.read_rules_for(self.rules, [self.player], default=SOLVED_RULES)
+        if len(self.players) > 1:
+            raise UsageError("accuracy: more than one player needs --late")
+        player = next(iter(self.players))
+        rules = options.read_rules_for(self.rules, [player], default=SOLVED_RULES)
         if self.positions:
-            return self._measure_sample(rules)
-        found = value_accuracy.value_accuracy(self.player, rules, batch=self.batch, seed=self.seed)
+            return self._measure_sample(player, rules)
+        found = value_accuracy.value_accuracy(player, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))
         if self.json is not None:
             options.write_json(self.json, value_accuracy.accuracy_record(found))
         return 0
 
-    def _measure_sample(self, rules: Rules) -> int:
+    def _measure_sample(self, player: str, rules: Rules) -> int:
         from train.analysis import sampled_accuracy
         from train.runtime.display import Display
 
@@ -266,7 +272,7 @@ class Accuracy:
         display = Display()
         with (
             display,
-            display.task(self.player, self.positions, "positions") as task,
+            display.task(player, self.positions, "positions") as task,
             interrupts("the positions solved so far count", show=display.note) as is_interrupted,
         ):
 
@@ -275,7 +281,7 @@ class Accuracy:
                 task(done)
 
             found = sampled_accuracy.sampled_accuracy(
-                self.player,
+                player,
                 rules,
                 sample,
                 batch=self.batch,
@@ -296,10 +302,17 @@ class Accuracy:
             raise UsageError("accuracy: --late has rules of its own, leave out --rules")
         if self.positions:
             raise UsageError("accuracy: --late has positions of its own, leave out --positions")
-        found = late_accuracy.late_accuracy(self.player, path, batch=self.batch, seed=self.seed)
-        Console().print(late_accuracy.late_table(found))
-        if self.json is not None:
-            options.write_json(self.json, late_accuracy.late_record(found))
+        late, found = late_accuracy.load_late(path), []
+        for player in self.players:
+            found.append(
+                late_accuracy.late_accuracy(player, late, batch=self.batch, seed=self.seed)
+            )
+            Console().print(late_accuracy.late_table(found[-1]))
+            if self.json is not None:
+                records = [late_accuracy.late_record(each) for each in found]
+                options.write_json(self.json, records if len(self.players) > 1 else records[0])
+        if len(found) > 1:
+            Console().print(late_accuracy.players_table(found))
         return 0
 
 
