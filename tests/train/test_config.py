@@ -58,6 +58,7 @@ max_considered_actions = 4
 kind = "puct"
 engine = "mctx"
 value_scale = 0.5
+player_value_scale = 0.75
 visit_offset = 20
 rescale_values = false
 c_init = 2
@@ -174,7 +175,9 @@ FULL_CONFIG = RunConfig(
         mover_first=False,
         dtype="bfloat16",
     ),
-    search=SearchConfig(5, 4, "puct", "mctx", 0.5, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
+    search=SearchConfig(
+        5, 4, "puct", "mctx", 0.5, 0.75, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3
+    ),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 0.5, True, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
@@ -307,7 +310,7 @@ def test_config_saved_before_a_key_was_there_has_its_default():
     for key in ("walled_convolutions", "stones_close_gates", "walking_bias"):
         del fields["network"][key]
     del fields["selfplay"]["cheap_policy_weight"], fields["learner"]["value_mix"]
-    for key in ("value_scale", "visit_offset", "rescale_values"):
+    for key in ("value_scale", "player_value_scale", "visit_offset", "rescale_values"):
         del fields["search"][key]
     assert config_from_dict(fields, where="here") == RunConfig()
 

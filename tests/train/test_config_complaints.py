@@ -90,6 +90,7 @@ def complaint(path: Path, *overrides: str) -> str:
         (["--search.kind", "mcts"], "search.kind 'mcts' is not one of gumbel, puct"),
         (["--search.engine", "fast"], "search.engine 'fast' is not one of native, mctx"),
         (["--search.value_scale", "-1"], "search.value_scale must be a number from 0 on (got -1)"),
+        (["--search.player_value_scale", "-1"], "search.player_value_scale must be a number fr"),
         (["--search.visit_offset", "-1"], "search.visit_offset must be a number from 0 on"),
         (["--search.c_init", "-1"], "search.c_init must be a number from 0 on (got -1)"),
         (["--search.c_base", "0"], "search.c_base must be a number above 0 (got 0)"),
