@@ -164,6 +164,13 @@ def complaint(path: Path, *overrides: str) -> str:
             "evaluation.opponents: matches are between two players; for",
         ),
         (
+            [
+                *("--learner.value_mix", "0.5", "--network.value", "wdl"),
+                *("--rules.players", "3", "--rules.order", "[0, 1, 2]"),
+            ],
+            "learner.value_mix must be 0 for network.value 'wdl' and rules of 3 players",
+        ),
+        (
             ["--rules.players", "3", "--rules.order", "[0, 1, 2]"],
             "for rules of 3 players it must be",
         ),
