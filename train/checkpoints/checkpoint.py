@@ -97,7 +97,7 @@ def read_arrays(folder: Path, item: str, like: Any) -> Any:
 
 
 def _try_to_restore(path: Path, target: Any) -> tuple[Any, str]:
-    """The arrays, or what hinders reading them; the error itself, and all that it holds, is gone."""
+    """The arrays, or what hinders reading them; the error itself, with all that it holds, goes."""
     try:
         _check_arrays(path, target)
         handler = ocp.StandardCheckpointHandler()
