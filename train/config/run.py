@@ -150,7 +150,7 @@ class RunConfig:
 
     name: str = "quickstart"
     seed: int = 0
-    iterations: int = 60
+    iterations: int = 40
     rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
     start_weights: str = ""
     network: NetworkConfig = dataclasses.field(
