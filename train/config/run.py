@@ -150,15 +150,13 @@ class RunConfig:
 
     name: str = "quickstart"
     seed: int = 0
-    iterations: int = 40
+    iterations: int = 26
     rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
     start_weights: str = ""
-    network: NetworkConfig = dataclasses.field(
-        default_factory=lambda: NetworkConfig(blocks="W", planes="BTRD", destination_head=True)
-    )
+    network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
     selfplay: SelfPlayConfig = dataclasses.field(
-        default_factory=lambda: SelfPlayConfig(full_search_prob=0.25, cheap_noise=True)
+        default_factory=lambda: SelfPlayConfig(full_search_prob=0.25)
     )
     replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
     learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
@@ -247,8 +245,7 @@ def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
 
 def _default_fields() -> dict[str, Any]:
     """The fields that `RunConfig()` sets to other values than the defaults of its tables."""
-    run = RunConfig()
-    return {key: dataclasses.asdict(getattr(run, key)) for key in ("network", "selfplay")}
+    return {"selfplay": dataclasses.asdict(RunConfig().selfplay)}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
