@@ -5,6 +5,7 @@ import dataclasses
 from train.search.config import MAX_SIMULATIONS
 
 MAX_SECONDS = 600.0
+_LEAST_NODES = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +17,8 @@ class EngineOptions:
         to the next of them [sessions].
       chunk: simulations between two looks at what else is asked, at the most [simulations].
       simulations: of an answer where neither the session nor the question says [simulations].
-      nodes: room of a session's tree; an answer has at most one simulation less [nodes].
+      nodes: room of a session's tree; an answer has at most one simulation less. 0 for four times
+        the budget of an answer, at least 1024 [nodes].
       trees: trees that are kept; with more sessions the one that was not searched for the longest
         time begins anew [trees].
       keeps_trees: goes on from the subtree of the moves that were played; else each answer is
@@ -27,7 +29,7 @@ class EngineOptions:
     batch_sizes: tuple[int, ...] = (1, 4, 16, 64, 256)
     chunk: int = 16
     simulations: int = 64
-    nodes: int = 1024
+    nodes: int = 0
     trees: int = 256
     keeps_trees: bool = True
     seed: int = 0
@@ -38,14 +40,18 @@ class EngineOptions:
             raise ValueError(f"batch sizes {sizes} must be ascending numbers from 1 on")
         if self.chunk < 1:
             raise ValueError(f"chunk ({self.chunk}) must be at least 1")
-        if not 2 <= self.nodes <= MAX_SIMULATIONS + 1:
-            raise ValueError(f"nodes ({self.nodes}) must be from 2 to {MAX_SIMULATIONS + 1}")
-        if not 0 <= self.simulations < self.nodes:
-            raise ValueError(
-                f"simulations ({self.simulations}) must be from 0 to {self.nodes - 1}, one less "
-                "than a tree has nodes"
-            )
+        if self.nodes and not 2 <= self.nodes <= MAX_SIMULATIONS + 1:
+            raise ValueError(f"nodes ({self.nodes}) must be 0 or from 2 to {MAX_SIMULATIONS + 1}")
+        most = (self.nodes or MAX_SIMULATIONS + 1) - 1
+        if not 0 <= self.simulations <= most:
+            raise ValueError(f"simulations ({self.simulations}) must be from 0 to {most}")
         if self.trees < sizes[-1]:
             raise ValueError(
                 f"trees ({self.trees}) must be at least the largest batch, {sizes[-1]}"
             )
+
+    def for_budget(self, simulations: int | None) -> "EngineOptions":
+        """The options with room for a player's own budget, where it has one."""
+        budget = self.simulations if simulations is None else simulations
+        nodes = self.nodes or max(_LEAST_NODES, 4 * budget)
+        return dataclasses.replace(self, nodes=nodes, simulations=budget)
