@@ -44,9 +44,9 @@ def make_sessions(
 
     Args:
       player: a name of the registry, of a kind that searches or has a network. Its budget is that
-        of an answer; a name without one leaves it to `options`.
+        of an answer.
       rules: of sessions that say nothing else, and the shape (size, players, stones) of all.
-      options: sizes, and the budget of an answer.
+      options: sizes, and how it searches.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
 
@@ -265,9 +265,7 @@ class Sessions:
     def _budget_of(self, own: _Session) -> tuple[int | None, float | None]:
         if own.simulations is not None or own.seconds is not None:
             return own.simulations, own.seconds
-        if self.guide.simulations is not None or self.guide.seconds is not None:
-            return self.guide.simulations, self.guide.seconds
-        return self.options.simulations, None
+        return self.guide.simulations, self.guide.seconds
 
     def _check_rules(self, rules: Rules) -> None:
         if sizes_of(rules) != self.sizes:
