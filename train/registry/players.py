@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from train.checkpoints.weights import TrainedNetwork
 from train.players.basic import Player, make_greedy_player, make_random_player
 from train.players.config import HeuristicConfig, HeuristicsConfig
+from train.players.external import MOVE_SECONDS, make_external_player
 from train.players.heuristics import (
     make_heuristic_evaluator,
     make_heuristic_player,
@@ -32,6 +33,7 @@ class PlayerSpec(NamedTuple):
     rules: Rules
     heuristics: HeuristicsConfig
     transfer: bool
+    move_seconds: float
 
 
 def make_player(
@@ -40,6 +42,7 @@ def make_player(
     *,
     heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
     transfer: bool = False,
+    move_seconds: float = MOVE_SECONDS,
 ) -> Player:
     """Make the player of a name, ready to play the rules.
 
@@ -49,12 +52,13 @@ def make_player(
       rules: the rules to play.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
+      move_seconds: that a program may take for a move.
 
     Raises:
       UsageError: there is no such kind, target or checkpoint, or it is for other rules.
     """
     read = read_name(name)
-    return _MAKERS[read.kind](PlayerSpec(read, rules, heuristics, transfer))
+    return _MAKERS[read.kind](PlayerSpec(read, rules, heuristics, transfer, move_seconds))
 
 
 def _make_simple(make: Callable[..., Player]) -> Callable[[PlayerSpec], Player]:
@@ -166,6 +170,10 @@ def _trained(spec: PlayerSpec) -> TrainedNetwork:
     return trained
 
 
+def _make_external(spec: PlayerSpec) -> Player:
+    return make_external_player(spec.name.target, seconds=spec.move_seconds)
+
+
 _MAKERS: dict[str, Callable[[PlayerSpec], Player]] = {
     "random": _make_simple(make_random_player),
     "greedy": _make_simple(make_greedy_player),
@@ -177,4 +185,5 @@ _MAKERS: dict[str, Callable[[PlayerSpec], Player]] = {
     "net": _make_net,
     "search": _make_search,
     "pretrained": _make_search,
+    "external": _make_external,
 }
