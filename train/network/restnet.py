@@ -24,7 +24,7 @@ from train.network.heads import (
 )
 from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock
 from train.network.slots import POLICY_PLANES
-from train.network.walls import WalledBlock, wall_gates, walking_steps
+from train.network.walls import WalledBlock, walking_steps, wall_gates
 from wallgo_jax.planes import Channel, orders_by_side
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}

@@ -89,9 +89,12 @@ class Program:
         limit = seconds if self.has_answered else max(seconds, START_SECONDS)
         deadline = time.monotonic() + limit
         while any(count > 0 for count in missing.values()):
+            is_first = not self.has_answered
             key = self._take(deadline - time.monotonic())
             if key is None:
                 break
+            if is_first:
+                limit, deadline = seconds, time.monotonic() + seconds
             missing[key] -= 1
         return [self._outcome(key, limit) for key in keys]
 

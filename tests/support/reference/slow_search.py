@@ -7,7 +7,6 @@ without noise, and the AlphaZero rule with values scaled as MuZero's. Two player
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -175,7 +174,3 @@ class SlowSearch:
 
     def line_values(self) -> dict[int, float]:
         return {slot: self.root.q(slot) for slot in self.root.children}
-
-
-def of_any(value: Any) -> float:
-    return float(np.asarray(value))

@@ -1,6 +1,5 @@
 """Other programs in matches: the example of the docs, our own engine, and programs that fail."""
 
-import json
 import re
 import sys
 
@@ -8,11 +7,9 @@ import jax
 import pytest
 
 from tests.support.import_graph import ROOT
-from tests.support.learner.commands import Said, command, complaint
 from train.arena.match import MatchOptions, play_match
 from train.players.basic import make_random_player
 from train.players.external import make_external_player
-from wallgo_jax.formats import records
 from wallgo_jax.game.rules import PRESETS, Rules
 
 DUEL = Rules(size=3, stones=1, order=(0, 1))
@@ -70,11 +67,7 @@ def test_the_example_of_the_docs_plays_whole_games(tmp_path):
 )
 def test_a_program_that_cannot_move_loses_and_is_told_why(tmp_path, behaviour, reason):
     path = tmp_path / "program.py"
-    player = make_external_player(
-        program(path, _LOOP.replace("BEHAVIOUR", behaviour)), seconds=0.2
-    )
-    if "sleep" in behaviour:
-        player.act.program().has_answered = True
+    player = make_external_player(program(path, _LOOP.replace("BEHAVIOUR", behaviour)), seconds=0.2)
     result = play(player, DUEL, 2)
     player.act.close()
     assert (result.wins, result.losses, result.forfeited) == (0, 2, 2)

@@ -11,7 +11,6 @@ from tests.support import compiling
 from tests.support.learner.searching import (
     DUEL,
     FOUR_STONES,
-    TRIO,
     legal_slots,
     play,
     random_evaluator,
