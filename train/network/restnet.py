@@ -207,8 +207,8 @@ class ResTNet(nnx.Module):
                 stones_close=self.stones_close_gates,
                 dtype=self.dtype,
             )
-        if self.has_steps:
-            steps = walking_steps(gates)
+            if self.has_steps:
+                steps = walking_steps(gates)
         if self.mover_first:
             planes = mover_first(planes, self.channels)
         return self.stem(planes.astype(self.dtype), playable), Board(playable, gates, steps)
