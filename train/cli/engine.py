@@ -46,7 +46,7 @@ class Engine:
     ] = ()
     """Preset's name, JSON object, or file: the first is for sessions that name no rules. Sessions
     can have all rules of the same sizes (board, players, stones)."""
-    batch: str = "1,4,16,64,256"
+    batch: str = "1,8,64,256"
     """Numbers of sessions that are searched in one batch; each is compiled at the start."""
     trees: int = 256
     """Sessions whose trees are kept."""

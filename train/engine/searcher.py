@@ -18,17 +18,16 @@ import numpy as np
 
 from train.engine.answers import Evaluation
 from train.engine.telling import Question, tell_finished_game, tell_search
-from train.engine.trees.guide import Guide
 from train.engine.trees.options import EngineOptions
 from train.engine.trees.programs import PATH_PLIES, Programs
-from train.runtime.host import fetch
+from train.search.config import SearchConfig
 from train.search.sequential_halving import halving_dues
-from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import initial_state
 
 _GATHERING = 0.001
 """Seconds that an idle searcher waits for more after a first task, so that what is asked at the
 same time begins together."""
+_SHARE_OF_NEW = 0.1
+"""Share of the last chunk in what is known of the seconds of a simulation."""
 
 
 class Task(NamedTuple):
@@ -72,10 +71,10 @@ class Searcher:
       largest_batch: the most tasks that were searched together so far.
     """
 
-    def __init__(self, guide: Guide, rules: Rules, options: EngineOptions) -> None:
-        """Compile, and measure how long a simulation takes in a batch of each size."""
-        self._options, self._config = options, guide.search
-        self._programs = Programs(guide, rules, options)
+    def __init__(self, programs: Programs, config: SearchConfig, options: EngineOptions) -> None:
+        """Wait until the programs are compiled, and run each of them once."""
+        self._options, self._config, self._programs = options, config, programs
+        programs.wait()
         self._draw = np.random.default_rng(options.seed)
         self._pool: Any = self._programs.new_pool()
         self._rows: list[_Row | None] = [None] * options.trees
@@ -83,7 +82,7 @@ class Searcher:
         self._active: list[_Search] = []
         self._count = 0
         self.largest_batch = 0
-        self._seconds = {size: self._measure(size, rules) for size in options.batch_sizes}
+        self._seconds = {size: self._measure(size) for size in options.batch_sizes}
         self._inbox: queue.Queue[Any] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="searcher", daemon=True)
         self._thread.start()
@@ -103,26 +102,23 @@ class Searcher:
         self._inbox.put(None)
         self._thread.join()
 
-    def _measure(self, size: int, rules: Rules) -> float:
-        """Seconds of a simulation of a batch; every program has then run once."""
-        state = fetch(initial_state(rules))
-        rows, due = list(range(size)), np.zeros((size, self._options.chunk), np.int32)
-        steps = min(self._options.chunk, self._options.nodes // 2)
-        if steps == 0:
-            return 0.0
-        found = []
-        for _ in range(2):
-            self._pool = self._programs.resume(
-                self._pool, rows, [None] * size, [steps] * size, [state] * size
-            )
-            jax.block_until_ready(self._pool)
-            began = time.perf_counter()
-            self._pool = self._programs.grow(self._pool, rows, due[:, :steps], steps)
-            jax.block_until_ready(self._pool)
-            found.append(time.perf_counter() - began)
+    def _measure(self, size: int) -> float:
+        """Seconds of the first simulation of a batch; every program has then run once."""
+        rows, due = list(range(size)), np.zeros((size, 1), np.int32)
+        states = [self._programs.start] * size
+        self._pool = self._programs.resume(self._pool, rows, [None] * size, [1] * size, states)
+        seconds = [self._timed_growth(rows, due) for _ in range(2)]
         self._programs.report(self._pool, rows)
         self._programs.describe(self._pool, rows)
-        return min(found) / steps
+        return min(seconds)
+
+    def _timed_growth(self, rows: Sequence[int], due: np.ndarray) -> float:
+        """Seconds of a simulation of these trees, whose dues int32[len(rows), steps] are given."""
+        jax.block_until_ready(self._pool.used)
+        began = time.perf_counter()
+        self._pool = self._programs.grow(self._pool, rows, due)
+        jax.block_until_ready(self._pool.used)
+        return (time.perf_counter() - began) / due.shape[1]
 
     def _work(self) -> None:
         while self._take():
@@ -218,8 +214,7 @@ class Searcher:
         if task.simulations is not None:
             return task.simulations
         assert task.seconds is not None
-        size = next(size for size in self._options.batch_sizes if size >= batch)
-        count = int(task.seconds / max(self._seconds[size], 1e-9))
+        count = int(task.seconds / max(self._seconds[self._size_for(batch)], 1e-9))
         # Half of a tree, so that the other half can be kept.
         return max(1, min(count, self._options.nodes // 2))
 
@@ -230,19 +225,19 @@ class Searcher:
         growing = [search for search in self._active if search.done < search.budget]
         if growing and steps:
             due = np.array([self._dues(search)[search.done :][:steps] for search in growing])
-            rows = [search.row for search in growing]
-            self._pool = self._programs.grow(self._pool, rows, due, steps)
             # Until the chunk is done, nothing can join it.
-            jax.block_until_ready(self._pool.used)
+            seconds = self._timed_growth([search.row for search in growing], due)
+            size = self._size_for(len(growing))
+            self._seconds[size] += _SHARE_OF_NEW * (seconds - self._seconds[size])
             for search in growing:
                 search.done += steps
-        ahead = self._seconds_of(len(self._active)) * self._options.chunk
+        ahead = self._seconds[self._size_for(len(self._active))] * self._options.chunk
         over = [s for s in self._active if s.done >= s.budget or s.is_late(ahead)]
         self._active = [search for search in self._active if search not in over]
         self._report(over)
 
-    def _seconds_of(self, batch: int) -> float:
-        return self._seconds[next(n for n in self._options.batch_sizes if n >= max(batch, 1))]
+    def _size_for(self, batch: int) -> int:
+        return next(size for size in self._options.batch_sizes if size >= batch)
 
     def _dues(self, search: _Search) -> tuple[int, ...]:
         considered = min(search.task.legal, self._config.max_considered_actions)

@@ -24,6 +24,7 @@ from train.engine.telling import Question
 from train.engine.trees import guide as guide_lib
 from train.engine.trees.guide import Guide, make_guide
 from train.engine.trees.options import MAX_SECONDS, EngineOptions
+from train.engine.trees.programs import Programs
 from train.players.config import HeuristicsConfig
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules, name_of
@@ -86,8 +87,9 @@ class Sessions:
         self.guide, self.rules, self.options = guide, rules, options
         self._sessions: dict[str, _Session] = {}
         self._numbers = itertools.count(1)
+        programs = Programs(guide, rules, options)
         warm_up(rules)
-        self._searcher = Searcher(guide, rules, options)
+        self._searcher = Searcher(programs, guide.search, options)
 
     @property
     def sizes(self) -> Sizes:

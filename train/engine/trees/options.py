@@ -26,7 +26,7 @@ class EngineOptions:
       seed: of moves that are drawn with a temperature.
     """
 
-    batch_sizes: tuple[int, ...] = (1, 4, 16, 64, 256)
+    batch_sizes: tuple[int, ...] = (1, 8, 64, 256)
     chunk: int = 16
     nodes: int = 0
     trees: int = 256
