@@ -72,9 +72,9 @@ class Searcher:
     """
 
     def __init__(self, programs: Programs, config: SearchConfig, options: EngineOptions) -> None:
-        """Wait until the programs are compiled, and run each of them once."""
+        """Wait until the programs of the smallest batches are compiled, and run each of them."""
         self._options, self._config, self._programs = options, config, programs
-        programs.wait()
+        programs.wait(for_all=False)
         self._draw = np.random.default_rng(options.seed)
         self._pool: Any = self._programs.new_pool()
         self._rows: list[_Row | None] = [None] * options.trees
@@ -82,7 +82,7 @@ class Searcher:
         self._active: list[_Search] = []
         self._count = 0
         self.largest_batch = 0
-        self._seconds = {size: self._measure(size) for size in options.batch_sizes}
+        self._seconds = self._measure()
         self._inbox: queue.Queue[Any] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="searcher", daemon=True)
         self._thread.start()
@@ -99,18 +99,25 @@ class Searcher:
 
     def shut_down(self) -> None:
         """End the thread; what is not answered is cancelled."""
+        self._programs.stop()
         self._inbox.put(None)
         self._thread.join()
 
-    def _measure(self, size: int) -> float:
-        """Seconds of the first simulation of a batch; every program has then run once."""
+    def wait_for_all_sizes(self) -> None:
+        """Wait until batches of all sizes are compiled."""
+        self._programs.wait(for_all=True)
+
+    def _measure(self) -> dict[int, float]:
+        """Seconds of a simulation by size of the batch: of the smallest by the clock, of others in
+        proportion, until they have been searched."""
+        size = self._options.batch_sizes[0]
         rows, due = list(range(size)), np.zeros((size, 1), np.int32)
         states = [self._programs.start] * size
         self._pool = self._programs.resume(self._pool, rows, [None] * size, [1] * size, states)
         seconds = [self._timed_growth(rows, due) for _ in range(2)]
         self._programs.report(self._pool, rows)
         self._programs.describe(self._pool, rows)
-        return min(seconds)
+        return {other: min(seconds) * other / size for other in self._options.batch_sizes}
 
     def _timed_growth(self, rows: Sequence[int], due: np.ndarray) -> float:
         """Seconds of a simulation of these trees, whose dues int32[len(rows), steps] are given."""
@@ -152,7 +159,7 @@ class Searcher:
     def _begin_searches(self) -> None:
         """Let waiting tasks join the batch, as many as it has room for."""
         self._active = [search for search in self._active if not search.future.cancelled()]
-        room = self._options.batch_sizes[-1] - len(self._active)
+        room = self._programs.sizes[-1] - len(self._active)
         busy = {search.task.session for search in self._active}
         begun: list[_Search] = []
         paths: list[Sequence[int] | None] = []
@@ -237,7 +244,7 @@ class Searcher:
         self._report(over)
 
     def _size_for(self, batch: int) -> int:
-        return next(size for size in self._options.batch_sizes if size >= batch)
+        return next(size for size in self._programs.sizes if size >= batch)
 
     def _dues(self, search: _Search) -> tuple[int, ...]:
         considered = min(search.task.legal, self._config.max_considered_actions)

@@ -74,7 +74,8 @@ class Sessions:
     """
 
     def __init__(self, guide: Guide, rules: Rules, options: EngineOptions = _DEFAULTS) -> None:
-        """Compile everything: no later call compiles.
+        """Compile what the smallest batches need; the rest follows in other threads, never in a
+        call.
 
         Raises:
           UsageError: the guide cannot play these rules, or its own budget is too large.
@@ -252,6 +253,15 @@ class Sessions:
         number = self._of(session).number
         del self._sessions[session]
         self._searcher.forget(number)
+
+    def wait_for_all_sizes(self) -> None:
+        """Wait until batches of all sizes are compiled; until then they are smaller."""
+        self._searcher.wait_for_all_sizes()
+
+    @property
+    def largest_batch(self) -> int:
+        """The most positions that were searched together so far."""
+        return self._searcher.largest_batch
 
     def shut_down(self) -> None:
         """End all sessions and the thread that searches; what is still asked is cancelled."""
