@@ -1,46 +1,25 @@
 """Sessions that keep their trees find what a slow independent search finds over the same moves."""
 
-import functools
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.support import compiling
+from tests.support.learner.engines import opposed_evaluator, sessions_of
 from tests.support.learner.searching import (
     DUEL,
     FOUR_STONES,
     legal_slots,
     play,
-    random_evaluator,
 )
 from tests.support.reference.slow_search import SlowSearch
-from train.engine.sessions import EngineOptions, Sessions
-from train.engine.trees.guide import Guide
+from train.engine.trees.options import EngineOptions
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state
 
 OPTIONS = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=128, trees=4)
-
-
-def opposed_evaluator(variables, states, analysis=None):
-    """The random one, with what one of two players expects the opposite of the other's."""
-    found = random_evaluator(variables, states)
-    players = found.value.shape[1]
-    share = jnp.full(players, -1.0 / (players - 1)).at[0].set(1.0)
-    return found._replace(value=found.value[:, :1] * share[None])
-
-
-def guide_of(config: SearchConfig, simulations: int = 24) -> Guide:
-    return Guide("random", opposed_evaluator, (), config, 1, simulations, None, None, None, True)
-
-
-@functools.cache
-def sessions_of(rules: Rules, kind: str, options: EngineOptions = OPTIONS) -> Sessions:
-    return Sessions(guide_of(SearchConfig(kind=kind)), rules, options)
 
 
 @jax.jit
@@ -75,7 +54,7 @@ def visits_of(answer) -> dict[str, int]:
 )
 def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
     """Both search each position with the tree of the moves before; every visit is the same."""
-    sessions, slow = sessions_of(rules, kind), slow_search(rules, kind)
+    sessions, slow = sessions_of(rules, kind, OPTIONS), slow_search(rules, kind)
     name, kept = sessions.open(), []
     for ply in range(7):
         answer = sessions.ask(name, simulations=20 + ply, details=True).result()
@@ -101,7 +80,7 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
 
 
 def test_no_request_compiles():
-    sessions = sessions_of(DUEL, "gumbel")
+    sessions = sessions_of(DUEL, "gumbel", OPTIONS)
     with compiling.count_compilations() as compiled:
         names = [sessions.open(), sessions.open(moves=["A1"])]
         for name in names:
