@@ -1,5 +1,6 @@
 """Other programs in matches: the example of the docs, our own engine, and programs that fail."""
 
+import json
 import re
 import sys
 
@@ -7,9 +8,11 @@ import jax
 import pytest
 
 from tests.support.import_graph import ROOT
+from train.arena.host_match import HostMatch, play_on_host
 from train.arena.match import MatchOptions, play_match
 from train.players.basic import make_random_player
 from train.players.external import make_external_player
+from train.registry import make_player
 from wallgo_jax.game.rules import PRESETS, Rules
 
 DUEL = Rules(size=3, stones=1, order=(0, 1))
@@ -47,7 +50,7 @@ def play(player, rules: Rules, games: int):
 
 def test_the_example_of_the_docs_plays_whole_games(tmp_path):
     text = example()
-    assert len([line for line in text.splitlines() if line.strip()]) <= 45
+    assert len([line for line in text.splitlines() if line.strip()]) <= 30
     player = make_external_player(program(tmp_path / "example.py", text))
     result = play(player, PRESETS["wallzero-4stone"], 4)
     player.act.close()
@@ -61,7 +64,7 @@ def test_the_example_of_the_docs_plays_whole_games(tmp_path):
         ("answer['bestMove'] = 'Z9'", "illegal move: 'Z9' is not a cell"),
         ("answer['success'], answer['error'] = False, 'no idea'", "refuses: no idea"),
         ("sys.exit('out of ideas')", "ended with exit code 1: out of ideas"),
-        ("time.sleep(9)", "gave no answer within 0.2 s"),
+        ("time.sleep(1)", "gave no answer within 0.2 s"),
         ("pass", "its answer has no bestMove"),
     ],
 )
@@ -72,3 +75,27 @@ def test_a_program_that_cannot_move_loses_and_is_told_why(tmp_path, behaviour, r
     player.act.close()
     assert (result.wins, result.losses, result.forfeited) == (0, 2, 2)
     assert all(reason in text and "program.py loses at ply" in text for text in result.forfeits)
+
+
+def test_our_engine_as_a_program_plays_the_moves_of_our_player(tmp_path, monkeypatch):
+    """Each game of the match is the same, move by move, with the engine and without."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
+    name, rules = "heuristic-search:wjx@8", f"'{json.dumps(DUEL.to_dict())}'"
+    options = f"--fresh --rules {rules} --batch 4 --trees 4 --nodes 16"
+    program = make_external_player(f"{sys.executable} -m train engine {name} {options}")
+    found = []
+    for player in (program, make_player(name, DUEL)):
+        match = HostMatch(
+            (player, make_random_player()),
+            DUEL,
+            games=6,
+            boards=4,
+            opening_plies=1,
+            keys=(jax.random.key(1), jax.random.key(2)),
+        )
+        found.append(play_on_host(match, on_progress=lambda _: None, should_stop=lambda: False))
+    program.act.close()
+    with_engine, without = found
+    assert with_engine.games == without.games
+    assert len(set(without.games)) > 2
+    assert with_engine.forfeited == 0
