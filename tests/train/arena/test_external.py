@@ -8,6 +8,7 @@ import jax
 import pytest
 
 from tests.support.import_graph import ROOT
+from tests.support.learner.commands import command
 from train.arena.host_match import HostMatch, play_on_host
 from train.arena.match import MatchOptions, play_match
 from train.players.basic import make_random_player
@@ -99,3 +100,13 @@ def test_our_engine_as_a_program_plays_the_moves_of_our_player(tmp_path, monkeyp
     assert with_engine.games == without.games
     assert len(set(without.games)) > 2
     assert with_engine.forfeited == 0
+
+
+@pytest.mark.parametrize("words", [["tournament"], ["elo", "--budget", "4", "--simulations", "2"]])
+def test_programs_are_players_of_other_commands(tmp_path, words):
+    name = f"external:{program(tmp_path / 'example.py', example())}"
+    pool = ["--anchors", "random", "--out", tmp_path / "out"] if words[0] == "elo" else ["random"]
+    said = command(words[0], name, *pool, *words[1:], "--games", 2, "--json", tmp_path / "it.json")
+    assert said.code == 0, said.err
+    assert "loses at ply" not in said.out + said.err
+    assert name in (tmp_path / "it.json").read_text()
