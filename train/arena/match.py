@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.arena import host_match
 from train.arena.active_games import (
     GameLog,
     MatchState,
@@ -129,6 +130,8 @@ def play_match(
     """
     check_rules(rules)
     games, devices = options.games, options.devices or local_devices()
+    if host_match.is_external(first) or host_match.is_external(second):
+        return _play_on_host(first, second, rules, options, key, on_progress)
     check_fits(match_needs(first, second, rules, options), device_memory())
     programs = _programs_of(first, second, rules, options)
     open_key, play_key = jax.random.split(key)
@@ -146,6 +149,26 @@ def play_match(
         on_progress(finished)
         if finished == games or options.should_stop():
             return _read(match.log, first, second, rules, games)
+
+
+def _play_on_host(
+    first: Player,
+    second: Player,
+    rules: Rules,
+    options: MatchOptions,
+    key: jax.Array,
+    on_progress: Callable[[int], None],
+) -> MatchResult:
+    open_key, play_key = jax.random.split(key)
+    games = host_match.HostMatch(
+        (first, second),
+        rules,
+        games=options.games,
+        boards=options.batch,
+        opening_plies=options.opening_plies,
+        keys=(open_key, play_key),
+    )
+    return host_match.play_on_host(games, on_progress=on_progress, should_stop=options.should_stop)
 
 
 def play_rounds(

@@ -1,5 +1,6 @@
 """Results of matches as tables and records."""
 
+import collections
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ from rich.text import Text
 
 from train.arena.result import MatchResult
 from wallgo_jax.game.rules import name_of
+
+_MOST_TOLD = 10
 
 
 def match_table(results: Sequence[MatchResult], *, caption: str) -> Table:
@@ -29,11 +32,20 @@ def match_table(results: Sequence[MatchResult], *, caption: str) -> Table:
 def match_line(result: MatchResult, *, seconds: float) -> str:
     """A match in one line: win rate with its 95 % interval, from the first player's side."""
     low, high = result.interval
+    forfeited = f"{result.forfeited} of them without the rules, " if result.forfeited else ""
     return (
         f"{result.first} against {result.second}: {result.win_rate:.1%} ({100 * low:.1f} to "
         f"{high:.1%}), {result.wins} won, {result.draws} drawn, {result.losses} lost, "
-        f"{seconds:.1f} s"
+        f"{forfeited}{seconds:.1f} s"
     )
+
+
+def forfeit_lines(result: MatchResult) -> list[str]:
+    """A line for each way in which games were lost without the rules, the most frequent first."""
+    found = collections.Counter(filter(None, result.forfeits)).most_common()
+    lines = [f"{text} ({count} games)" if count > 1 else text for text, count in found]
+    more = len(lines) - _MOST_TOLD
+    return lines if more <= 0 else [*lines[:_MOST_TOLD], f"and {more} more"]
 
 
 def _interval(result: MatchResult) -> str:
@@ -83,4 +95,4 @@ def match_record(result: MatchResult) -> dict[str, Any]:
         "win_rate_as_blue": result.win_rate_as(red=False),
         "red_win_rate": result.red_win_rate,
         "distinct_games": result.distinct_games,
-    }
+    } | ({"forfeits": [text for text in result.forfeits if text]} if result.forfeited else {})

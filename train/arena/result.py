@@ -29,6 +29,8 @@ class MatchResult:
       first_is_red: bool[N].
       territory: int[N, 2] at the end: the first player's, the second's.
       games: public actions of each game.
+      forfeits: of each game, who lost it without the rules and why, as a program that crashed or
+        made an illegal move; empty texts for all other games, or no texts at all.
       unpaired: games at the end whose other of the pair is not over; only where a match stopped.
     """
 
@@ -39,6 +41,7 @@ class MatchResult:
     first_is_red: np.ndarray
     territory: np.ndarray
     games: tuple[tuple[int, ...], ...]
+    forfeits: tuple[str, ...] = ()
     unpaired: int = 0
 
     @property
@@ -99,6 +102,11 @@ class MatchResult:
         return float(np.mean([len(game) for game in self.games]))
 
     @property
+    def forfeited(self) -> int:
+        """Games that a player lost without the rules."""
+        return sum(map(bool, self.forfeits))
+
+    @property
     def distinct_games(self) -> int:
         """Games that differ in at least one action."""
         return len(set(self.games))
@@ -125,7 +133,9 @@ def join(one: MatchResult, other: MatchResult) -> MatchResult:
         parts = a[:half_a], b[:half_b], a[half_a:], b[half_b:]
         return sum(parts, ()) if isinstance(a, tuple) else np.concatenate(parts)
 
-    names = ("outcome", "first_is_red", "territory", "games")
+    names = ["outcome", "first_is_red", "territory", "games"]
+    if one.forfeits and other.forfeits:
+        names.append("forfeits")
     joined = {name: both(getattr(one, name), getattr(other, name)) for name in names}
     return dataclasses.replace(one, **joined, unpaired=other.unpaired)
 
@@ -142,5 +152,6 @@ def keep_finished(result: MatchResult, is_over: np.ndarray) -> MatchResult:
         first_is_red=result.first_is_red[order],
         territory=result.territory[order],
         games=tuple(result.games[place] for place in order),
+        forfeits=tuple(result.forfeits[place] for place in order if result.forfeits),
         unpaired=len(single),
     )

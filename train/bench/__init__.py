@@ -1,4 +1,4 @@
-"""Benchmarks: how fast the game, the search, self-play, the learner and matches are.
+"""Benchmarks: how fast the game, the search, self-play, the learner, matches and engines are.
 
     python -m train bench                 the game, the search, self-play and the learner
     python -m train.bench.match_overhead  a match of two search players beside self-play

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 TRAINING_ITERATIONS = 3
-STRENGTH = "strength"
+STRENGTH, ENGINE = "strength", "engine"
 RUNS = Path("runs")
 
 
@@ -41,13 +41,15 @@ class Bench:
         "bench --what env --batch 256,1024 --against pgx",
         "bench configs/gpu.toml --report out/bench",
         "bench configs/cpu.toml --what strength",
+        "bench --what engine --player pretrained:wallzero-4stone@64",
     )
 
     config: ConfigFile = None
     """TOML file: its rules, network, search and learner are used; without one, the quickstart."""
     what: Annotated[str, tyro.conf.arg(metavar="PARTS")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
-    minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64."""
+    minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
+    how fast sessions are answered."""
     batch: str = "256,1024"
     """Numbers of boards in parallel."""
     against: Annotated[str, tyro.conf.arg(metavar="NAMES", help_behavior_hint="")] = ""
@@ -76,6 +78,10 @@ class Bench:
     """Strength: games of each checkpoint."""
     opening_plies: int = 2
     """Strength: random plies that both games of a pair start with."""
+    player: str = "pretrained:wallzero-4stone@64"
+    """Engine: who answers, with the simulations of an answer."""
+    sessions: str = "1,16,256"
+    """Engine: numbers of sessions that ask at the same time."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
@@ -86,6 +92,8 @@ class Bench:
         config = read_config(self.config, overrides)
         if STRENGTH in _names(self.what):
             return self._strength(config)
+        if ENGINE in _names(self.what):
+            return self._engine(overrides)
         if self.trained is not None:
             raise UsageError(f"bench: --trained is for --what {STRENGTH}")
         request = self._request(config)
@@ -103,6 +111,33 @@ class Bench:
             options.write_json(self.json, report.bench_record(request, figures, points))
         if self.report is not None:
             self._write_report(request, figures, points, overrides, console)
+        return 0
+
+    def _engine(self, overrides: Sequence[str]) -> int:
+        """Measure the sessions of an engine, by the rules that its player has learned."""
+        from rich.console import Console
+
+        from train.bench import engine_speed
+
+        if _names(self.what) != (ENGINE,) or self.report is not None:
+            raise UsageError(f"bench: --what {ENGINE} is measured alone, without --report")
+        if self.config is not None or overrides:
+            raise UsageError(f"bench: --what {ENGINE} takes --player in place of a config")
+        numbers = _numbers("sessions", self.sessions)
+        options.check_files(self.json)
+        console = Console()
+        with console.status("bench") as status:
+            found = engine_speed.measure(
+                self.player,
+                options.read_rules_for("", (self.player,)),
+                sessions=numbers,
+                seconds=self.seconds,
+                rounds=self.repeats,
+                on_progress=status.update,
+            )
+        console.print(engine_speed.table(found))
+        if self.json is not None:
+            options.write_json(self.json, engine_speed.record(found))
         return 0
 
     def _strength(self, config: RunConfig) -> int:

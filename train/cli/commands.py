@@ -6,12 +6,12 @@ import tyro
 
 from train.cli.bench import Bench
 from train.cli.config import Config
-from train.cli.curves import Curves
+from train.cli.engine import Engine
 from train.cli.export import Export
 from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
-from train.cli.run import Ablate, Fit, Run
+from train.cli.run import Ablate, Curves, Fit, Run
 from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
 
@@ -33,6 +33,7 @@ Command = (
     | Annotated[Ownership, tyro.conf.subcommand("ownership")]
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
+    | Annotated[Engine, tyro.conf.subcommand("engine")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 PROGRAM = Program(
@@ -43,7 +44,7 @@ PROGRAM = Program(
         "train": ("run", "fit", "config"),
         "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
-        "pass on and time": ("export", "bench"),
+        "pass on and time": ("export", "engine", "bench"),
     },
     examples=(
         "run",

@@ -116,6 +116,8 @@ class Match(options.MatchSettings):
         if len(result.games) < self.games and not (test and _is_decided(test, result)):
             caption = f"stopped after {len(result.games)} of {self.games} games · {caption}"
         display.console.print(report.match_table([result], caption=caption))
+        for line in report.forfeit_lines(result):
+            display.console.print(line, highlight=False, markup=False)
         if test is not None:
             display.console.print(sprt.in_words(test, _verdict(test, result)), highlight=False)
         if self.records is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 MAX_SEED = 2**31
+MAX_MOVE_SECONDS = 3600
 DEFAULT_RULES = "wallzero-4stone"
 
 ConfigFile = Annotated[
@@ -52,6 +53,8 @@ class MatchSettings:
     """TOML file of a run, whose [heuristics] are the weights of ethen and wjx."""
     transfer: Flag = False
     """Let networks play rules that they were not trained on."""
+    move_seconds: float = 60.0
+    """Seconds that a program (external:COMMAND) may take for a move; else it loses the game."""
     json: OptionalFile = None
     """File to write the figures to, as JSON."""
 
@@ -63,9 +66,17 @@ class MatchSettings:
         """Makes players of these rules from names."""
         from train import registry
 
+        if not 0 < self.move_seconds <= MAX_MOVE_SECONDS:
+            raise UsageError(
+                f"--move-seconds {self.move_seconds:g}: allowed: above 0, up to {MAX_MOVE_SECONDS}"
+            )
         heuristics = read_config(self.config).heuristics
         return lambda name: registry.make_player(
-            name, rules, heuristics=heuristics, transfer=self.transfer
+            name,
+            rules,
+            heuristics=heuristics,
+            transfer=self.transfer,
+            move_seconds=self.move_seconds,
         )
 
 
@@ -136,14 +147,20 @@ def write_records(path: Path, result: MatchResult, *, append: bool = False) -> N
 
     names = (result.first, result.second)
     games = zip(result.games, result.first_is_red, result.outcome, strict=True)
+    forfeits = result.forfeits or ("",) * len(result.games)
+
+    def reward(won: Any, is_red: bool) -> tuple[float, float]:
+        return (float(won), -float(won)) if is_red else (-float(won), float(won))
+
     lines = (
         records.Record(
             rules=result.rules,
             actions=game,
             players=names if is_red else names[::-1],
-            result=(float(won), -float(won)) if is_red else (-float(won), float(won)),
+            # A game that was lost without the rules is not over by them.
+            result=None if forfeit else reward(won, is_red),
         )
-        for game, is_red, won in games
+        for (game, is_red, won), forfeit in zip(games, forfeits, strict=True)
     )
     with files.writing(path):
         records.write(path, lines, append=append)

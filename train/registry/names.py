@@ -10,6 +10,7 @@
     search:PATH[@n]            the network in a search of n simulations (64 by default)
     PATH[@n]                   the same, where PATH exists
     pretrained:NAME[@n]        a search with weights that come with the package
+    external:COMMAND           a program that speaks the protocol of `python -m train engine`
 
 A search of n simulations may be one of so much time instead, such as @0.5s, which becomes
 simulations when the player is made. Players with a network take ?symmetries=k: what they evaluate
@@ -33,7 +34,8 @@ DEFAULT_SIMULATIONS = 64
 MAX_SECONDS = 600.0
 MAX_SYMMETRIES = 8
 SYMMETRIES = "symmetries"
-HEURISTIC, PATH, MODEL = "heuristic", "run directory", "model"
+HEURISTIC, PATH, MODEL, COMMAND = "heuristic", "run directory", "model", "command"
+EXTERNAL = "external"
 RUNS = Path("runs")
 """Where runs lie unless said; a run's bare name is told to be looked for there."""
 
@@ -61,13 +63,14 @@ PLAYER_KINDS = {
     "net": PlayerKind(PATH),
     "search": PlayerKind(PATH, searches=True),
     "pretrained": PlayerKind(MODEL, searches=True),
+    EXTERNAL: PlayerKind(COMMAND),
 }
 NETWORKS = "PATH, net:PATH, search:PATH, pretrained:NAME"
 KINDS = (
     "random, greedy, ethen, wjx, two-ply:ethen|wjx, heuristic-search:ethen|wjx[@simulations], "
-    "exact, net:PATH, [search:]PATH[@simulations], pretrained:NAME[@simulations]; PATH is a run, "
-    "RUN/checkpoints/ITERATION or an exported folder; time such as @1s may stand for simulations, "
-    "and ?symmetries=8 behind all that has a network"
+    "exact, net:PATH, [search:]PATH[@simulations], pretrained:NAME[@simulations], "
+    "external:COMMAND; PATH is a run, RUN/checkpoints/ITERATION or an exported folder; time such "
+    "as @1s may stand for simulations, and ?symmetries=8 behind all that has a network"
 )
 
 
@@ -127,6 +130,9 @@ def read_name(text: str) -> PlayerName:
       UsageError: there is no such kind, its target is missing, or it takes no target or no
         simulations.
     """
+    if text.startswith(f"{EXTERNAL}:") and text[len(EXTERNAL) + 1 :].strip():
+        # The command is everything behind the colon, whatever it holds.
+        return PlayerName(text, EXTERNAL, text[len(EXTERNAL) + 1 :], None)
     plain, options = _split_options(text)
     kind, colon, rest = plain.partition(":")
     if kind not in PLAYER_KINDS:

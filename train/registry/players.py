@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from train.checkpoints.weights import TrainedNetwork
 from train.players.basic import Player, make_greedy_player, make_random_player
 from train.players.config import HeuristicConfig, HeuristicsConfig
+from train.players.external import MOVE_SECONDS, make_external_player
 from train.players.heuristics import (
     make_heuristic_evaluator,
     make_heuristic_player,
@@ -15,7 +16,7 @@ from train.players.heuristics import (
 from train.players.learned import Act, make_search_player, network_player, search_act
 from train.players.time_budget import PROBE, simulations_in
 from train.registry.names import PlayerName, read_name
-from train.registry.networks import network_of, tell_apart
+from train.registry.networks import network_of, refuse_other_rules
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.search import make_search
@@ -32,6 +33,7 @@ class PlayerSpec(NamedTuple):
     rules: Rules
     heuristics: HeuristicsConfig
     transfer: bool
+    move_seconds: float
 
 
 def make_player(
@@ -40,6 +42,7 @@ def make_player(
     *,
     heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
     transfer: bool = False,
+    move_seconds: float = MOVE_SECONDS,
 ) -> Player:
     """Make the player of a name, ready to play the rules.
 
@@ -49,12 +52,13 @@ def make_player(
       rules: the rules to play.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
+      move_seconds: that a program may take for a move.
 
     Raises:
       UsageError: there is no such kind, target or checkpoint, or it is for other rules.
     """
     read = read_name(name)
-    return _MAKERS[read.kind](PlayerSpec(read, rules, heuristics, transfer))
+    return _MAKERS[read.kind](PlayerSpec(read, rules, heuristics, transfer, move_seconds))
 
 
 def _make_simple(make: Callable[..., Player]) -> Callable[[PlayerSpec], Player]:
@@ -162,19 +166,12 @@ same time is the same number for them."""
 def _trained(spec: PlayerSpec) -> TrainedNetwork:
     """The player's network, unless it was trained on other rules."""
     trained = network_of(spec.name)
-    learned, text = trained.config.rules, spec.name.text
-    if learned.players != spec.rules.players:
-        raise UsageError(
-            f"player {text!r}: learned games of {learned.players} players, the rules are for "
-            f"{spec.rules.players}"
-        )
-    if learned != spec.rules and not spec.transfer:
-        told, asked = tell_apart(learned, spec.rules)
-        raise UsageError(
-            f"player {text!r}: learned {told}, asked to play {asked}; --transfer lets networks "
-            "play rules they have not learned"
-        )
+    refuse_other_rules(spec.name.text, trained.config.rules, spec.rules, transfer=spec.transfer)
     return trained
+
+
+def _make_external(spec: PlayerSpec) -> Player:
+    return make_external_player(spec.name.target, seconds=spec.move_seconds)
 
 
 _MAKERS: dict[str, Callable[[PlayerSpec], Player]] = {
@@ -188,4 +185,5 @@ _MAKERS: dict[str, Callable[[PlayerSpec], Player]] = {
     "net": _make_net,
     "search": _make_search,
     "pretrained": _make_search,
+    "external": _make_external,
 }

@@ -8,13 +8,17 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
-from train.bench import scaling, suite
+from tests.support.learner.engines import opposed_evaluator
+from train.bench import engine_speed, scaling, suite
 from train.bench.harness import play
 from train.bench.parts import learn, memory, search, selfplay
+from train.cli import options
 from train.cli.bench import Bench
 from train.config import RunConfig
+from train.engine.trees.guide import Guide
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
+from train.search.config import SearchConfig
 
 QUICK = {"seconds": 1e-4, "repeats": 2, "batch": "4,8", "scaling": "1,2,4"}
 
@@ -135,3 +139,36 @@ def test_everything_at_tiny_size(tmp_path):
     assert set(record["compiled"]) == {"env.step", "env.step_auto_reset"}
     found = record["memory"]
     assert found["measured"] == pytest.approx(found["formula"], rel=0.2)
+
+
+def test_an_engine_is_timed_by_sessions_that_play(tmp_path, monkeypatch):
+    config = SearchConfig()
+    guide = Guide("random", opposed_evaluator, (), config, 1, 4, None, None, None, True)
+    monkeypatch.setattr(engine_speed, "make_guide", lambda player: guide)
+    path = tmp_path / "engine.json"
+    # Forty rounds go beyond the end of a game on this board.
+    measured = Bench(what="engine", sessions="2,1", seconds=0.0, repeats=40, json=path)
+    monkeypatch.setattr(options, "read_rules_for", lambda text, names: tiny.RULES)
+    assert measured.run(()) == 0
+    record = json.loads(path.read_text())
+    assert [one["sessions"] for one in record["speeds"]] == [1, 2]
+    for one in record["speeds"]:
+        assert one["rounds"] == 40
+        assert 0 < one["median_seconds"] <= one["worst_seconds"]
+        assert one["answers_per_second"] >= one["sessions"] / one["worst_seconds"]
+    assert 0 < record["start_seconds"] <= record["compile_seconds"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"what": "engine,env"}, "--what engine is measured alone"),
+        ({"what": "engine", "config": tiny.PATH}, "takes --player in place of a config"),
+        ({"what": "engine", "sessions": "0"}, "--sessions '0' must be numbers"),
+        ({"what": "engine", "sessions": "9999"}, "sessions: 9999 is not from 1 to 4096"),
+        ({"what": "engine", "player": "heuristic-search:wjx@1s"}, "name its simulations"),
+    ],
+)
+def test_what_an_engine_is_timed_by_is_checked(options, said):
+    with pytest.raises(UsageError, match=said):
+        Bench(**options).run(())

@@ -1,0 +1,93 @@
+"""Sessions that keep their trees find what a slow independent search finds over the same moves."""
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support import compiling
+from tests.support.learner.engines import opposed_evaluator, sessions_of
+from tests.support.learner.searching import (
+    DUEL,
+    FOUR_STONES,
+    legal_slots,
+    play,
+)
+from tests.support.reference.slow_search import SlowSearch
+from train.engine.trees.options import EngineOptions
+from train.runtime.host import fetch
+from train.search.config import SearchConfig
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import initial_state
+
+OPTIONS = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=128, trees=4)
+
+
+@jax.jit
+def _evaluate(state):
+    one = jax.tree.map(lambda x: x[None], state)
+    found = opposed_evaluator((), one)
+    return found.logits[0], found.value[0, 0]
+
+
+def look(state):
+    logits, value, legal = fetch((*_evaluate(state), legal_slots(state)))
+    return logits.astype(float), float(value), legal
+
+
+def step(state, slot):
+    after, rewards = fetch(play(state, np.int32(slot)))
+    mover = int(state.position.player)
+    return after, float(rewards[mover]), bool(after.position.terminated)
+
+
+def slow_search(rules: Rules, kind: str) -> SlowSearch:
+    state = fetch(initial_state(rules))
+    return SlowSearch(state, SearchConfig(kind=kind), look, step)
+
+
+def visits_of(answer) -> dict[str, int]:
+    return {candidate.move: candidate.visits for candidate in answer.candidates}
+
+
+@pytest.mark.parametrize(
+    ("rules", "kind"), [(DUEL, "gumbel"), (FOUR_STONES, "gumbel"), (DUEL, "puct")]
+)
+def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
+    """Both search each position with the tree of the moves before; every visit is the same."""
+    sessions, slow = sessions_of(rules, kind, OPTIONS), slow_search(rules, kind)
+    name, kept = sessions.open(), []
+    for ply in range(7):
+        answer = sessions.ask(name, simulations=20 + ply, details=True).result()
+        before = slow.root.visits
+        kept.append(before - 1)
+        slot, _ = slow.search(20 + ply)
+        own = sessions._of(name).game
+        expected = {
+            slot: child.visits for slot, child in slow.root.children.items() if child.visits
+        }
+        assert answer.visits == slow.root.visits == before + 20 + ply
+        assert sorted(visits_of(answer).values()) == sorted(expected.values())
+        mover = int(own.state.position.player)
+        value = answer.evaluation if mover == 0 else -answer.evaluation
+        assert value == pytest.approx(slow.root.value, abs=1e-4)
+        sessions.apply(name, answer.action)
+        assert own.plies[-1].slot == slot
+        slow.move_on(slot)
+        if own.is_over:
+            break
+    assert max(kept) > 3, "no tree was kept"
+    sessions.close(name)
+
+
+def test_no_request_compiles():
+    sessions = sessions_of(DUEL, "gumbel", OPTIONS)
+    with compiling.count_compilations() as compiled:
+        names = [sessions.open(), sessions.open(moves=["A1"])]
+        for name in names:
+            answer = sessions.ask(name, details=True, simulations=17).result()
+            sessions.apply(name, answer.best_move)
+            sessions.ask(name, temperature=1.0).result()
+        sessions.takeback(names[0], 0)
+        for name in names:
+            sessions.close(name)
+        assert compiled() == 0

@@ -1,0 +1,166 @@
+"""The engine's standard input and output: lines, signals, ends."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.support import compiling
+from tests.support.learner import tiny
+from train.cli.engine import Engine
+from train.engine.protocol import MAX_MESSAGE
+from train.engine.server import LineSplitter, make_send, serve
+from train.engine.sessions import make_sessions
+from train.engine.trees.options import EngineOptions
+from train.runtime.errors import UsageError
+
+
+class Echo:
+    """Answers with the request, or never."""
+
+    def __init__(self, *, answers: bool = True) -> None:
+        self.answers, self.closed = answers, False
+
+    async def answer(self, line):
+        await asyncio.sleep(0 if self.answers else 60)
+        return {"line": line.decode()}
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("block", [1, 3, 1000])
+def test_lines_are_split_whatever_the_blocks(block):
+    text = b"one\n\ntwo2\ntoo long\nlast"
+    splitter = LineSplitter(longest=4)
+    found = [
+        line for at in range(0, len(text), block) for line in splitter.add(text[at : at + block])
+    ]
+    assert [*found, *splitter.end()] == [b"one", b"two2", None, b"last"]
+
+
+def served(protocol, data: bytes, *, signum: int | None = None) -> list[dict]:
+    """What the server sends for some input, which ends, or stays open until a signal."""
+    ours, theirs = os.pipe()
+    sent: list[dict] = []
+    os.write(theirs, data)
+    if signum is None:
+        os.close(theirs)
+    else:
+        threading.Timer(0.2, os.kill, (os.getpid(), signum)).start()
+    asyncio.run(serve(protocol, read_from=ours, send=sent.append))
+    return sent
+
+
+def test_at_the_end_of_input_everything_is_answered():
+    protocol = Echo()
+    assert served(protocol, b"a\nb\nc") == [{"line": "a"}, {"line": "b"}, {"line": "c"}]
+    assert protocol.closed
+
+
+def test_sigterm_ends_the_sessions_at_once():
+    protocol = Echo(answers=False)
+    assert served(protocol, b"a\n", signum=signal.SIGTERM) == []
+    assert protocol.closed
+
+
+def test_ctrl_c_ends_the_sessions_at_once():
+    protocol = Echo(answers=False)
+    with pytest.raises(KeyboardInterrupt):
+        served(protocol, b"a\n", signum=signal.SIGINT)
+    assert protocol.closed
+
+
+def test_a_reader_that_has_gone_ends_the_sessions():
+    protocol, (ours, theirs) = Echo(), os.pipe()
+    os.close(ours)
+    data, writing = os.pipe()
+    os.write(writing, b"a\n")
+    asyncio.run(serve(protocol, read_from=data, send=make_send(theirs)))
+    assert protocol.closed
+
+
+@pytest.fixture
+def start():
+    """Starts an engine as users do, of a player that compiles quickly."""
+    started = []
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(compiling.ROOT / ".jax_cache")}
+        command = [sys.executable, "-m", "train", "engine", "heuristic-search:wjx@4", *words]
+        rules = json.dumps(tiny.RULES.to_dict())
+        process = subprocess.Popen(
+            [*command, "--rules", rules, "--batch", "1", "--trees", "2", "--nodes", "16"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=compiling.ROOT,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("signum", "code"),
+    [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)],
+)
+def test_an_engine_survives_bad_lines_and_ends_at_a_signal(start, signum, code):
+    engine = start()
+
+    def ask(line: bytes) -> dict:
+        engine.stdin.write(line + b"\n")
+        engine.stdin.flush()
+        return json.loads(engine.stdout.readline())
+
+    started = ask(b'{"type": "start_game_session", "bgsId": "g"}')
+    assert started["success"], started
+    overlong = ask(b"x" * 1_000_000)
+    assert (overlong["bgsId"], overlong["error"]) == (
+        None,
+        f"line: longer than {MAX_MESSAGE} bytes",
+    )
+    assert ask(b"\x00{")["error"].startswith("not JSON")
+    told = ask(b'{"type": "evaluate_position", "bgsId": "g"}')
+    assert (told["success"], told["simulations"]) == (True, 4)
+    engine.send_signal(signum)
+    assert engine.wait(timeout=30) == code
+    log = engine.stderr.read().decode()
+    assert engine.stdout.read() == b"" and "Traceback" not in log
+    assert "engine: ready" in log
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"batch": "1,x"}, "--batch '1,x' must be numbers from 1 on"),
+        ({"batch": "8", "trees": 4}, r"trees \(4\) must be at least the largest batch, 8"),
+        ({"chunk": 0}, r"chunk \(0\) must be at least 1"),
+        ({"nodes": 1}, r"nodes \(1\) must be 0 or from 2 to"),
+    ],
+)
+def test_bad_options_say_what_is_allowed(options, reason):
+    with pytest.raises(UsageError, match=reason):
+        Engine(player="heuristic-search:wjx", **options)._options()
+
+
+@pytest.mark.parametrize(
+    ("player", "reason"),
+    [
+        ("greedy", "player 'greedy': cannot evaluate positions; allowed: PATH, net:PATH"),
+        ("heuristic-search:wjx@64", "64 simulations do not fit in a tree of 32 nodes"),
+    ],
+)
+def test_a_player_that_does_not_fit_is_refused(player, reason):
+    with pytest.raises(UsageError, match=reason):
+        make_sessions(player, tiny.RULES, options=EngineOptions(nodes=32))

@@ -1,0 +1,134 @@
+"""Sessions in this process: ways back, trees that make room, networks with all heads."""
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner import saved, tiny
+from tests.support.learner.engines import sessions_of
+from tests.support.learner.searching import DUEL, FOUR_STONES
+from train.engine.answers import SessionError
+from train.engine.sessions import make_sessions
+from train.engine.trees.options import EngineOptions
+from train.network.build import network_for
+from train.registry import make_player
+from train.runtime.errors import UsageError
+from wallgo_jax import observation
+
+SMALL = EngineOptions(batch_sizes=(1,), chunk=8, nodes=64, trees=2)
+
+
+@pytest.fixture
+def sessions():
+    sessions = sessions_of(DUEL, "gumbel", SMALL)
+    yield sessions
+    for name in list(sessions._sessions):
+        sessions.close(name)
+
+
+def test_takeback_returns_to_a_position_and_begins_a_new_tree(sessions):
+    name = sessions.open(moves=["A1"])
+    first = sessions.ask(name).result()
+    sessions.apply(name, first.action)
+    sessions.ask(name).result()
+    standing = sessions.takeback(name, 1)
+    assert (standing.ply, standing.moves, standing.result) == (1, ("A1",), None)
+    again = sessions.ask(name).result()
+    assert (again.best_move, again.visits) == (first.best_move, 25)
+    assert sessions.takeback(name, 0).ply == 0
+    with pytest.raises(SessionError, match="ply: 3 is not from 0 to 0"):
+        sessions.takeback(name, 3)
+
+
+def test_a_finished_game_can_be_taken_back(sessions):
+    name = sessions.open()
+    while not sessions.standing(name).is_over:
+        sessions.apply(name, sessions.ask(name, simulations=2).result().action)
+    last = sessions.standing(name)
+    over = sessions.ask(name, details=True).result()
+    assert (over.best_move, over.evaluation) == (None, last.result[0])
+    assert over.owners is not None and np.allclose(np.sum(over.owners, axis=1), 1)
+    with pytest.raises(SessionError, match="game is over"):
+        sessions.apply(name, 0)
+    assert not sessions.takeback(name, last.ply - 1).is_over
+
+
+def test_the_tree_that_was_not_searched_for_the_longest_time_makes_room(sessions):
+    names = [sessions.open() for _ in range(3)]
+    for name in [names[0], names[1], names[0], names[2]]:
+        sessions.ask(name).result()
+    visits = [sessions.ask(name, simulations=0).result().visits for name in (names[0], names[2])]
+    assert visits == [49, 25], "the two that were searched last are kept"
+    assert sessions.ask(names[1], simulations=0).result().visits == 1
+
+
+def test_a_tree_without_room_begins_anew(sessions):
+    name = sessions.open()
+    visits = [sessions.ask(name).result().visits for _ in range(3)]
+    assert visits == [25, 49, 25], "of 64 nodes, 49 leave no room for 24"
+
+
+def test_an_answer_that_is_cancelled_is_not_searched(sessions):
+    name = sessions.open()
+    asked = [sessions.ask(name, simulations=60) for _ in range(3)]
+    assert asked[2].cancel()
+    assert [one.result().visits for one in asked[:2]] == [61, 61]
+
+
+def test_moves_are_drawn_by_temperature(sessions):
+    name = sessions.open()
+    drawn = {
+        sessions.ask(name, simulations=0, temperature=2.0).result().best_move for _ in range(9)
+    }
+    assert len(drawn) > 2
+    kept = {sessions.ask(name, simulations=0).result().best_move for _ in range(3)}
+    assert len(kept) == 1
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    config = tiny.config("--network.ownership", "true", "--network.margin", "true")
+    return saved.save_run(tmp_path_factory.mktemp("run"), seeds={1: 3}, config=config), config
+
+
+def test_a_network_tells_owners_and_margin_from_the_first_players_side(run):
+    """Ply 1 is the second player's: chances and margin are the network's, turned round."""
+    directory, config = run
+    sessions = make_sessions(f"net:{directory}", tiny.RULES, options=SMALL)
+    name = sessions.open(moves=["B2"])
+    told = sessions.ask(name, details=True).result()
+    state = sessions.standing(name).state
+    network = network_for(config.network, 2)
+    weights = jax.tree.map(
+        lambda x: np.asarray(x) + np.float32(0.1), network.init(jax.random.key(3))
+    )
+    planes = observation.observe(state, planes=config.network.planes, has_playable=False)
+    output = network.evaluate(weights, np.asarray(planes)[None])
+    own, other, nobody = np.moveaxis(jax.nn.softmax(output.ownership[0], axis=-1), -1, 0)
+    expected = np.stack([other, own, nobody], axis=-1).reshape(9, 3)
+    assert told.owners == pytest.approx(expected, abs=1e-5)
+    assert told.margin == pytest.approx(-9 * float(output.margin[0]), abs=1e-4)
+    assert told.evaluation == pytest.approx(-float(output.value[0, 0]), abs=1e-5)
+    assert (told.simulations, told.visits, told.player) == (0, 1, 1)
+    sessions.shut_down()
+
+
+def test_fresh_answers_are_the_moves_of_the_player_in_a_match(run):
+    player_name = f"{run[0]}@8"
+    player = make_player(player_name, tiny.RULES)
+    options = EngineOptions(batch_sizes=(1,), nodes=32, trees=1, keeps_trees=False)
+    sessions = make_sessions(player_name, tiny.RULES, options=options)
+    act = jax.jit(player.act)
+    name = sessions.open()
+    while not (standing := sessions.standing(name)).is_over:
+        answer = sessions.ask(name).result()
+        one = jax.tree.map(lambda x: np.asarray(x)[None], standing.state)
+        slot = int(act(player.variables, one, jax.random.key(standing.ply))[0])
+        sessions.apply(name, answer.action)
+        assert sessions._of(name).game.plies[-1].slot == slot
+    sessions.shut_down()
+
+
+def test_rules_that_the_network_has_not_learned_are_refused(run):
+    with pytest.raises(UsageError, match="learned"):
+        make_sessions(str(run[0]), FOUR_STONES, options=SMALL)

@@ -1,0 +1,300 @@
+"""Matches with other programs: the games are played on the host, many at once.
+
+In each round every game makes a ply. A player that is a program is asked for all its games at once,
+so that it may search them together; any other acts on all of its own in one batch. A program that
+ends, is too slow, or makes an illegal move loses the games that it was asked about.
+
+G games, B of them at a time, P = 2 players.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.arena.active_games import open_games
+from train.arena.result import MatchResult, keep_finished
+from train.players.basic import Player
+from train.players.external import ExternalAct, Message, Program, ProgramError
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.game import actions as actions_lib
+from wallgo_jax.game import referee
+from wallgo_jax.game.actions import NO_ACTION
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
+from wallgo_jax.game.state import State, initial_state, make_variant
+from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
+from wallgo_jax.view.illegality import illegality
+from wallgo_jax.view.snapshot import take_snapshot
+
+_NUMBERS = itertools.count(1)
+"""Of sessions: a program may play several matches."""
+
+
+def is_external(player: Player) -> bool:
+    """Whether a player is another program."""
+    return isinstance(player.act, ExternalAct)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Session:
+    """A game as a program knows it."""
+
+    program: Program
+    name: str
+    plies: int  # that it knows
+
+
+@dataclasses.dataclass
+class _Game:
+    """A game of a match; the arrays of its state are NumPy's."""
+
+    number: int
+    first_is_red: bool
+    state: State
+    actions: list[int]
+    rewards: np.ndarray
+    is_over: bool
+    forfeit: str = ""  # why a player lost it without the rules
+    sessions: dict[int, _Session] = dataclasses.field(default_factory=dict)  # by side
+
+    @property
+    def side(self) -> int:
+        """Whose turn it is: 0 for the match's first player, 1 for its second."""
+        return int(self.state.position.player) ^ (not self.first_is_red)
+
+    def lose(self, side: int, reason: str) -> None:
+        """End the game against a player."""
+        own = side ^ (not self.first_is_red)
+        self.rewards = np.where(np.arange(2) == own, -1.0, 1.0)
+        self.forfeit, self.is_over = reason, True
+
+
+class HostMatch:
+    """The games of a match, and who plays them."""
+
+    def __init__(
+        self,
+        players: tuple[Player, Player],
+        rules: Rules,
+        *,
+        games: int,
+        boards: int,
+        opening_plies: int,
+        keys: tuple[jax.Array, jax.Array],
+    ) -> None:
+        """Open the games as a match of players of this package does.
+
+        Args:
+          players: the first and the second.
+          rules: two-player rules.
+          games: G, an even number.
+          boards: B.
+          opening_plies: random plies of each pair.
+          keys: of the openings, and of what the players draw.
+        """
+        self._players, self._rules = players, rules
+        self._boards = min(boards, games)
+        self._play_key, self._round = keys[1], 0
+        self.games = _open(rules, games, opening_plies, keys[0])
+
+    @property
+    def finished(self) -> int:
+        """Games that are over."""
+        return sum(game.is_over for game in self.games)
+
+    def play_round(self) -> None:
+        """Play a ply of each game that is on, up to B of them."""
+        active = [game for game in self.games if not game.is_over][: self._boards]
+        by_side = [[game for game in active if game.side == side] for side in (0, 1)]
+        for side, own in enumerate(by_side):
+            if own:
+                self._move(own, side)
+        for game in active:
+            if game.is_over:
+                _end_sessions(game)
+        self._round += 1
+
+    def result(self) -> MatchResult:
+        """The games that are over."""
+        games = self.games
+        positions = [game.state for game in games]
+        territory = np.asarray(fetch(_territory(_stack(positions, len(positions)))))
+        is_red = np.array([game.first_is_red for game in games])
+        red = np.array([np.sign(game.rewards[0]) for game in games]).astype(int)
+        result = MatchResult(
+            first=self._players[0].name,
+            second=self._players[1].name,
+            rules=self._rules,
+            outcome=np.where(is_red, red, -red),
+            first_is_red=is_red,
+            territory=np.where(is_red[:, None], territory, territory[:, ::-1]),
+            games=tuple(tuple(game.actions) for game in games),
+            forfeits=tuple(game.forfeit for game in games),
+        )
+        is_over = np.array([game.is_over for game in games])
+        return result if is_over.all() else keep_finished(result, is_over)
+
+    def _move(self, games: list[_Game], side: int) -> None:
+        act = self._players[side].act
+        if isinstance(act, ExternalAct):
+            games, moves = self._ask(act, games, side)
+        else:
+            key = jax.random.fold_in(jax.random.fold_in(self._play_key, self._round), side)
+            states = _stack([game.state for game in games], self._boards)
+            slots = act(self._players[side].variables, states, key)
+            moves = np.asarray(fetch(_public_actions(states, slots)))[: len(games)].tolist()
+        if games:
+            self._advance(games, moves)
+
+    def _advance(self, games: Sequence[_Game], moves: Sequence[int]) -> None:
+        """Play a legal public action in each game."""
+        states = _stack([game.state for game in games], self._boards)
+        filled = np.array([*moves, *[NO_ACTION] * (self._boards - len(moves))], np.int32)
+        after, rewards = fetch(_play(states, filled))
+        for place, (game, move) in enumerate(zip(games, moves, strict=True)):
+            position = jax.tree.map(lambda x, place=place: x[place], after.position)
+            game.state = game.state._replace(position=position)
+            game.actions.append(move)
+            game.rewards, game.is_over = rewards[place], bool(position.terminated)
+
+    def _ask(
+        self, act: ExternalAct, games: Sequence[_Game], side: int
+    ) -> tuple[list[_Game], list[int]]:
+        """Ask a program for its moves; returns the games where it made a legal one, and these."""
+        program = act.program()
+        requests = [self._requests(game, program, side) for game in games]
+        answers = iter(program.ask(list(itertools.chain(*requests)), seconds=act.seconds))
+        playing, moves, reason = [], [], ""
+        for game, asked in zip(games, requests, strict=True):
+            found = list(itertools.islice(answers, len(asked)))
+            failed = next((answer for answer in found if isinstance(answer, ProgramError)), None)
+            move = failed or self._read_move(game, found[-1])
+            if isinstance(move, int):
+                playing.append(game)
+                moves.append(move)
+            else:
+                name, ply = self._players[side].name, len(game.actions) + 1
+                game.lose(side, f"{name} loses at ply {ply}: {move}")
+                reason = str(move)
+        if not program.has_answered:
+            act.close()
+            raise UsageError(f"player {self._players[side].name!r}: {reason}")
+        if not playing:
+            # It may hang: the games to come get a new one.
+            act.close()
+        return playing, moves
+
+    def _requests(self, game: _Game, program: Program, side: int) -> list[Message]:
+        """What a program is to hear of a game, and the question for its move."""
+        known = game.sessions.get(side)
+        requests: list[Message] = []
+        if known is None or known.program is not program:
+            # New to this program: a game that one before it lost has ended.
+            known = _Session(program, f"game-{next(_NUMBERS)}", len(game.actions))
+            preset = name_of(self._rules)
+            requests.append(
+                {
+                    "type": "start_game_session",
+                    "bgsId": known.name,
+                    "rules": preset if preset in PRESETS else self._rules.to_dict(),
+                    "moves": [self._text(action) for action in game.actions],
+                }
+            )
+        for ply in range(known.plies, len(game.actions)):
+            move = self._text(game.actions[ply])
+            requests.append(
+                {"type": "apply_move", "bgsId": known.name, "expectedPly": ply, "move": move}
+            )
+        plies = len(game.actions)
+        requests.append({"type": "evaluate_position", "bgsId": known.name, "expectedPly": plies})
+        game.sessions[side] = dataclasses.replace(known, plies=plies)
+        return requests
+
+    def _read_move(self, game: _Game, answer: Any) -> int | str:
+        """The public action of an answer, or why it is none."""
+        text = answer.get("bestMove")
+        if not isinstance(text, str):
+            return "its answer has no bestMove"
+        try:
+            action, player = parse_action(text, grid=self._rules.size)
+        except ValueError as error:
+            return f"illegal move: {error}"
+        snapshot = take_snapshot(game.state)
+        reason = illegality(snapshot, action)
+        if reason is None and player not in (None, snapshot.player):
+            reason = f"{text} is of another colour than the player to move"
+        return action if reason is None else f"illegal move: {reason}"
+
+    def _text(self, action: int) -> str:
+        return format_action(action, grid=self._rules.size, sides=CANONICAL_SIDES)
+
+
+def play_on_host(
+    match: HostMatch, *, on_progress: Callable[[int], None], should_stop: Callable[[], bool]
+) -> MatchResult:
+    """Play a match to its end, or until `should_stop` says True after a round."""
+    on_progress(match.finished)
+    while match.finished < len(match.games) and not should_stop():
+        match.play_round()
+        on_progress(match.finished)
+    return match.result()
+
+
+def _open(rules: Rules, games: int, plies: int, key: jax.Array) -> list[_Game]:
+    pairs, variant = games // 2, make_variant(rules)
+
+    @jax.jit
+    def open_pairs() -> Any:
+        is_own = jnp.ones(pairs, bool)
+        return open_games(variant, jnp.arange(pairs), is_own, key, plies=plies)
+
+    opened, empty = fetch((open_pairs(), initial_state(rules)))
+    found = []
+    for number in range(games):
+        pair = number % pairs
+        position = jax.tree.map(lambda x, pair=pair: x[pair], opened.position)
+        found.append(
+            _Game(
+                number=number,
+                first_is_red=number < pairs,
+                state=State(empty.variant, position),
+                actions=[int(action) for action in opened.actions[pair] if action != NO_ACTION],
+                rewards=opened.rewards[pair],
+                is_over=bool(position.terminated),
+            )
+        )
+    return found
+
+
+def _end_sessions(game: _Game) -> None:
+    for session in game.sessions.values():
+        if not session.program.is_over:
+            session.program.tell([{"type": "end_game_session", "bgsId": session.name}])
+    game.sessions.clear()
+
+
+def _stack(states: Sequence[State], boards: int) -> State:
+    """[B]: states, and the first of them again where there are fewer."""
+    filled = [*states, *[states[0]] * (boards - len(states))]
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *filled)
+
+
+@jax.jit
+def _public_actions(states: State, slots: jax.Array) -> jax.Array:
+    return jax.vmap(actions_lib.action_of_slot)(states, slots)
+
+
+@jax.jit
+def _play(states: State, played: jax.Array) -> tuple[State, jax.Array]:
+    slots = jax.vmap(actions_lib.slot_of_action)(states, played)
+    return jax.vmap(referee.play)(states, slots)
+
+
+@jax.jit
+def _territory(states: State) -> jax.Array:
+    return jax.vmap(referee.territory)(states)

@@ -1,0 +1,214 @@
+"""The programs of an engine, compiled from its start on for batches of a few sizes.
+
+Those of the smallest batches come first. While larger ones are compiled, smaller batches are
+searched; nothing that is asked compiles anything.
+"""
+
+import functools
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import jax
+import numpy as np
+
+from train.engine.trees.details import Details, make_describe
+from train.engine.trees.guide import Guide
+from train.engine.trees.options import EngineOptions
+from train.engine.trees.pool import Found, Pool, make_grow, make_pool, make_report, make_resume
+from train.engine.trees.subtree import END
+from train.runtime.host import fetch
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State, initial_state
+
+_LOG = logging.getLogger(__name__)
+PATH_PLIES = 8
+"""Plies by which a session may have moved on since its last search for its tree to be kept."""
+_MOST_AT_ONCE = 16
+"""Trees of one call at the most, of the calls that an answer needs once. To resume copies each
+tree, and programs for few trees are all that has to be compiled."""
+_COMPILING = 4
+"""Programs of the smallest batches that are compiled at the same time; of others it is one."""
+
+
+class Programs:
+    """Searches the trees of a pool by batches. Every batch is padded to a compiled size.
+
+    Attributes:
+      start: the first position of the rules, one board.
+    """
+
+    def __init__(self, guide: Guide, rules: Rules, options: EngineOptions) -> None:
+        """Begin to compile, in other threads; `wait` ends it."""
+        self._options = options
+        self._variables = jax.device_put(guide.variables)
+        self.start = fetch(initial_state(rules))
+        over = self.start.position._replace(terminated=np.bool_(True))
+        self._finished = self.start._replace(position=over)
+        sizes = options.batch_sizes
+        self._few = tuple(n for n in sizes if n <= _MOST_AT_ONCE) or sizes[:1]
+        self._programs: dict[tuple[str, int], Future[Any]] = {}
+        self._begin(guide)
+
+    def wait(self, *, for_all: bool) -> None:
+        """Wait until the programs of the smallest batches, or all programs, are compiled."""
+        first = self._options.batch_sizes[0]
+        for (_, size), program in list(self._programs.items()):
+            if for_all or size <= first:
+                program.result()
+
+    def stop(self) -> None:
+        """Compile nothing more."""
+        self._rest.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of batches that can be searched by now, ascending."""
+        return self._compiled(self._options.batch_sizes, "grow")
+
+    def _compiled(self, sizes: Sequence[int], *names: str) -> tuple[int, ...]:
+        """Those of the sizes for which these programs are compiled."""
+
+        def is_there(name: str, size: int) -> bool:
+            program = self._programs[name, size]
+            return program.done() and not program.cancelled() and program.exception() is None
+
+        return tuple(size for size in sizes if all(is_there(name, size) for name in names))
+
+    def _run(self, name: str, size: int, *arguments: Any) -> Any:
+        return self._programs[name, size].result()(*arguments)
+
+    def _begin(self, guide: Guide) -> None:
+        """Let threads compile the programs, the rest behind those of the smallest batches."""
+        options = self._options
+        first = ThreadPoolExecutor(_COMPILING, "first-compiler")
+        self._rest = ThreadPoolExecutor(1, "compiler")
+
+        def begin(name: str, size: int, program: Any, *arguments: Any) -> None:
+            def compiled() -> Any:
+                return program.lower(*arguments).compile()
+
+            threads = first if size <= options.batch_sizes[0] else self._rest
+            begun = self._programs[name, size] = threads.submit(compiled)
+            begun.add_done_callback(functools.partial(_log_failure, size))
+
+        make = jax.jit(lambda state: make_pool(state, trees=options.trees, nodes=options.nodes))
+        pool = jax.eval_shape(make, self._finished)
+        resume = jax.jit(make_resume(guide), donate_argnums=1)
+        grow = jax.jit(make_grow(guide), donate_argnums=1)
+        report, describe = jax.jit(make_report(guide)), jax.jit(make_describe(guide))
+        like, variables = jax.ShapeDtypeStruct, self._variables
+        begin("make", 0, make, self._finished)
+        for size in options.batch_sizes:
+            rows, due = like((size,), np.int32), like((size, options.chunk), np.int32)
+            begin("grow", size, grow, variables, pool, rows, due, like((), np.int32))
+            if size in self._few:
+                states = jax.tree.map(
+                    lambda x, size=size: like((size, *np.shape(x)), x.dtype), self._finished
+                )
+                flags, path = like((size,), np.bool_), like((size, PATH_PLIES), np.int32)
+                begin("resume", size, resume, variables, pool, rows, flags, path, rows, states)
+                begin("describe", size, describe, variables, pool, rows)
+                begin("report", size, report, pool, rows)
+            if size == options.batch_sizes[0]:
+                self._rest.submit(first.shutdown)
+
+    @property
+    def padding(self) -> int:
+        """The number of the tree that fills batches up."""
+        return self._options.trees
+
+    def new_pool(self) -> Pool:
+        """A pool without searches."""
+        return self._run("make", 0, self._finished)
+
+    def resume(
+        self,
+        pool: Pool,
+        rows: Sequence[int],
+        paths: Sequence[Sequence[int] | None],
+        rooms: Sequence[int],
+        states: Sequence[State],
+    ) -> Pool:
+        """Bring trees to states. The pool is consumed.
+
+        Args:
+          pool: of all trees.
+          rows: the trees.
+          paths: slots from each tree's root to its state, at most PATH_PLIES; None to begin anew.
+          rooms: nodes that each tree is to have room for.
+          states: one board each.
+        """
+        sizes = self._compiled(self._few, "resume")
+        for part in _parts(len(rows), sizes):
+            pool = self._resume_some(
+                pool, rows[part], paths[part], rooms[part], states[part], sizes
+            )
+        return pool
+
+    def _resume_some(
+        self, pool: Pool, rows: Any, paths: Any, rooms: Any, states: Any, sizes: Sequence[int]
+    ) -> Pool:
+        size = _padded(len(rows), sizes)
+        is_known, path = np.zeros(size, bool), np.full((size, PATH_PLIES), END, np.int32)
+        for place, slots in enumerate(paths):
+            is_known[place] = slots is not None
+            path[place, : len(slots or ())] = slots or ()
+        room = np.zeros(size, np.int32)
+        room[: len(rooms)] = rooms
+        filled = [*states, *[self._finished] * (size - len(rows))]
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *filled)
+        own = self._rows(rows, size)
+        return self._run("resume", size, self._variables, pool, own, is_known, path, room, stacked)
+
+    def grow(self, pool: Pool, rows: Sequence[int], due: np.ndarray) -> Pool:
+        """Some simulations of trees, at most a chunk. The pool is consumed.
+
+        Args:
+          pool: of all trees.
+          rows: the trees.
+          due: int32[len(rows), steps], visits of the slots that are due, for each simulation.
+        """
+        steps = due.shape[1]
+        size = _padded(len(rows), self.sizes)
+        filled = np.zeros((size, self._options.chunk), np.int32)
+        filled[: len(rows), :steps] = due
+        # Of the tree that fills up there is one slot, and each simulation visits it.
+        own = self._rows(rows, size)
+        return self._run("grow", size, self._variables, pool, own, filled, np.int32(steps))
+
+    def report(self, pool: Pool, rows: Sequence[int]) -> Found:
+        """What was found at the roots of trees, NumPy arrays [len(rows), ...]."""
+        return self._told("report", rows, pool)
+
+    def describe(self, pool: Pool, rows: Sequence[int]) -> Details:
+        """The details of trees, NumPy arrays [len(rows), ...]."""
+        return self._told("describe", rows, self._variables, pool)
+
+    def _told(self, name: str, rows: Sequence[int], *arguments: Any) -> Any:
+        """What a program tells of trees, NumPy arrays [len(rows), ...]."""
+        told, sizes = [], self._compiled(self._few, name)
+        for part in _parts(len(rows), sizes):
+            size = _padded(len(rows[part]), sizes)
+            told.append(self._run(name, size, *arguments, self._rows(rows[part], size)))
+        # All but the last part are full, so what fills up is behind.
+        joined = jax.tree.map(lambda *some: np.concatenate(some), *fetch(told))
+        return jax.tree.map(lambda x: x[: len(rows)], joined)
+
+    def _rows(self, rows: Sequence[int], size: int) -> np.ndarray:
+        return np.array([*rows, *[self.padding] * (size - len(rows))], np.int32)
+
+
+def _parts(count: int, sizes: Sequence[int]) -> Iterator[slice]:
+    """Parts of so many trees for one call each."""
+    return (slice(first, first + sizes[-1]) for first in range(0, count, sizes[-1]))
+
+
+def _padded(count: int, sizes: Sequence[int]) -> int:
+    return next(size for size in sizes if size >= count)
+
+
+def _log_failure(size: int, program: "Future[Any]") -> None:
+    if not program.cancelled() and program.exception() is not None:
+        _LOG.error("batches of %d cannot be compiled: %s", size, program.exception())
