@@ -72,6 +72,28 @@ def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules |
     return rules
 
 
+def refuse_other_rules(name: str, learned: Rules, rules: Rules, *, transfer: bool) -> None:
+    """Refuse rules that a trained player cannot play with a UsageError.
+
+    Args:
+      name: of the player, for the message.
+      learned: the rules that it was trained on.
+      rules: those that it is asked to play.
+      transfer: let it play others, for as many players.
+    """
+    if learned.players != rules.players:
+        raise UsageError(
+            f"player {name!r}: learned games of {learned.players} players, the rules are for "
+            f"{rules.players}"
+        )
+    if learned != rules and not transfer:
+        told, asked = tell_apart(learned, rules)
+        raise UsageError(
+            f"player {name!r}: learned {told}, asked to play {asked}; --transfer lets networks "
+            "play rules they have not learned"
+        )
+
+
 def tell_apart(one: Rules, other: Rules) -> tuple[str, str]:
     """Both rules in words: their names, or what differs where neither is a preset."""
     told = _tell(one), _tell(other)

@@ -15,7 +15,7 @@ from train.players.heuristics import (
 from train.players.learned import Act, make_search_player, network_player, search_act
 from train.players.time_budget import PROBE, simulations_in
 from train.registry.names import PlayerName, read_name
-from train.registry.networks import network_of, tell_apart
+from train.registry.networks import network_of, refuse_other_rules
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.search import make_search
@@ -162,18 +162,7 @@ same time is the same number for them."""
 def _trained(spec: PlayerSpec) -> TrainedNetwork:
     """The player's network, unless it was trained on other rules."""
     trained = network_of(spec.name)
-    learned, text = trained.config.rules, spec.name.text
-    if learned.players != spec.rules.players:
-        raise UsageError(
-            f"player {text!r}: learned games of {learned.players} players, the rules are for "
-            f"{spec.rules.players}"
-        )
-    if learned != spec.rules and not spec.transfer:
-        told, asked = tell_apart(learned, spec.rules)
-        raise UsageError(
-            f"player {text!r}: learned {told}, asked to play {asked}; --transfer lets networks "
-            "play rules they have not learned"
-        )
+    refuse_other_rules(spec.name.text, trained.config.rules, spec.rules, transfer=spec.transfer)
     return trained
 
 

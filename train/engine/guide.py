@@ -1,0 +1,113 @@
+"""What guides a session's search, by a player's name: a network or a heuristic."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from train.network import Output
+from train.network.build import network_for
+from train.players.config import HeuristicsConfig
+from train.players.heuristics import make_heuristic_evaluator
+from train.registry import read_name
+from train.registry.networks import network_of, refuse_other_rules
+from train.registry.players import heuristic_of
+from train.runtime.errors import UsageError
+from train.search.config import SearchConfig
+from train.search.evaluator import Evaluator, evaluator_for
+from wallgo_jax import observation
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+ALLOWED = "PATH, net:PATH, search:PATH, pretrained:NAME, heuristic-search:ethen|wjx"
+RAW_POLICY = 0
+"""Simulations of a player that does not search."""
+
+Look = Callable[[Any, State], Output]
+"""(variables, states [B]) -> the outputs of all heads."""
+
+
+class Guide(NamedTuple):
+    """An evaluator with its weights, and how a search asks it."""
+
+    name: str  # of the player
+    evaluate: Evaluator
+    variables: Any
+    search: SearchConfig
+    symmetries: int  # turned copies of a root that are evaluated
+    simulations: int | None  # of a move by the player's name; None where it names a time
+    seconds: float | None  # a move by the player's name
+    look: Look | None  # None without a network
+    rules: Rules | None  # that it has learned; None without a network
+    transfer: bool  # whether it may play others
+
+
+def make_guide(
+    name: str, *, heuristics: HeuristicsConfig | None = None, transfer: bool = False
+) -> Guide:
+    """Make the guide of a player that searches or has a network.
+
+    Args:
+      name: see `train.registry.names`.
+      heuristics: weights of `ethen` and `wjx`.
+      transfer: let networks play rules that they were not trained on.
+
+    Raises:
+      UsageError: there is no such player, or it has nothing to evaluate positions with.
+    """
+    read = read_name(name)
+    if read.kind == "heuristic-search":
+        weights = heuristic_of(read, read.target, heuristics or HeuristicsConfig())
+        return Guide(
+            name=read.full,
+            evaluate=_heuristic_evaluator(weights),
+            variables=(),
+            search=SearchConfig(),
+            symmetries=1,
+            simulations=None if read.seconds else read.budget,
+            seconds=read.seconds,
+            look=None,
+            rules=None,
+            transfer=True,
+        )
+    if not read.has_network:
+        raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {ALLOWED}")
+    trained = network_of(read)
+    config = trained.config
+    budget = RAW_POLICY if read.kind == "net" else read.budget
+    return Guide(
+        name=read.full,
+        evaluate=evaluator_for(config.network, config.rules),
+        variables=trained.variables,
+        search=config.search,
+        symmetries=read.symmetries,
+        simulations=None if read.seconds else budget,
+        seconds=read.seconds,
+        look=_make_look(config.network, config.rules.players),
+        rules=config.rules,
+        transfer=transfer,
+    )
+
+
+def check_rules(guide: Guide, rules: Rules) -> None:
+    """Refuse rules that a guide has not learned with a UsageError."""
+    if guide.rules is not None:
+        refuse_other_rules(guide.name, guide.rules, rules, transfer=guide.transfer)
+
+
+_heuristic_evaluator = functools.cache(make_heuristic_evaluator)
+
+
+@functools.cache
+def _make_look(config: Any, players: int) -> Look:
+    network = network_for(config, players)
+
+    def observe(state: State) -> jax.Array:
+        return observation.observe(state, planes=config.planes, has_playable=False)
+
+    def look(variables: Any, states: State) -> Output:
+        return network.evaluate(variables, jnp.asarray(jax.vmap(observe)(states)))
+
+    return look
