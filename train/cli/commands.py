@@ -8,6 +8,7 @@ from train.cli.bench import Bench
 from train.cli.config import Config
 from train.cli.curves import Curves
 from train.cli.export import Export
+from train.cli.interactive.play import Play
 from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
@@ -33,6 +34,7 @@ Command = (
     | Annotated[Ownership, tyro.conf.subcommand("ownership")]
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
+    | Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 PROGRAM = Program(
@@ -43,6 +45,7 @@ PROGRAM = Program(
         "train": ("run", "fit", "config"),
         "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
+        "sit down": ("play",),
         "pass on and time": ("export", "bench"),
     },
     examples=(

@@ -69,6 +69,10 @@ class Clocks:
         passed = self._now() - self._since if player == self.running else 0.0
         return max(0.0, self._left[player] - passed)
 
+    def set(self, player: int, seconds: float) -> None:
+        """Set a clock that does not run."""
+        self._left[player] = seconds
+
     def start(self, player: int) -> None:
         """Let a player's clock run, and stop the one that runs."""
         if player == self.running:

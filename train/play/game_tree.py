@@ -73,6 +73,9 @@ class GameTree:
         self.current = self.root
         self._nodes = {ROOT: self.root}
         self._next = ROOT + 1
+        if snapshot.legal:
+            # Compiled here, the first ply of a person need not wait for it.
+            play_action(state, min(snapshot.legal))
 
     def __len__(self) -> int:
         return len(self._nodes)

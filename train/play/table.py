@@ -91,6 +91,7 @@ class Table:
         for waiting in (self._worker, self._alarm):
             if waiting is not None:
                 waiting.cancel()
+        self._thinker.forget(self.tree.root)
 
     # What people do.
 
@@ -303,7 +304,7 @@ class Table:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
         try:
             thought, _ = await asyncio.gather(
-                self._thinker.think(self.tree.rules, node.state, simulations), pause
+                self._thinker.think(self.tree.rules, node, simulations), pause
             )
         except UsageError as error:
             self.complaint = str(error)

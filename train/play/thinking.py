@@ -1,81 +1,186 @@
-"""The one door to the machine: asks a search about a position without holding up the server."""
+"""The one door to the machine: asks engine sessions about positions of a game."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import functools
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
-import jax
-import numpy as np
-
+from train.engine.answers import Evaluation, SessionError, win_chance
+from train.engine.options import EngineOptions
+from train.engine.sessions import Sessions, make_sessions
+from train.play.game_tree import Node, actions_of, path_to
 from train.play.levels import opponent_for
 from train.play.thoughts import Idea, Thought
-from train.players.config import HeuristicsConfig
-from train.players.heuristics import make_heuristic_evaluator
-from train.registry import load_network
-from train.runtime.host import fetch
-from train.search.config import SearchConfig
-from train.search.evaluator import evaluator_for
-from train.search.search import Search, make_search
-from wallgo_jax.game import actions
+from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
+from wallgo_jax.game.state import Sizes, sizes_of
+from wallgo_jax.notation import parse_action
+
+MAX_ENGINES = 4
+_OPTIONS = EngineOptions(batch_sizes=(1, 4), trees=16, nodes=2048)
 
 
 class Thinker(Protocol):
-    """Searches positions."""
+    """Searches positions of games."""
 
-    async def think(self, rules: Rules, state: State, simulations: int) -> Thought:
-        """Search a position in which the game goes on."""
+    async def think(self, rules: Rules, node: Node, simulations: int) -> Thought:
+        """Search a position in which the game goes on.
+
+        Raises:
+          UsageError: no machine can play these rules.
+        """
+        ...
+
+    def prepare(self, rules: Rules) -> None:
+        """Begin to compile what these rules need, so that the first move comes sooner."""
+        ...
+
+    def forget(self, root: Node) -> None:
+        """Let go of what is kept of a game, which nobody plays any more."""
         ...
 
 
-class SearchThinker:
-    """Searches one position after the other in a thread of its own."""
+class _Followed(NamedTuple):
+    """A session and the game that it follows, by the root of the game's tree."""
 
-    def __init__(self) -> None:
-        """Start the thread; it ends with the process."""
-        self._pool = ThreadPoolExecutor(1, "search")
-
-    async def think(self, rules: Rules, state: State, simulations: int) -> Thought:
-        """Search a position in which the game goes on."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, _think, rules, state, simulations)
+    sessions: Sessions
+    name: str
 
 
-def _think(rules: Rules, state: State, simulations: int) -> Thought:
-    search, variables = _search_of(rules, simulations)
-    batch = jax.tree.map(lambda leaf: np.asarray(leaf)[None], state)
-    found = fetch(search(variables, batch, jax.random.key(0)))
-    legal = np.flatnonzero(found.policy[0] > 0)
-    public = {int(slot): int(fetch(_to_action(state, slot))) for slot in legal}
-    policy = sorted(
-        ((public[int(slot)], float(found.policy[0, slot])) for slot in legal), key=lambda p: -p[1]
+class EngineThinker:
+    """Thinks by engine sessions: one engine a shape of rules, one session a game."""
+
+    def __init__(self, player: str = "") -> None:
+        """Prepare without compiling anything.
+
+        Args:
+          player: a name of docs/players.md, in place of the one that `levels` chooses.
+        """
+        self._player = player
+        self._engines: dict[tuple[str, Sizes], asyncio.Future[Sessions]] = {}
+        self._followed: dict[Node, _Followed] = {}
+        self._turns: dict[Node, asyncio.Lock] = {}
+
+    async def think(self, rules: Rules, node: Node, simulations: int) -> Thought:
+        """Search a position in which the game goes on.
+
+        Raises:
+          UsageError: no machine can play these rules.
+        """
+        sessions = await asyncio.shield(self._engine(rules))
+        path = path_to(node)
+        async with self._turns.setdefault(path[0], asyncio.Lock()):
+            try:
+                name = self._follow(sessions, rules, path)
+                found = await sessions.evaluate(name, simulations=simulations, details=True)
+            except SessionError as error:
+                raise UsageError(str(error)) from None
+        return _to_thought(found, rules, simulations)
+
+    def forget(self, root: Node) -> None:
+        """Let go of what is kept of a game, which nobody plays any more."""
+        self._turns.pop(root, None)
+        followed = self._followed.pop(root, None)
+        if followed is not None:
+            followed.sessions.close(followed.name)
+
+    def shut_down(self) -> None:
+        """End all engines."""
+        for engine in self._engines.values():
+            if engine.done() and not engine.cancelled() and engine.exception() is None:
+                engine.result().shut_down()
+        self._engines.clear()
+        self._followed.clear()
+
+    def prepare(self, rules: Rules) -> None:
+        """Begin to compile what these rules need, so that the first move comes sooner."""
+        self._engine(rules)
+
+    def _engine(self, rules: Rules) -> asyncio.Future[Sessions]:
+        """The engine for these rules, compiled in a thread when it is first asked for."""
+        player = self._player or opponent_for(rules).name
+        key = player, sizes_of(rules)
+        if key not in self._engines:
+            if len(self._engines) >= MAX_ENGINES:
+                self._drop_oldest()
+            engine = asyncio.ensure_future(
+                asyncio.to_thread(make_sessions, player, rules, options=_OPTIONS)
+            )
+            engine.add_done_callback(lambda done: self._note(key, done))
+            self._engines[key] = engine
+        return self._engines[key]
+
+    def _note(self, key: tuple[str, Sizes], engine: asyncio.Future[Sessions]) -> None:
+        """Forget an engine that could not be made: the next question tries again."""
+        if engine.cancelled() or engine.exception() is not None:
+            self._engines.pop(key, None)
+
+    def _drop_oldest(self) -> None:
+        key = next(iter(self._engines))
+        engine = self._engines.pop(key)
+        if engine.done() and engine.exception() is None:
+            sessions = engine.result()
+            for root in [r for r, kept in self._followed.items() if kept.sessions is sessions]:
+                self.forget(root)
+            sessions.shut_down()
+
+    def _follow(self, sessions: Sessions, rules: Rules, path: list[Node]) -> str:
+        """Bring the game's session to a position; what it has searched on the way is kept."""
+        root, actions = path[0], actions_of(path)
+        if root not in self._followed:
+            name = sessions.open(rules, position=root.state)
+            self._followed[root] = _Followed(sessions, name)
+        name = self._followed[root].name
+        standing = sessions.standing(name)
+        shared = 0
+        for played, wanted in zip(standing.actions, actions, strict=False):
+            if played != wanted:
+                break
+            shared += 1
+        start = standing.ply - len(standing.actions)
+        sessions.takeback(name, start + shared)
+        for action in actions[shared:]:
+            sessions.apply(name, action)
+        return name
+
+
+def _to_thought(found: Evaluation, rules: Rules, simulations: int) -> Thought:
+    """An answer as a thought; the simulations are those that were asked for."""
+    assert found.action is not None, "a game that goes on has a best move"
+
+    def action_of(move: str) -> int:
+        return parse_action(move, grid=rules.size).action
+
+    policy = tuple((action_of(move), chance) for move, chance in found.policy or ())
+    shares = dict(policy)
+    ideas = [
+        Idea(
+            action=action_of(candidate.move),
+            win_chance=candidate.win_chance,
+            share=shares.get(action_of(candidate.move), 0.0),
+            line=tuple(action_of(move) for move in candidate.line),
+        )
+        for candidate in found.candidates or ()
+    ]
+    if not ideas:  # A search without visits, such as the raw policy.
+        ideas = [Idea(action, found.win_chance, share, (action,)) for action, share in policy]
+    # The choice of the search leads, whatever its visits.
+    ideas.sort(key=lambda idea: (idea.action != found.action, -idea.share))
+    return Thought(
+        action=found.action,
+        chances=_chances(found, rules.players),
+        ideas=tuple(ideas),
+        policy=policy or ((found.action, 1.0),),
+        owners=found.owners,
+        simulations=simulations,
     )
-    loss = -1.0 / (rules.players - 1)
-    chance = min(max((float(found.value[0]) - loss) / (1 - loss), 0.0), 1.0)
-    mover = int(state.position.player)
-    others = (1 - chance) / (rules.players - 1)
-    chances = tuple(chance if player == mover else others for player in range(rules.players))
-    ideas = tuple(Idea(action, chance, share, (action,)) for action, share in policy[:5])
-    chosen = public.get(int(found.slot[0]), policy[0][0])
-    return Thought(chosen, chances, ideas, tuple(policy), None, simulations)
 
 
-_to_action = jax.jit(actions.action_of_slot)
-
-
-@functools.cache
-def _search_of(rules: Rules, simulations: int) -> tuple[Search, Any]:
-    name = opponent_for(rules).name
-    if name.startswith("pretrained:"):
-        trained = load_network(name)
-        config = dataclasses.replace(trained.config.search, simulations=simulations)
-        evaluate, variables = evaluator_for(trained.config.network, rules), trained.variables
-    else:
-        evaluate, variables = make_heuristic_evaluator(HeuristicsConfig().wjx), ()
-        config = SearchConfig(simulations=simulations)
-    return jax.jit(make_search(evaluate, config, explores=False)), variables
+def _chances(found: Evaluation, players: int) -> tuple[float, ...]:
+    """Each player's chance to win."""
+    if players == 2:
+        own = found.win_chance
+        return (own, 1 - own) if found.player == 0 else (1 - own, own)
+    values = found.evaluation
+    assert not isinstance(values, float)
+    return tuple(win_chance(value, players) for value in values)

@@ -46,9 +46,7 @@ def choose(thought: Thought, level: Level, source: random.Random) -> int:
     return draw(thought.policy, level.temperature, source)
 
 
-def draw(
-    policy: Sequence[tuple[int, float]], temperature: float, source: random.Random
-) -> int:
+def draw(policy: Sequence[tuple[int, float]], temperature: float, source: random.Random) -> int:
     """Draw an action with chances policy^(1 / temperature)."""
     top = max(chance for _, chance in policy)
     weights = [(chance / top) ** (1 / temperature) for _, chance in policy]

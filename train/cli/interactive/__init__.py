@@ -1,0 +1,1 @@
+"""The commands that people sit in front of."""
