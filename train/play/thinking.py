@@ -152,6 +152,7 @@ def _to_thought(found: Evaluation, rules: Rules, simulations: int) -> Thought:
         return parse_action(move, grid=rules.size).action
 
     policy = tuple((action_of(move), chance) for move, chance in found.policy or ())
+    policy = policy or ((found.action, 1.0),)
     shares = dict(policy)
     ideas = [
         Idea(
@@ -170,7 +171,7 @@ def _to_thought(found: Evaluation, rules: Rules, simulations: int) -> Thought:
         action=found.action,
         chances=_chances(found, rules.players),
         ideas=tuple(ideas),
-        policy=policy or ((found.action, 1.0),),
+        policy=policy,
         owners=found.owners,
         simulations=simulations,
     )
