@@ -5,6 +5,7 @@ train/models/NAME/README.md is the card in words.
 
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from train.checkpoints import exported
@@ -41,6 +42,12 @@ def read_weights(name: str, like: Variables) -> Variables:
       UsageError: they do not have the checksum of the card.
     """
     return exported.read_weights(_folder_of(name), like, where=_where(name))
+
+
+def name_of(folder: Path) -> str | None:
+    """The player's name of a folder among the package's models; None for one that lies
+    elsewhere."""
+    return f"pretrained:{folder.name}" if folder.resolve().parent == Path(str(_folder())) else None
 
 
 def _folder_of(name: str) -> Traversable:

@@ -84,7 +84,7 @@ class Evaluation:
       win_chance: of the player to move, 0 to 1; after the end, of the player who would be next.
       simulations: done for this answer.
       visits: of the position, those kept from earlier searches included.
-      candidates: details: the moves with visits, the most visited first.
+      candidates: details: the moves with visits, the strongest first, then the most visited.
       policy: details: (move, chance) of all legal moves by the search, the likeliest first.
       owners: details: for each cell of the grid, row by row, the chance that it ends as each
         player's, and as nobody's (last); None without an ownership head.

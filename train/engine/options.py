@@ -21,6 +21,7 @@ class EngineOptions:
         time begins anew [trees].
       keeps_trees: goes on from the subtree of the moves that were played; else each answer is
         searched anew.
+      seed: of moves that are drawn with a temperature.
     """
 
     batch_sizes: tuple[int, ...] = (1, 4, 16, 64, 256)
@@ -29,6 +30,7 @@ class EngineOptions:
     nodes: int = 1024
     trees: int = 256
     keeps_trees: bool = True
+    seed: int = 0
 
     def __post_init__(self) -> None:
         sizes = self.batch_sizes

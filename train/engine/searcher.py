@@ -1,108 +1,288 @@
-"""Searches what sessions ask, in a thread of its own.
+"""The thread that searches what sessions ask: tasks join and leave a batch between its chunks.
 
-A first version: each question is searched anew and alone, and its program is compiled when it is
-first asked.
+A session's tree lies in a row of the pool. It is searched on where the session has moved on from
+where it stood; the row that was not searched for the longest time is given to a new session.
 """
 
-import dataclasses
+import contextlib
 import functools
 import queue
 import threading
+import time
+from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from train.engine.answers import Evaluation, win_chance
+from train.engine.answers import Evaluation
 from train.engine.guide import Guide
 from train.engine.options import EngineOptions
+from train.engine.programs import PATH_PLIES, Programs
+from train.engine.telling import Question, tell_finished_game, tell_search
 from train.runtime.host import fetch
-from train.search.search import make_search
-from wallgo_jax.game import actions
+from train.search.sequential_halving import halving_dues
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
-from wallgo_jax.notation import CANONICAL_SIDES, format_action
+from wallgo_jax.game.state import initial_state
+
+_GATHERING = 0.001
+"""Seconds that an idle searcher waits for more after a first task, so that what is asked at the
+same time begins together."""
 
 
 class Task(NamedTuple):
-    """A question about one position."""
+    """A question, and what a search of its position needs to know."""
 
-    session: str
-    state: State
-    slots: tuple[int, ...]
-    ply: int
-    legal: int
-    rewards: tuple[float, ...] | None
+    session: int  # number of the session, never used again
+    question: Question
+    slots: tuple[int, ...]  # of the session's plies
+    legal: int  # number of moves
     simulations: int | None
     seconds: float | None
-    details: bool
-    temperature: float
+
+
+class _Row(NamedTuple):
+    """Whose tree lies in a row of the pool, and where its root stands."""
+
+    session: int
+    slots: tuple[int, ...]
+    player: int
+    searched: int  # number of the search, for the oldest
+
+
+class _Search:
+    """A task that is being searched."""
+
+    def __init__(self, task: Task, future: "Future[Evaluation]", row: int, budget: int) -> None:
+        self.task, self.future, self.row, self.budget = task, future, row, budget
+        self.done = 0
+        self.began = time.perf_counter()
+
+    def is_late(self, ahead: float) -> bool:
+        """Whether its time will be over in so many seconds."""
+        limit = self.task.seconds
+        return limit is not None and time.perf_counter() - self.began + ahead > limit
 
 
 class Searcher:
-    """Answers tasks."""
+    """Answers tasks; `submit`, `forget` and `shut_down` may be called from any thread.
+
+    Attributes:
+      largest_batch: the most tasks that were searched together so far.
+    """
 
     def __init__(self, guide: Guide, rules: Rules, options: EngineOptions) -> None:
-        self._guide, self._options = guide, options
-        self._queue: queue.Queue[tuple[Task, Future[Evaluation]] | None] = queue.Queue()
-        self._thread = threading.Thread(target=self._work, daemon=True)
+        """Compile, and measure how long a simulation takes in a batch of each size."""
+        self._options, self._config = options, guide.search
+        self._programs = Programs(guide, rules, options)
+        self._draw = np.random.default_rng(options.seed)
+        self._pool: Any = self._programs.new_pool()
+        self._rows: list[_Row | None] = [None] * options.trees
+        self._waiting: list[tuple[Task, Future[Evaluation]]] = []
+        self._active: list[_Search] = []
+        self._count = 0
+        self.largest_batch = 0
+        self._seconds = {size: self._measure(size, rules) for size in options.batch_sizes}
+        self._inbox: queue.Queue[Any] = queue.Queue()
+        self._thread = threading.Thread(target=self._work, name="searcher", daemon=True)
         self._thread.start()
 
     def submit(self, task: Task) -> "Future[Evaluation]":
+        """Ask; the answer comes through the future."""
         future: Future[Evaluation] = Future()
-        self._queue.put((task, future))
+        self._inbox.put((task, future))
         return future
 
-    def forget(self, session: str) -> None:
-        """Drop a session's tree."""
+    def forget(self, session: int) -> None:
+        """Give the row of a session that has ended to others."""
+        self._inbox.put(session)
 
     def shut_down(self) -> None:
-        self._queue.put(None)
+        """End the thread; what is not answered is cancelled."""
+        self._inbox.put(None)
         self._thread.join()
 
-    def _work(self) -> None:
-        while (item := self._queue.get()) is not None:
-            task, future = item
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(self._answer(task))
-                except Exception as error:
-                    future.set_exception(error)
-
-    def _answer(self, task: Task) -> Evaluation:
-        players = len(task.state.position.stones)
-        mover = int(task.state.position.player)
-        if task.rewards is not None:
-            score = task.rewards if players > 2 else task.rewards[0]
-            chance = win_chance(task.rewards[mover], players)
-            return Evaluation(
-                task.session, task.ply, mover, None, None, score, chance, 0, 0, (), ()
+    def _measure(self, size: int, rules: Rules) -> float:
+        """Seconds of a simulation of a batch; every program has then run once."""
+        state = fetch(initial_state(rules))
+        rows, due = list(range(size)), np.zeros((size, self._options.chunk), np.int32)
+        steps = min(self._options.chunk, self._options.nodes // 2)
+        if steps == 0:
+            return 0.0
+        found = []
+        for _ in range(2):
+            self._pool = self._programs.resume(
+                self._pool, rows, [None] * size, [steps] * size, [state] * size
             )
-        simulations = max(1, task.simulations or self._options.simulations)
-        states = jax.tree.map(lambda x: np.asarray(x)[None], task.state)
-        search = _search(self._guide.evaluate, self._guide.search, simulations)
-        found = fetch(search(self._guide.variables, states, jax.random.key(0)))
-        slot = int(found.slot[0])
-        action = int(fetch(actions.action_of_slot(task.state, np.int32(slot))))
-        value = float(found.value[0])
-        own = value if mover == 0 else -value
-        return Evaluation(
-            session=task.session,
-            ply=task.ply,
-            player=mover,
-            best_move=format_action(action, grid=task.state.grid, sides=CANONICAL_SIDES),
-            action=action,
-            evaluation=own if players == 2 else tuple([0.0] * players),
-            win_chance=win_chance(value, players),
-            simulations=simulations,
-            visits=simulations + 1,
-            candidates=() if task.details else None,
-            policy=() if task.details else None,
+            jax.block_until_ready(self._pool)
+            began = time.perf_counter()
+            self._pool = self._programs.grow(self._pool, rows, due[:, :steps], steps)
+            jax.block_until_ready(self._pool)
+            found.append(time.perf_counter() - began)
+        self._programs.report(self._pool, rows)
+        self._programs.describe(self._pool, rows)
+        return min(found) / steps
+
+    def _work(self) -> None:
+        while self._take():
+            try:
+                self._begin_searches()
+                if self._active:
+                    self._search_on()
+            except Exception as error:
+                self._fail(error)
+        for _, future in [*self._waiting, *((s.task, s.future) for s in self._active)]:
+            future.cancel()
+
+    def _take(self) -> bool:
+        """Take what is asked, waiting where there is nothing to do; False at the end."""
+        is_idle = not (self._active or self._waiting)
+        items = [self._inbox.get()] if is_idle else []
+        if is_idle:
+            time.sleep(_GATHERING)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                items.append(self._inbox.get_nowait())
+        for item in items:
+            if isinstance(item, int):
+                self._rows = [
+                    None if row is not None and row.session == item else row for row in self._rows
+                ]
+            elif item is not None:
+                self._waiting.append(item)
+        return None not in items
+
+    def _begin_searches(self) -> None:
+        """Let waiting tasks join the batch, as many as it has room for."""
+        self._active = [search for search in self._active if not search.future.cancelled()]
+        room = self._options.batch_sizes[-1] - len(self._active)
+        busy = {search.task.session for search in self._active}
+        begun: list[_Search] = []
+        paths: list[Sequence[int] | None] = []
+        left = []
+        for task, future in self._waiting:
+            if future.cancelled():
+                continue
+            if task.question.rewards is not None:
+                _answer(future, tell_finished_game(task.question))
+            elif task.session in busy or len(begun) == room:
+                left.append((task, future))
+            else:
+                busy.add(task.session)
+                row, path = self._row_for(task, {s.row for s in [*self._active, *begun]})
+                paths.append(path)
+                budget = self._budget_of(task, len(self._active) + len(begun) + 1)
+                begun.append(_Search(task, future, row, budget))
+        self._waiting = left
+        if not begun:
+            return
+        self._active += begun
+        self._pool = self._programs.resume(
+            self._pool,
+            [search.row for search in begun],
+            paths,
+            [search.budget for search in begun],
+            [search.task.question.state for search in begun],
         )
+        self.largest_batch = max(self.largest_batch, len(self._active))
+
+    def _row_for(self, task: Task, busy: set[int]) -> tuple[int, Sequence[int] | None]:
+        """The row for a session's tree, none of the busy ones, and the path from the root that the
+        tree has now."""
+        self._count += 1
+        new = _Row(task.session, task.slots, task.question.mover, self._count)
+        for place, row in enumerate(self._rows):
+            if row is not None and row.session == task.session:
+                self._rows[place] = new
+                return place, self._path(row, task)
+        idle = [place for place in range(len(self._rows)) if place not in busy]
+
+        def age(place: int) -> int:
+            row = self._rows[place]
+            return 0 if row is None else row.searched
+
+        place = min(idle, key=age)
+        self._rows[place] = new
+        return place, None
+
+    def _path(self, row: _Row, task: Task) -> Sequence[int] | None:
+        """The plies since a tree's root; None where the tree is of no use."""
+        path = task.slots[len(row.slots) :]
+        is_after = task.slots[: len(row.slots)] == row.slots and len(path) <= PATH_PLIES
+        # With more players all others play against the one at the root: a tree is that player's.
+        is_own = task.question.players == 2 or row.player == task.question.mover
+        return path if is_after and is_own and self._options.keeps_trees else None
+
+    def _budget_of(self, task: Task, batch: int) -> int:
+        if task.simulations is not None:
+            return task.simulations
+        assert task.seconds is not None
+        size = next(size for size in self._options.batch_sizes if size >= batch)
+        count = int(task.seconds / max(self._seconds[size], 1e-9))
+        # Half of a tree, so that the other half can be kept.
+        return max(1, min(count, self._options.nodes // 2))
+
+    def _search_on(self) -> None:
+        """Search the batch on by a chunk, and answer those whose budget is used up."""
+        left = [search.budget - search.done for search in self._active]
+        steps = min(self._options.chunk, *[left_ for left_ in left if left_ > 0] or [0])
+        growing = [search for search in self._active if search.done < search.budget]
+        if growing and steps:
+            due = np.array([self._dues(search)[search.done :][:steps] for search in growing])
+            rows = [search.row for search in growing]
+            self._pool = self._programs.grow(self._pool, rows, due, steps)
+            # Until the chunk is done, nothing can join it.
+            jax.block_until_ready(self._pool.used)
+            for search in growing:
+                search.done += steps
+        ahead = self._seconds_of(len(self._active)) * self._options.chunk
+        over = [s for s in self._active if s.done >= s.budget or s.is_late(ahead)]
+        self._active = [search for search in self._active if search not in over]
+        self._report(over)
+
+    def _seconds_of(self, batch: int) -> float:
+        return self._seconds[next(n for n in self._options.batch_sizes if n >= max(batch, 1))]
+
+    def _dues(self, search: _Search) -> tuple[int, ...]:
+        considered = min(search.task.legal, self._config.max_considered_actions)
+        return _halving(considered, search.budget)
+
+    def _report(self, over: Sequence[_Search]) -> None:
+        if not over:
+            return
+        found = self._programs.report(self._pool, [search.row for search in over])
+        asked = [search for search in over if search.task.question.details]
+        details: dict[int, Any] = {}
+        if asked:
+            told = self._programs.describe(self._pool, [search.row for search in asked])
+            for place, search in enumerate(asked):
+                details[search.row] = jax.tree.map(lambda x, place=place: x[place], told)
+        for place, search in enumerate(over):
+            own = jax.tree.map(lambda x, place=place: x[place], found)
+            answer = tell_search(
+                search.task.question,
+                own,
+                details.get(search.row),
+                simulations=search.done,
+                draw=self._draw,
+            )
+            _answer(search.future, answer)
+
+    def _fail(self, error: Exception) -> None:
+        """Tell all who wait of an error, and begin anew: the pool may be lost."""
+        for search in self._active:
+            if not search.future.cancelled():
+                search.future.set_exception(error)
+        self._active, self._rows = [], [None] * self._options.trees
+        self._pool = self._programs.new_pool()
 
 
-@functools.cache
-def _search(evaluate, config, simulations):
-    config = dataclasses.replace(config, simulations=simulations, first_simulations=0)
-    return jax.jit(make_search(evaluate, config, explores=False))
+@functools.lru_cache(maxsize=4096)
+def _halving(considered: int, simulations: int) -> tuple[int, ...]:
+    return tuple(halving_dues(considered, simulations))
+
+
+def _answer(future: "Future[Evaluation]", answer: Evaluation) -> None:
+    if future.set_running_or_notify_cancel():
+        future.set_result(answer)

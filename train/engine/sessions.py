@@ -23,6 +23,7 @@ from train.engine.games import SessionGame, warm_up
 from train.engine.guide import Guide, make_guide
 from train.engine.options import MAX_SECONDS, EngineOptions
 from train.engine.searcher import Searcher, Task
+from train.engine.telling import Question
 from train.players.config import HeuristicsConfig
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules, name_of
@@ -59,7 +60,7 @@ def make_sessions(
 class _Session:
     """One session: its game, and the budget of its answers."""
 
-    name: str
+    number: int
     game: SessionGame
     simulations: int | None
     seconds: float | None
@@ -126,12 +127,12 @@ class Sessions:
         self._check_rules(rules)
         self._check_budget(simulations, seconds)
         if name is None:
-            name = next(n for n in map(str, self._numbers) if n not in self._sessions)
+            name = next(n for n in map(str, itertools.count(1)) if n not in self._sessions)
         elif name in self._sessions:
             raise SessionError(f"session {name!r} is open already; end it first, or choose a name")
         game = SessionGame(rules, position)
         game.play_all(moves)
-        self._sessions[name] = _Session(name, game, simulations, seconds)
+        self._sessions[name] = _Session(next(self._numbers), game, simulations, seconds)
         return name
 
     def standing(self, session: str) -> Standing:
@@ -230,17 +231,14 @@ class Sessions:
         if simulations is None and seconds is None:
             simulations, seconds = self._budget_of(own)
         game = own.game
+        question = Question(session, game.state, game.ply, game.rewards, temperature, details)
         task = Task(
-            session=session,
-            state=game.state,
+            session=own.number,
+            question=question,
             slots=tuple(ply.slot for ply in game.plies),
-            ply=game.ply,
             legal=game.legal,
-            rewards=game.rewards,
             simulations=simulations,
             seconds=seconds,
-            details=details,
-            temperature=temperature,
         )
         return self._searcher.submit(task)
 
@@ -250,9 +248,9 @@ class Sessions:
         Raises:
           SessionError: there is no such session.
         """
-        self._of(session)
+        number = self._of(session).number
         del self._sessions[session]
-        self._searcher.forget(session)
+        self._searcher.forget(number)
 
     def shut_down(self) -> None:
         """End all sessions and the thread that searches; what is still asked is cancelled."""

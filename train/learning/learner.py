@@ -177,7 +177,7 @@ def _bad_tensor(gradient: Any) -> jax.Array:
 
 
 def _decays(params: Any) -> Any:
-    """bool of each parameter: kernels decay; norms, biases and offset tables do not."""
+    """bool of each parameter: kernels decay; norms, biases and tables of biases do not."""
     return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: leaf.ndim > 1 and "offset_bias" not in jax.tree_util.keystr(path), params
+        lambda path, leaf: leaf.ndim > 1 and "_bias" not in jax.tree_util.keystr(path), params
     )

@@ -78,6 +78,75 @@ class CellHead(nnx.Module):
         return numbers.astype(jnp.float32)
 
 
+class HiddenCellHead(nnx.Module):
+    """A `CellHead` with a hidden layer of ReLUs: float32[B, H, W, D]."""
+
+    def __init__(
+        self, config: NetworkConfig, numbers: int, *, hidden: int, dtype: Any, rngs: nnx.Rngs
+    ) -> None:
+        options = {"dtype": dtype, "rngs": rngs}
+        by_cell = {"conv_general_dilated": multiply_cells, **options}
+        self.here = nnx.Conv(config.width, hidden, (1, 1), **by_cell)
+        self.everywhere = nnx.Linear(2 * config.width, hidden, use_bias=False, **options)
+        self.last = nnx.Conv(
+            hidden, numbers, (1, 1), kernel_init=nnx.initializers.zeros_init(), **by_cell
+        )
+
+    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
+        hidden = nnx.relu(self.here(x) + self.everywhere(pooled)[:, None, None, :])
+        return self.last(hidden).astype(jnp.float32)
+
+
+def destination_head(
+    config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs
+) -> CellHead | HiddenCellHead | None:
+    """The head of four numbers a cell, one for each wall around it, that the config names."""
+    if not config.destination_head:
+        return None
+    options = {"dtype": dtype, "rngs": rngs}
+    if config.destination_width == 0:
+        return CellHead(config, NUM_SIDES, **options)
+    return HiddenCellHead(config, NUM_SIDES, hidden=config.destination_width, **options)
+
+
+class PairHead(nnx.Module):
+    """A logit for each play from a cell, bilinear in the features there and where the move ends:
+    float32[B, H, W, 52], 0 where that is off the board.
+
+    logit(cell, move, wall) is the product of two vectors, start(cell) and end(cell + move, wall).
+    """
+
+    def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
+        rank = config.destination_rank
+        options = {"conv_general_dilated": multiply_cells, "dtype": dtype, "rngs": rngs}
+        self.start = nnx.Conv(
+            config.width, rank, (1, 1), kernel_init=nnx.initializers.zeros_init(), **options
+        )
+        # Without a bias the numbers of cells that are not playable, whose features are 0, are 0.
+        self.end = nnx.Conv(config.width, NUM_SIDES * rank, (1, 1), use_bias=False, **options)
+
+    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
+        del pooled
+        start, end = self.start(x), self.end(x)
+        ends = jnp.split(end, start.shape[-1], axis=-1)  # for each number, those of the 4 walls
+        products = (
+            start[..., number : number + 1] * at_ends(walls) for number, walls in enumerate(ends)
+        )
+        return sum(products).astype(jnp.float32)
+
+
+def at_ends(walls: jax.Array) -> jax.Array:
+    """[B, H, W, 52]: for each play from a cell, the number of its wall at the cell where the move
+    ends, of [B, H, W, 4]; 0 where that is beyond the border."""
+    return jnp.concatenate([shifted(walls, offset) for offset in MOVE_OFFSETS], axis=-1)
+
+
+def add_plays(policy: jax.Array, plays: jax.Array) -> jax.Array:
+    """float32[B, H, W, 53]: policy logits plus float32[B, H, W, 52] of plays; placements stay."""
+    placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
+    return policy + jnp.concatenate([plays, placements], axis=-1)
+
+
 def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) -> jax.Array:
     """float32[B, H, W, 53]: policy logits plus those of the cells where the moves end.
 
@@ -90,9 +159,7 @@ def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) ->
     """
     chex.assert_shape(policy, (*walls.shape[:3], POLICY_PLANES))
     chex.assert_axis_dimension(walls, 3, NUM_SIDES)
-    ends = [shifted(keep(walls, playable), offset) for offset in MOVE_OFFSETS]
-    placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
-    return policy + jnp.concatenate([*ends, placements], axis=-1)
+    return add_plays(policy, at_ends(keep(walls, playable)))
 
 
 class BoardHead(nnx.Module):

@@ -30,11 +30,12 @@ def halving_schedule(considered: int, simulations: int) -> np.ndarray:
 
     The row is how many slots are considered, the column the simulation.
     """
-    return np.array([_dues(slots, simulations) for slots in range(considered + 1)], np.int32)
+    return np.array([halving_dues(slots, simulations) for slots in range(considered + 1)], np.int32)
 
 
-def _dues(considered: int, simulations: int) -> list[int]:
-    """Equal shares of the simulations for each halving of the slots, down to two."""
+def halving_dues(considered: int, simulations: int) -> list[int]:
+    """A row of `halving_schedule`: equal shares of the simulations for each halving of the slots,
+    down to two."""
     if considered <= 1:
         return list(range(simulations))
     halvings, left, had, dues = math.ceil(math.log2(considered)), considered, 0, []

@@ -161,25 +161,59 @@ def simulate(
             key, walk_key, _ = jax.random.split(key, 3)
             keys = jax.random.split(walk_key, boards)
         root = root_view(tree)._replace(logits=logits, raw_value=raw_value)
-        first, (parent, slot, child) = _select_leaf(tree, keys, root, at_root=at_root, below=below)
-        # A finished game that is visited again is written over itself: no second node is made.
-        node = jnp.where(child == NO_CHILD, fresh, child)
-        step = play(slot, jax.tree.map(lambda x: _of(x, parent), tree.positions))
-        tree = _backup(_expand(tree, parent, slot, node, step), node)
-        return (key, _copy_to_root(tree, first)), None
+        tree, _ = visit_leaf(tree, keys, root, fresh, at_root=at_root, below=below, play=play)
+        return (key, tree), None
 
     return jax.lax.scan(one_simulation, (key, tree), jnp.arange(1, nodes))[0][1]
 
 
-def root_view(tree: Tree) -> Node:
-    """The root of each board, without a gather."""
+def visit_leaf(
+    tree: Tree,
+    keys: jax.Array | None,
+    root: Node,
+    fresh: jax.Array,
+    *,
+    at_root: Select,
+    below: Select,
+    play: Play,
+    boards: jax.Array | None = None,
+) -> tuple[Tree, jax.Array]:
+    """One simulation of each board, or of the boards int32[K].
+
+    Args:
+      tree: of all boards.
+      keys: [K], for the choices; None where they draw nothing.
+      root: of the boards that are searched.
+      fresh: int32[] or int32[K], the node to make.
+      at_root: chooses a slot of the root.
+      below: chooses a slot of any other node.
+      play: makes a step and evaluates what follows.
+      boards: their numbers in the tree, each once; None for all.
+
+    Returns:
+      The tree, and bool[K], whether the node was made: a finished game that is visited again is
+      written over itself.
+    """
+    first, (parent, slot, child) = _select_leaf(
+        tree, keys, root, boards, at_root=at_root, below=below
+    )
+    is_made = child == NO_CHILD
+    node = jnp.where(is_made, fresh, child)
+    step = play(slot, jax.tree.map(lambda x: _of(x, parent, boards), tree.positions))
+    tree = _backup(_expand(tree, parent, slot, node, step, boards), node, boards)
+    return _copy_to_root(tree, first, boards), is_made
+
+
+def root_view(tree: Tree, boards: jax.Array | None = None) -> Node:
+    """The root of each board, without a gather, or of the boards int32[K]."""
+    rows = slice(None) if boards is None else boards
     return Node(
-        logits=tree.logits[:, ROOT],
-        raw_value=tree.raw_values[:, ROOT],
-        value=tree.values[:, ROOT],
-        visits=tree.visits[:, ROOT],
-        slot_visits=tree.root_visits,
-        slot_qvalues=tree.root_qvalues,
+        logits=tree.logits[rows, ROOT],
+        raw_value=tree.raw_values[rows, ROOT],
+        value=tree.values[rows, ROOT],
+        visits=tree.visits[rows, ROOT],
+        slot_visits=tree.root_visits[rows],
+        slot_qvalues=tree.root_qvalues[rows],
     )
 
 
@@ -188,7 +222,7 @@ def node_view(tree: Tree, node: jax.Array, boards: jax.Array | None = None) -> N
     # Where there is no child, the root's entries are read and masked again.
     children = _of(tree.children, node, boards).astype(jnp.int32)
     is_seen = children != NO_CHILD
-    rows = jnp.arange(len(node)) if boards is None else boards
+    rows = _rows(len(node), boards)
     visits, qvalues = (
         x.at[rows[:, None], children].get(mode="promise_in_bounds")
         for x in (tree.visits, tree.qvalues)
@@ -214,7 +248,13 @@ class _Walk(NamedTuple):
 
 
 def _select_leaf(
-    tree: Tree, keys: jax.Array | None, root: Node, *, at_root: Select, below: Select
+    tree: Tree,
+    keys: jax.Array | None,
+    root: Node,
+    boards: jax.Array | None,
+    *,
+    at_root: Select,
+    below: Select,
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
     """Go down from the root until a slot has no child or its child is a finished game.
 
@@ -222,31 +262,32 @@ def _select_leaf(
       The slot int32[B] that each board chose at the root, then node, slot and child int32[B] of its
       last choice; the child is NO_CHILD where a node is to be made.
     """
-    boards = len(root.value)
+    count = len(root.value)
     # Elsewhere a few rows take as long as all.
-    few = [boards // share for share in _FEW if jax.default_backend() == "cpu" and boards >= share]
+    few = [count // share for share in _FEW if jax.default_backend() == "cpu" and count >= share]
 
-    def choose(keys: Any, at: jax.Array, node: Node, select: Select, rows: jax.Array) -> _Walk:
+    def choose(keys: Any, at: jax.Array, node: Node, select: Select, own: jax.Array) -> _Walk:
         own_keys = None
         if keys is not None:
             keys, own_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
         slot = select(own_keys, node)
-        child = tree.children.at[rows, at, slot].get(mode="promise_in_bounds").astype(jnp.int32)
-        goes_on = (child != NO_CHILD) & (_of(tree.discounts, child, rows) != 0)
+        child = tree.children.at[own, at, slot].get(mode="promise_in_bounds").astype(jnp.int32)
+        goes_on = (child != NO_CHILD) & (_of(tree.discounts, child, own) != 0)
         return _Walk(keys, at, slot, child, goes_on)
 
     def descend(walk: _Walk) -> _Walk:
-        rows = jnp.arange(boards)
-        further = choose(walk.keys, walk.child, node_view(tree, walk.child), below, rows)
+        rows = _rows(count, boards)
+        further = choose(walk.keys, walk.child, node_view(tree, walk.child, boards), below, rows)
         return jax.tree.map(lambda new, old: jnp.where(walk.goes_on, new, old), further, walk)
 
     def descend_alone(walk: _Walk, most: int) -> _Walk:
         # Boards that go on come first; beyond them a row past the last, whose writes drop.
-        rows = jnp.sort(jnp.where(walk.goes_on, jnp.arange(boards), boards))[:most]
-        own = jnp.minimum(rows, boards - 1)
-        keys, at = jax.tree.map(lambda x: x[own], (walk.keys, walk.child))
+        places = jnp.sort(jnp.where(walk.goes_on, jnp.arange(count), count))[:most]
+        valid = jnp.minimum(places, count - 1)
+        keys, at = jax.tree.map(lambda x: x[valid], (walk.keys, walk.child))
+        own = valid if boards is None else boards[valid]
         further = choose(keys, at, node_view(tree, at, own), below, own)
-        return jax.tree.map(lambda old, new: old.at[rows].set(new, mode="drop"), walk, further)
+        return jax.tree.map(lambda old, new: old.at[places].set(new, mode="drop"), walk, further)
 
     def go_on(walk: _Walk) -> _Walk:
         left = walk.goes_on.sum()
@@ -254,27 +295,34 @@ def _select_leaf(
         ways = [descend, *(functools.partial(descend_alone, most=most) for most in few)]
         return jax.lax.switch(sum((left <= most for most in few), jnp.int32(0)), ways, walk)
 
-    start = choose(keys, jnp.full(boards, ROOT), root, at_root, jnp.arange(boards))
+    start = choose(keys, jnp.full(count, ROOT), root, at_root, _rows(count, boards))
     walk = jax.lax.while_loop(lambda walk: walk.goes_on.any(), go_on, start)
     return start.slot, (walk.node, walk.slot, walk.child)
 
 
-def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, step: Step) -> Tree:
-    """Write a step from a parent's slot as a node, int32[B] each, with one visit more."""
-    boards = jnp.arange(len(node))
+def _expand(
+    tree: Tree,
+    parent: jax.Array,
+    slot: jax.Array,
+    node: jax.Array,
+    step: Step,
+    boards: jax.Array | None,
+) -> Tree:
+    """Write a step from a parent's slot as a node, int32[K] each, with one visit more."""
+    rows = _rows(len(node), boards)
 
     def put(array: jax.Array, new: jax.Array) -> jax.Array:
-        return array.at[boards, node].set(new, mode="promise_in_bounds", unique_indices=True)
+        return array.at[rows, node].set(new, mode="promise_in_bounds", unique_indices=True)
 
     return tree._replace(
         logits=put(tree.logits, step.logits),
-        children=tree.children.at[boards, parent, slot].set(
+        children=tree.children.at[rows, parent, slot].set(
             node.astype(tree.children.dtype), mode="promise_in_bounds", unique_indices=True
         ),
         positions=jax.tree.map(put, tree.positions, step.position),
         parents=put(tree.parents, parent),
         # A finished game that is visited again adds to its count; a new node begins at 0.
-        visits=put(tree.visits, _of(tree.visits, node) + 1),
+        visits=put(tree.visits, _of(tree.visits, node, boards) + 1),
         raw_values=put(tree.raw_values, step.value),
         values=put(tree.values, step.value),
         rewards=put(tree.rewards, step.reward),
@@ -283,22 +331,22 @@ def _expand(tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, ste
     )
 
 
-def _backup(tree: Tree, node: jax.Array) -> Tree:
-    """Count the value of a node int32[B] in at all nodes above it, up to the root."""
-    boards, no_node = jnp.arange(len(node)), tree.visits.shape[1]
+def _backup(tree: Tree, node: jax.Array, boards: jax.Array | None) -> Tree:
+    """Count the value of a node int32[K] in at all nodes above it, up to the root."""
+    rows, no_node = _rows(len(node), boards), tree.visits.shape[1]
 
     def rise(carry: tuple[Tree, jax.Array, jax.Array]) -> tuple[Tree, jax.Array, jax.Array]:
         tree, node, value = carry
-        parent = _of(tree.parents, node)
-        value = _of(tree.rewards, node) + _of(tree.discounts, node) * value
-        visits = _of(tree.visits, parent)
-        mean = (_of(tree.values, parent) * visits + value) / (visits + 1.0)
-        qvalue = _of(tree.rewards, parent) + _of(tree.discounts, parent) * mean
+        parent = _of(tree.parents, node, boards)
+        value = _of(tree.rewards, node, boards) + _of(tree.discounts, node, boards) * value
+        visits = _of(tree.visits, parent, boards)
+        mean = (_of(tree.values, parent, boards) * visits + value) / (visits + 1.0)
+        qvalue = _of(tree.rewards, parent, boards) + _of(tree.discounts, parent, boards) * mean
         # A board that has arrived waits for the others: what it writes beyond the nodes drops.
         above = jnp.where(node == ROOT, no_node, parent)
 
         def put(array: jax.Array, new: jax.Array) -> jax.Array:
-            return array.at[boards, above].set(new, mode="drop", unique_indices=True)
+            return array.at[rows, above].set(new, mode="drop", unique_indices=True)
 
         risen = tree._replace(
             visits=put(tree.visits, visits + 1),
@@ -310,24 +358,29 @@ def _backup(tree: Tree, node: jax.Array) -> Tree:
     def is_below(carry: tuple[Tree, jax.Array, jax.Array]) -> jax.Array:
         return (carry[1] != ROOT).any()
 
-    return jax.lax.while_loop(is_below, rise, (tree, node, _of(tree.values, node)))[0]
+    return jax.lax.while_loop(is_below, rise, (tree, node, _of(tree.values, node, boards)))[0]
 
 
-def _copy_to_root(tree: Tree, slot: jax.Array) -> Tree:
-    """Copy visits and Q-value of the root's child at a slot int32[B], the only one that changed."""
-    rows = jnp.arange(len(slot))
+def _copy_to_root(tree: Tree, slot: jax.Array, boards: jax.Array | None) -> Tree:
+    """Copy visits and Q-value of the root's child at a slot int32[K], the only one that changed."""
+    rows = _rows(len(slot), boards)
     child = tree.children[rows, ROOT, slot].astype(jnp.int32)
 
     def put(array: jax.Array, new: jax.Array) -> jax.Array:
         return array.at[rows, slot].set(new, mode="promise_in_bounds", unique_indices=True)
 
     return tree._replace(
-        root_visits=put(tree.root_visits, _of(tree.visits, child)),
-        root_qvalues=put(tree.root_qvalues, _of(tree.qvalues, child)),
+        root_visits=put(tree.root_visits, _of(tree.visits, child, boards)),
+        root_qvalues=put(tree.root_qvalues, _of(tree.qvalues, child, boards)),
     )
 
 
 def _of(array: jax.Array, node: jax.Array, boards: jax.Array | None = None) -> jax.Array:
     """[K, ...]: the entries of one node int32[K] of each board, or of the boards int32[K]."""
-    rows = jnp.arange(len(node)) if boards is None else boards
+    rows = _rows(len(node), boards)
     return array.at[rows, node].get(mode="promise_in_bounds")
+
+
+def _rows(count: int, boards: jax.Array | None) -> jax.Array:
+    """int32[K]: the boards, or all of them."""
+    return jnp.arange(count) if boards is None else boards

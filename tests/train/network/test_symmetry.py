@@ -10,14 +10,14 @@ import pytest
 
 from tests.board.test_geometry import SYMMETRIES
 from tests.game.test_symmetry import GRID, PLAYERS, SHAPE, turned_game, turned_offset
-from tests.support.game.planes import expected_planes
+from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.learner import tiny
 from tests.support.reference.games import Record, random_game, random_games, record
 from tests.support.reference.referee import MOVES, SIDES
 from train.network import Network, NetworkConfig, Variables, make_network
 from wallgo_jax import planes as planes_lib
 
-EVERYTHING = planes_lib.channels("BTRHDV", PLAYERS, has_playable=True)
+ALL_CHANNELS = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 CHANNELS = planes_lib.channels("BTRD", PLAYERS, has_playable=True)
 IS_WALL = [channel.kind in ("horizontal", "vertical") for channel in CHANNELS]
 CONFIG = NetworkConfig(blocks="WWR", width=6, value_width=8, destination_head=True)
@@ -38,7 +38,7 @@ def positions() -> list[tuple[int, np.ndarray, list[np.ndarray]]]:
 
 def shown(game: Record, ply: int) -> np.ndarray:
     """bool[GRID, GRID, C]: the channels of a position."""
-    return expected_planes(game, ply)[..., [EVERYTHING.index(channel) for channel in CHANNELS]]
+    return expected_planes(game, ply)[..., [ALL_CHANNELS.index(channel) for channel in CHANNELS]]
 
 
 def moved(values: np.ndarray, places: list[int], axis: int) -> np.ndarray:

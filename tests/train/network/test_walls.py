@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.game.planes import expected_planes
+from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import random_games
 from tests.support.reference.referee import SIDES
 from train.network.convolutions import MIN_BOARDS
@@ -18,7 +18,7 @@ from train.runtime.devices import BY_BOARD, all_devices
 from wallgo_jax import planes as planes_lib
 
 GRID, PLAYERS = 5, 2
-CHANNELS = planes_lib.channels("BTRHDV", PLAYERS, has_playable=True)
+CHANNELS = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 
 
 def gates_of(planes, channels=CHANNELS) -> np.ndarray:
