@@ -93,6 +93,11 @@ class Table:
                 waiting.cancel()
         self._thinker.forget(self.tree.root)
 
+    @property
+    def is_preparing(self) -> bool:
+        """Whether a search waits for programs that are being compiled."""
+        return self.is_thinking and not self._thinker.is_ready(self.tree.rules)
+
     # What people do.
 
     @property

@@ -17,7 +17,7 @@ from wallgo_jax.game.state import Sizes, sizes_of
 from wallgo_jax.notation import parse_action
 
 MAX_ENGINES = 4
-_OPTIONS = EngineOptions(batch_sizes=(1, 4), trees=16, nodes=2048)
+_OPTIONS = EngineOptions(batch_sizes=(1,), trees=16, nodes=2048)
 
 
 class Thinker(Protocol):
@@ -33,6 +33,10 @@ class Thinker(Protocol):
 
     def prepare(self, rules: Rules) -> None:
         """Begin to compile what these rules need, so that the first move comes sooner."""
+        ...
+
+    def is_ready(self, rules: Rules) -> bool:
+        """Whether everything for these rules is compiled."""
         ...
 
     def forget(self, root: Node) -> None:
@@ -95,6 +99,10 @@ class EngineThinker:
     def prepare(self, rules: Rules) -> None:
         """Begin to compile what these rules need, so that the first move comes sooner."""
         self._engine(rules)
+
+    def is_ready(self, rules: Rules) -> bool:
+        """Whether everything for these rules is compiled."""
+        return self._engine(rules).done()
 
     def _engine(self, rules: Rules) -> asyncio.Future[Sessions]:
         """The engine for these rules, compiled in a thread when it is first asked for."""

@@ -42,6 +42,7 @@ def table_view(table: Table, name: str) -> dict[str, Any]:
         "isOver": node.snapshot.is_over or (node is table.tip and table.is_over),
         "status": status(table),
         "thinking": table.is_thinking,
+        "preparing": table.is_preparing,
         "complaint": table.complaint,
         "clocks": _clocks(table),
         "evaluates": table.shows_evaluation,

@@ -118,7 +118,7 @@ function drawControls() {
   $("#takeback").disabled = view.nodes.length < 2;
   $("#hint").disabled = view.position.isOver;
   $("#resign").hidden = !playing || view.isOver;
-  $("#mode").textContent = playing ? "Analyse" : "Play on from here";
+  $("#mode").textContent = playing ? "Analyse" : "Play on";
   $("#mode").title = playing ? "try any move, with variations; the machine does not move"
     : "let the seats play on from this position";
   $("#bar").setAttribute("aria-pressed", app.showsBar);

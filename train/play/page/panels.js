@@ -3,6 +3,8 @@
 import { COLOURS } from "./geometry.js";
 import { $, disc, make, percent } from "./html.js";
 
+const FOLLOWING = 3;
+
 export function drawPlayers(view) {
   const { position, seats, clocks } = view;
   $("#players").replaceChildren(...seats.map((seat, player) => {
@@ -10,12 +12,14 @@ export function drawPlayers(view) {
     const who = seat.kind === "machine" ? `machine, ${seat.level}` : "person";
     return make("li", { class: moves ? "moves" : "", "aria-label": `${COLOURS[player]}, ${who}` },
       disc(player), make("span", { class: "who" }, `${COLOURS[player]} · ${who}`),
-      make("span", { class: "cells", title: "territory" }, `${position.territory[player]} cells`),
-      position.wallsLeft ? make("span", { class: "left" }, `${position.wallsLeft[player]} walls`) : null,
+      make("span", { class: "cells", title: "territory" }, count(position.territory[player], "cell")),
+      position.wallsLeft ? make("span", { class: "left" }, count(position.wallsLeft[player], "wall")) : null,
       clocks ? make("span", { class: "clock", "data-player": player }) : null);
   }));
   drawClocks(view, 0);
 }
+
+function count(number, what) { return `${number} ${what}${number === 1 ? "" : "s"}`; }
 
 // seconds: since the view came.
 export function drawClocks(view, seconds) {
@@ -71,13 +75,15 @@ export function drawIdeas(view, ideas, onPlay) {
       title: "play this move",
     }, idea.move),
     make("span", { class: "chance" }, `wins ${percent(idea.winChance)}`),
-    idea.line.length > 1 ? make("span", { class: "line" }, `then ${idea.line.slice(1).join(" ")}`) : null))));
+    idea.line.length > 1 ? make("span", { class: "line" }, "then ",
+      ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `))) : null))));
 }
 
 export function drawNote(view, wantsOwners) {
   const note = $("#note");
   const missing = wantsOwners && view.thought && !view.thought.owners && !view.isOver;
-  note.textContent = view.complaint || (missing
-    ? "No territory estimate: the machine for these rules has no head for it." : "");
+  const words = missing ? "No territory estimate: the machine for these rules has no head for it." : "";
+  const preparing = "The machine is getting ready: its first move with new rules takes a while.";
+  note.textContent = view.complaint || (view.preparing ? preparing : words);
   note.hidden = !note.textContent;
 }
