@@ -43,25 +43,26 @@ class PlainThinker:
 @contextlib.contextmanager
 def served(rules: Rules) -> Iterator[str]:
     """The address of a server that ends with the context."""
-    loop, ready, ended = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-    address: list[str] = []
+    ready, found = threading.Event(), []
 
     async def serve() -> None:
+        ended = asyncio.Event()
         runner = web.AppRunner(make_app(Hall(PlainThinker(), rules)), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        address.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        found.extend([address, asyncio.get_running_loop(), ended])
         ready.set()
         await ended.wait()
         await runner.cleanup()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    # A thread of its own: the driver of a browser keeps a loop in the thread of the tests.
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     assert ready.wait(60)
+    address, loop, ended = found
     try:
-        yield address[0]
+        yield address
     finally:
         loop.call_soon_threadsafe(ended.set)
         thread.join()
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()

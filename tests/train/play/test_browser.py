@@ -14,8 +14,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs the program chromium"),
-    # The driver's pipes are closed with its process.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
@@ -82,7 +80,9 @@ def moves(page):
 
 
 def wait_for_moves(page, count):
-    page.wait_for_function(f"() => document.querySelectorAll('#moves button').length === {count + 1}")
+    page.wait_for_function(
+        f"() => document.querySelectorAll('#moves button').length === {count + 1}"
+    )
     return moves(page)
 
 
@@ -115,7 +115,9 @@ def test_a_whole_game_against_the_machine_by_clicks(open_page):
         before = len(moves(page))
         play_somehow(page, choose)
         turns += 1
-        page.wait_for_function(f"() => document.querySelectorAll('#moves button').length > {before + 1}")
+        page.wait_for_function(
+            f"() => document.querySelectorAll('#moves button').length > {before + 1}"
+        )
         if turns == 5:
             page.reload()
             page.wait_for_selector("#players li")
@@ -133,7 +135,9 @@ def test_every_pick_can_be_undone_and_moves_taken_back(open_page):
     assert page.inner_text("#advice") == "Pick a cell for your stone"
     for name in ("A1", "A7", "G1", "G7"):
         place(page, name)
-        page.wait_for_function(f"() => document.querySelector('#moves').textContent.includes('{name}')")
+        page.wait_for_function(
+            f"() => document.querySelector('#moves').textContent.includes('{name}')"
+        )
     cell(page, "B6").click()
     cell(page, "B5").click()
     assert page.inner_text("#advice") == "Pick the wall to build"
@@ -185,7 +189,9 @@ def test_analysis_keeps_variations(open_page):
     place(page, "C3")
     wait_for_moves(page, 1)
     page.click("#mode")
-    page.wait_for_function("() => document.querySelector('#status').textContent.startsWith('Analysis')")
+    page.wait_for_function(
+        "() => document.querySelector('#status').textContent.startsWith('Analysis')"
+    )
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("() => document.querySelector('#status').textContent.includes('Red')")
     place(page, "E5")
@@ -199,11 +205,15 @@ def test_a_position_of_the_editor_is_played(open_page):
     start(page, "person", "person")
     for name in ("A1", "A7", "G1", "G7"):
         place(page, name)
-        page.wait_for_function(f"() => document.querySelector('#moves').textContent.includes('{name}')")
+        page.wait_for_function(
+            f"() => document.querySelector('#moves').textContent.includes('{name}')"
+        )
     page.click("#edit")
     page.wait_for_selector("#edit-play:enabled")
     cell(page, "D4").click()
-    page.wait_for_function("() => document.querySelector('#edit-error').textContent.includes('Red has')")
+    page.wait_for_function(
+        "() => document.querySelector('#edit-error').textContent.includes('Red has')"
+    )
     cell(page, "D4").click()
     page.locator('[data-edge="0,0"]').click()
     page.wait_for_selector("#edit-play:enabled")

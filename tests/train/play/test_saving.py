@@ -98,7 +98,14 @@ def test_a_copy_sets_the_table_up_again():
 
 @pytest.mark.parametrize(
     "change",
-    [{"plies": [[5, 1]]}, {"plies": 3}, {"tip": -1}, {"seats": []}, {"rules": "go"}, {"plies": [[0, 9**9]]}],
+    [
+        {"plies": [[5, 1]]},
+        {"plies": 3},
+        {"tip": -1},
+        {"seats": []},
+        {"rules": "go"},
+        {"plies": [[0, 9**9]]},
+    ],
 )
 def test_copies_that_are_broken(change):
     copy = saving.write_copy(a_table()) | change

@@ -96,15 +96,28 @@ def test_sockets_are_for_the_own_page(origin):
 
 @pytest.mark.parametrize(
     "path",
-    ["/../server.py", "/%2e%2e/server.py", "/..%2fserver.py", "//etc/passwd", "/page/main.js", "/x"],
+    [
+        "/../server.py",
+        "/%2e%2e/server.py",
+        "/..%2fserver.py",
+        "//etc/passwd",
+        "/page/main.js",
+        "/x",
+    ],
 )
 def test_nothing_outside_the_page_is_served(path):
     async def ask(client):
-        from yarl import URL
+        # By hand: clients tidy such paths up before they send them.
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        return answer
 
-        return (await client.get(URL(str(client.make_url("/"))[:-1] + path, encoded=True))).status
-
-    assert served(ask) == 404
+    answer = served(ask)
+    assert answer.split()[1] == b"404"
+    assert b"import" not in answer
 
 
 def test_the_page_is_served_with_its_colours():
@@ -158,14 +171,14 @@ def test_a_reloaded_page_finds_its_table_and_a_new_server_its_copy():
         return view
 
     async def second(client):
-        kept = served_view
-        again = await (await open_page(client)).table("open", table=kept["table"], copy=kept["copy"])
-        assert again["nodes"] == kept["nodes"]
-        assert again["table"] != kept["table"]
+        fields = {key: view[key] for key in ("table", "copy")}
+        again = await (await open_page(client)).table("open", **fields)
+        assert again["nodes"] == view["nodes"]
+        assert again["table"] != view["table"]
         broken = await (await open_page(client)).table("open", copy={"rules": 3})
         assert len(broken["nodes"]) == 1
 
-    served_view = served(first)
+    view = served(first)
     served(second)
 
 

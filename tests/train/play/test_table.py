@@ -156,7 +156,10 @@ def test_time_runs_out():
     ("fields", "complaint"),
     [
         ([{"kind": "person"}], "seats: not a list of 2"),
-        ([{"kind": "person"}, {"kind": "machine", "level": "god"}], "seats: Blue is .* levels: beginner"),
+        (
+            [{"kind": "person"}, {"kind": "machine", "level": "god"}],
+            "seats: Blue is .* levels: beginner",
+        ),
         ([{"kind": "person"}, 3], "seats: Blue is 3"),
     ],
 )
