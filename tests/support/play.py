@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from aiohttp import web
 
-from train.play.game_tree import Node
+from train.play.games.game_tree import Node
+from train.play.games.thoughts import Idea, Thought
 from train.play.hall import Hall
 from train.play.server import make_app
-from train.play.thoughts import Idea, Thought
 from wallgo_jax.game.rules import Rules
 
 

@@ -6,13 +6,13 @@ import tyro
 
 from train.cli.bench import Bench
 from train.cli.config import Config
-from train.cli.curves import Curves
+from train.cli.engine import Engine
 from train.cli.export import Export
-from train.cli.interactive.play import Play
 from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
+from train.cli.play import Play
 from train.cli.ratings import Elo
-from train.cli.run import Ablate, Fit, Run
+from train.cli.run import Ablate, Curves, Fit, Run
 from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
 
@@ -35,6 +35,7 @@ Command = (
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
     | Annotated[Play, tyro.conf.subcommand("play")]
+    | Annotated[Engine, tyro.conf.subcommand("engine")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 PROGRAM = Program(
@@ -46,7 +47,7 @@ PROGRAM = Program(
         "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "sit down": ("play",),
-        "pass on and time": ("export", "bench"),
+        "pass on and time": ("export", "engine", "bench"),
     },
     examples=(
         "run",

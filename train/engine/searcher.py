@@ -17,10 +17,10 @@ import jax
 import numpy as np
 
 from train.engine.answers import Evaluation
-from train.engine.guide import Guide
-from train.engine.options import EngineOptions
-from train.engine.programs import PATH_PLIES, Programs
 from train.engine.telling import Question, tell_finished_game, tell_search
+from train.engine.trees.guide import Guide
+from train.engine.trees.options import EngineOptions
+from train.engine.trees.programs import PATH_PLIES, Programs
 from train.runtime.host import fetch
 from train.search.sequential_halving import halving_dues
 from wallgo_jax.game.rules import Rules

@@ -17,13 +17,13 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from train.engine import guide as guide_lib
 from train.engine.answers import Evaluation, SessionError, Standing
 from train.engine.games import SessionGame, warm_up
-from train.engine.guide import Guide, make_guide
-from train.engine.options import MAX_SECONDS, EngineOptions
 from train.engine.searcher import Searcher, Task
 from train.engine.telling import Question
+from train.engine.trees import guide as guide_lib
+from train.engine.trees.guide import Guide, make_guide
+from train.engine.trees.options import MAX_SECONDS, EngineOptions
 from train.players.config import HeuristicsConfig
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules, name_of
@@ -44,9 +44,9 @@ def make_sessions(
 
     Args:
       player: a name of the registry, of a kind that searches or has a network. Its budget is that
-        of an answer; a name without one leaves it to `options`.
+        of an answer.
       rules: of sessions that say nothing else, and the shape (size, players, stones) of all.
-      options: sizes, and the budget of an answer.
+      options: sizes, and how it searches.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
 
@@ -79,11 +79,10 @@ class Sessions:
           UsageError: the guide cannot play these rules, or its own budget is too large.
         """
         guide_lib.check_rules(guide, rules)
-        if guide.simulations is not None and guide.simulations >= options.nodes:
-            raise UsageError(
-                f"player {guide.name!r}: {guide.simulations} simulations; a tree of "
-                f"{options.nodes} nodes has room for {options.nodes - 1}"
-            )
+        try:
+            options = options.for_budget(guide.simulations)
+        except ValueError as error:
+            raise UsageError(f"player {guide.name!r}: {error}") from None
         self.guide, self.rules, self.options = guide, rules, options
         self._sessions: dict[str, _Session] = {}
         self._numbers = itertools.count(1)
@@ -266,9 +265,7 @@ class Sessions:
     def _budget_of(self, own: _Session) -> tuple[int | None, float | None]:
         if own.simulations is not None or own.seconds is not None:
             return own.simulations, own.seconds
-        if self.guide.simulations is not None or self.guide.seconds is not None:
-            return self.guide.simulations, self.guide.seconds
-        return self.options.simulations, None
+        return self.guide.simulations, self.guide.seconds
 
     def _check_rules(self, rules: Rules) -> None:
         if sizes_of(rules) != self.sizes:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.engine.answers import Candidate, Evaluation, Score, win_chance
-from train.engine.details import Details
-from train.engine.pool import Found
+from train.engine.trees.details import Details
+from train.engine.trees.pool import Found
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import CANONICAL_SIDES, format_action

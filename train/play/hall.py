@@ -7,13 +7,14 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from train.play import saving, wire
-from train.play.clocks import Clocks, read_clock
-from train.play.game_tree import GameTree
-from train.play.levels import DEFAULT_LEVEL
-from train.play.seats import MACHINE, PERSON, Seat, read_seats
-from train.play.table import ANALYSE, PLAY, Table
-from train.play.thinking import Thinker
+from train.play import wire
+from train.play.games import saving
+from train.play.games.clocks import Clocks, read_clock
+from train.play.games.game_tree import GameTree
+from train.play.games.levels import DEFAULT_LEVEL
+from train.play.games.seats import MACHINE, PERSON, Seat, read_seats
+from train.play.games.table import ANALYSE, PLAY, Table
+from train.play.games.thinking import Thinker
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.snapshot import take_snapshot

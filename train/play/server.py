@@ -20,10 +20,11 @@ from urllib.parse import urlsplit
 from aiohttp import WSMsgType, web
 
 from train.play import hall as hall_lib
-from train.play import saving, wire
+from train.play import wire
+from train.play.games import saving
+from train.play.games.table import Table
+from train.play.games.thinking import EngineThinker
 from train.play.hall import Hall
-from train.play.table import Table
-from train.play.thinking import EngineThinker
 from train.runtime.errors import UsageError
 from wallgo_jax.drawing.theme import DARK, LIGHT, Theme, variables
 from wallgo_jax.game.rules import Rules

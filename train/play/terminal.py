@@ -12,13 +12,14 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
-from train.play import saving, wire
-from train.play.game_tree import GameTree, path_to
-from train.play.levels import LEVELS, opponent_for
-from train.play.seats import MACHINE, PERSON, Seat
-from train.play.table import Table
-from train.play.thinking import EngineThinker
-from train.play.thoughts import Idea
+from train.play import wire
+from train.play.games import saving
+from train.play.games.game_tree import GameTree, path_to
+from train.play.games.levels import LEVELS, opponent_for
+from train.play.games.seats import MACHINE, PERSON, Seat
+from train.play.games.table import Table
+from train.play.games.thinking import EngineThinker
+from train.play.games.thoughts import Idea
 from train.runtime.errors import UsageError
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules

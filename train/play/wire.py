@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from train.play.game_tree import Node
-from train.play.levels import HINT_SIMULATIONS, LEVELS, opponent_for
-from train.play.saving import rules_fields, write_copy
-from train.play.table import PLAY, Table
-from train.play.thoughts import Thought
+from train.play.games.game_tree import Node
+from train.play.games.levels import HINT_SIMULATIONS, LEVELS, opponent_for
+from train.play.games.saving import rules_fields, write_copy
+from train.play.games.table import PLAY, Table
+from train.play.games.thoughts import Thought
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 from wallgo_jax.notation import COLOURS, decode_play, format_action, placement_of, target_of
 from wallgo_jax.view import captions

@@ -7,12 +7,13 @@ import shutil
 import pytest
 
 from tests.support import play as support
-from train.play import table as table_lib
+from train.play.games import table as table_lib
 from wallgo_jax.game.rules import PRESETS
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs the program chromium"),
 ]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}

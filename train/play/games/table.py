@@ -7,12 +7,12 @@ import contextlib
 import random
 from collections.abc import Callable, Sequence
 
-from train.play.clocks import Clocks
-from train.play.game_tree import GameTree, Node, path_to
-from train.play.levels import GLANCE_SIMULATIONS, HINT_SIMULATIONS, LEVELS
-from train.play.seats import Seat
-from train.play.thinking import Thinker
-from train.play.thoughts import Thought, choose
+from train.play.games.clocks import Clocks
+from train.play.games.game_tree import GameTree, Node, path_to
+from train.play.games.levels import GLANCE_SIMULATIONS, HINT_SIMULATIONS, LEVELS
+from train.play.games.seats import Seat
+from train.play.games.thinking import Thinker
+from train.play.games.thoughts import Thought, choose
 from train.runtime.errors import UsageError
 from wallgo_jax.notation import COLOURS, parse_action
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.play.clocks import Clocks, ClockSettings, read_clock
+from train.play.games.clocks import Clocks, ClockSettings, read_clock
 
 
 def test_only_the_clock_of_the_player_to_move_runs():

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.engine.guide import Guide
-from train.engine.pool import Pool, roots
+from train.engine.trees.guide import Guide
+from train.engine.trees.pool import Pool, roots
 from train.search.tree import NO_CHILD, ROOT
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from tests.support.play import PlainThinker
-from train.play import table as table_lib
-from train.play.clocks import Clocks, ClockSettings
-from train.play.game_tree import GameTree
-from train.play.seats import Seat, read_seats
-from train.play.table import ANALYSE, PLAY, Table
+from train.play.games import table as table_lib
+from train.play.games.clocks import Clocks, ClockSettings
+from train.play.games.game_tree import GameTree
+from train.play.games.seats import Seat, read_seats
+from train.play.games.table import ANALYSE, PLAY, Table
 from wallgo_jax.game.rules import PRESETS
 
 RULES = PRESETS["wallzero-4stone"]

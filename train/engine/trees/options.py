@@ -5,18 +5,20 @@ import dataclasses
 from train.search.config import MAX_SIMULATIONS
 
 MAX_SECONDS = 600.0
+_LEAST, _OF_TIME = 1024, 4096
+"""Nodes of a tree where nothing is said: at least, and of players whose budget is time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EngineOptions:
-    """Sizes that an engine is compiled for, and the budget of an answer.
+    """Sizes that an engine is compiled for, and how it searches.
 
     Attributes:
       batch_sizes: numbers of sessions that are searched in one batch, ascending; a batch is padded
         to the next of them [sessions].
       chunk: simulations between two looks at what else is asked, at the most [simulations].
-      simulations: of an answer where neither the session nor the question says [simulations].
-      nodes: room of a session's tree; an answer has at most one simulation less [nodes].
+      nodes: room of a session's tree; an answer has at most one simulation less. 0 for four times
+        the player's budget, at least 1024, and for 4096 if that is time [nodes].
       trees: trees that are kept; with more sessions the one that was not searched for the longest
         time begins anew [trees].
       keeps_trees: goes on from the subtree of the moves that were played; else each answer is
@@ -26,8 +28,7 @@ class EngineOptions:
 
     batch_sizes: tuple[int, ...] = (1, 4, 16, 64, 256)
     chunk: int = 16
-    simulations: int = 64
-    nodes: int = 1024
+    nodes: int = 0
     trees: int = 256
     keeps_trees: bool = True
     seed: int = 0
@@ -38,14 +39,21 @@ class EngineOptions:
             raise ValueError(f"batch sizes {sizes} must be ascending numbers from 1 on")
         if self.chunk < 1:
             raise ValueError(f"chunk ({self.chunk}) must be at least 1")
-        if not 2 <= self.nodes <= MAX_SIMULATIONS + 1:
-            raise ValueError(f"nodes ({self.nodes}) must be from 2 to {MAX_SIMULATIONS + 1}")
-        if not 0 <= self.simulations < self.nodes:
-            raise ValueError(
-                f"simulations ({self.simulations}) must be from 0 to {self.nodes - 1}, one less "
-                "than a tree has nodes"
-            )
+        if self.nodes and not 2 <= self.nodes <= MAX_SIMULATIONS + 1:
+            raise ValueError(f"nodes ({self.nodes}) must be 0 or from 2 to {MAX_SIMULATIONS + 1}")
         if self.trees < sizes[-1]:
             raise ValueError(
                 f"trees ({self.trees}) must be at least the largest batch, {sizes[-1]}"
             )
+
+    def for_budget(self, simulations: int | None) -> "EngineOptions":
+        """The options with room for answers of a player's budget; None for one of time.
+
+        Raises:
+          ValueError: there is less room than the budget.
+        """
+        wanted = _OF_TIME if simulations is None else max(_LEAST, 4 * simulations)
+        nodes = self.nodes or min(wanted, MAX_SIMULATIONS + 1)
+        if simulations is not None and simulations >= nodes:
+            raise ValueError(f"{simulations} simulations do not fit in a tree of {nodes} nodes")
+        return dataclasses.replace(self, nodes=nodes)

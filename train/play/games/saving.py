@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from train.play.clocks import Clocks, read_clock
-from train.play.game_tree import MAX_NODES, GameTree, actions_of, path_to
-from train.play.seats import PERSON, Seat, read_seats
-from train.play.table import ANALYSE, PLAY, Table
-from train.play.thinking import Thinker
+from train.play.games.clocks import Clocks, read_clock
+from train.play.games.game_tree import MAX_NODES, GameTree, actions_of, path_to
+from train.play.games.seats import PERSON, Seat, read_seats
+from train.play.games.table import ANALYSE, PLAY, Table
+from train.play.games.thinking import Thinker
 from wallgo_jax.cli.sources import read_games_of_text
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from train.play.levels import Level
+from train.play.games.levels import Level
 
 
 class Idea(NamedTuple):

@@ -1,4 +1,4 @@
-"""The trees of many sessions on the device, and the programs that search some of them on.
+"""A pool of trees, and the programs that search some of them on.
 
 A pool has room for T trees, and one more that fills batches up: the tree of a finished game, whose
 simulations end after one step. Programs take the numbers of B trees and leave the others alone, in
@@ -15,8 +15,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.engine.guide import Guide
-from train.engine.subtree import NOWHERE, keep_subtree, walk
+from train.engine.trees.guide import Guide
+from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.distributions import most_visited

@@ -6,11 +6,11 @@ import asyncio
 from typing import NamedTuple, Protocol
 
 from train.engine.answers import Evaluation, SessionError, win_chance
-from train.engine.options import EngineOptions
 from train.engine.sessions import Sessions, make_sessions
-from train.play.game_tree import Node, actions_of, path_to
-from train.play.levels import opponent_for
-from train.play.thoughts import Idea, Thought
+from train.engine.trees.options import EngineOptions
+from train.play.games.game_tree import Node, actions_of, path_to
+from train.play.games.levels import opponent_for
+from train.play.games.thoughts import Idea, Thought
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Sizes, sizes_of
@@ -191,5 +191,5 @@ def _chances(found: Evaluation, players: int) -> tuple[float, ...]:
         own = found.win_chance
         return (own, 1 - own) if found.player == 0 else (1 - own, own)
     values = found.evaluation
-    assert not isinstance(values, float)
+    assert isinstance(values, tuple)
     return tuple(win_chance(value, players) for value in values)

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.engine.details import Details, make_describe
-from train.engine.guide import Guide
-from train.engine.options import EngineOptions
-from train.engine.pool import Found, Pool, make_grow, make_pool, make_report, make_resume
-from train.engine.subtree import END
+from train.engine.trees.details import Details, make_describe
+from train.engine.trees.guide import Guide
+from train.engine.trees.options import EngineOptions
+from train.engine.trees.pool import Found, Pool, make_grow, make_pool, make_report, make_resume
+from train.engine.trees.subtree import END
 from train.runtime.host import fetch
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state

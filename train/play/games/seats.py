@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from train.play.levels import LEVELS
+from train.play.games.levels import LEVELS
 from wallgo_jax.notation import COLOURS
 
 PERSON, MACHINE = "person", "machine"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import jax
 
-from train.play.thoughts import Thought
+from train.play.games.thoughts import Thought
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.notation import format_action

@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.play.game_tree import GameTree, actions_of, main_line, path_to
+from train.play.games.game_tree import GameTree, actions_of, main_line, path_to
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.notation import parse_action
 

@@ -1,0 +1,137 @@
+"""The command that answers other programs (`engine`)."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import tyro
+
+from train.cli import options
+from train.config import read_config
+from train.engine.trees.options import EngineOptions
+from train.runtime.errors import UsageError
+from wallgo_jax.cli.parsing import Flag
+from wallgo_jax.game.rules import Rules, name_of
+
+if TYPE_CHECKING:
+    from train.engine.sessions import Sessions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Engine:
+    """Answer other programs about positions and moves: JSON lines on standard input and output, as
+    docs/players.md describes, until the input ends."""
+
+    EXAMPLES = (
+        "engine pretrained:wallzero-4stone@64",
+        "engine heuristic-search:wjx@32 --rules hkoi playwallgo-3p",
+        "match 'external:python -m train engine runs/quickstart@64' wjx --games 20",
+    )
+
+    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+    """Player with a network, or heuristic-search, named as in docs/players.md. Its budget is that
+    of an answer, unless the session or the request says another."""
+    rules: Annotated[
+        tuple[str, ...],
+        tyro.conf.arg(
+            metavar="RULES ...",
+            help_behavior_hint=f"(default: the player's own, else {options.DEFAULT_RULES})",
+        ),
+    ] = ()
+    """Preset's name, JSON object, or file: the first is for sessions that name no rules. Sessions
+    can have all rules of the same sizes (board, players, stones)."""
+    batch: str = "1,4,16,64,256"
+    """Numbers of sessions that are searched in one batch; each is compiled at the start."""
+    trees: int = 256
+    """Sessions whose trees are kept."""
+    nodes: int = 0
+    """Room of a tree; 0 for four times the budget, at least 1024."""
+    chunk: int = 16
+    """Simulations after which waiting sessions join a batch."""
+    fresh: Flag = False
+    """Search each position anew, without the tree of the moves before, as players of a match do."""
+    seed: int = 0
+    """Random seed of moves that are drawn with a temperature."""
+    config: options.OptionalFile = None
+    """TOML file of a run, whose [heuristics] are the weights of wjx and ethen."""
+    transfer: Flag = False
+    """Let networks play rules that they were not trained on."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        _end_at_sigterm()
+        options.check_seed("engine", self.seed)
+        sizes = self._options()
+        # Whatever else is printed must not stand between the responses.
+        responses = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        engines = self._engines(sizes)
+
+        from train.engine.protocol import Protocol
+        from train.engine.server import make_send, serve
+
+        protocol = Protocol(engines)
+        asyncio.run(serve(protocol, read_from=sys.stdin.fileno(), send=make_send(responses)))
+        return 0
+
+    def _options(self) -> EngineOptions:
+        try:
+            return EngineOptions(
+                batch_sizes=tuple(sorted(set(_numbers(self.batch)))),
+                chunk=self.chunk,
+                nodes=self.nodes,
+                trees=self.trees,
+                keeps_trees=not self.fresh,
+                seed=self.seed,
+            )
+        except ValueError as error:
+            raise UsageError(f"engine: {error}") from None
+
+    def _engines(self, sizes: EngineOptions) -> list[Sessions]:
+        """Sessions of each shape that the rules have, compiled."""
+        from train.engine.sessions import Sessions
+        from train.engine.trees.guide import make_guide
+        from wallgo_jax.game.state import sizes_of
+
+        guide = make_guide(
+            self.player, heuristics=read_config(self.config).heuristics, transfer=self.transfer
+        )
+        texts: list[Any] = [*self.rules] or [""]
+        asked = [options.read_rules_for(text, (self.player,)) for text in texts]
+        by_shape: dict[Any, Rules] = {}
+        for rules in asked:
+            by_shape.setdefault(sizes_of(rules), rules)
+        engines = []
+        for rules in by_shape.values():
+            began = time.perf_counter()
+            engines.append(Sessions(guide, rules, sizes))
+            seconds = time.perf_counter() - began
+            _log(f"{guide.name}: {name_of(rules)} compiled in {seconds:.1f} s")
+        _log("ready")
+        return engines
+
+
+def _numbers(text: str) -> list[int]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(name.isdecimal() for name in names):
+        raise ValueError(f"--batch {text!r} must be numbers from 1 on, with commas")
+    return [int(name) for name in names]
+
+
+def _end_at_sigterm() -> None:
+    """End with exit code 0 at a SIGTERM that comes before there are sessions."""
+
+    def end(signum: int, frame: Any) -> NoReturn:
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def _log(text: str) -> None:
+    print(f"engine: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,120 @@
+"""Serves the protocol on standard input and output, one JSON object a line."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+from train.engine.protocol import MAX_MESSAGE, Protocol, Response, failure
+
+_MOST_OPEN = 4096
+"""Requests that are read before the first of them is answered."""
+_BLOCK = 65_536
+
+Send = Callable[[Response], None]
+
+
+class LineSplitter:
+    """Splits a stream of bytes into lines; of a line that is too long nothing is kept."""
+
+    def __init__(self, longest: int = MAX_MESSAGE) -> None:
+        self._longest, self._rest, self._is_too_long = longest, b"", False
+
+    def add(self, block: bytes) -> Iterator[bytes | None]:
+        """Yield the lines that a block completes, and None for each that was too long; empty ones
+        are left out."""
+        *whole, rest = (self._rest + block).split(b"\n")
+        for line in whole:
+            if self._is_too_long or len(line) > self._longest:
+                yield None
+            elif line.strip():
+                yield line
+            self._is_too_long = False
+        self._is_too_long |= len(rest) > self._longest
+        self._rest = b"" if self._is_too_long else rest
+
+    def end(self) -> Iterator[bytes | None]:
+        """Yield the last line, if it has no line end."""
+        yield from self.add(b"\n") if self._rest or self._is_too_long else ()
+
+
+async def serve(protocol: Protocol, *, read_from: int, send: Send) -> None:
+    """Answer what comes from a file descriptor until it ends, or SIGTERM comes.
+
+    At the end of input all that was asked is answered; at a SIGTERM nothing more is. Then all
+    sessions end.
+
+    Args:
+      protocol: answers.
+      read_from: descriptor of a pipe, a terminal or a file.
+      send: writes a response; a BrokenPipeError ends the serving.
+    """
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes | EOFError | None]()
+    room = threading.Semaphore(_MOST_OPEN)
+
+    def read() -> None:
+        for line in _lines_of(read_from):
+            room.acquire()
+            try:
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+            except RuntimeError:
+                return  # The loop has ended.
+
+    async def answer(line: bytes | None) -> None:
+        try:
+            if line is None:
+                send(failure(f"line: longer than {MAX_MESSAGE} bytes"))
+            else:
+                send(await protocol.answer(line))
+        finally:
+            room.release()
+
+    # A thread, since a loop can wait for pipes alone. It may stay in `read` when the process ends.
+    threading.Thread(target=read, name="reader", daemon=True).start()
+    stopped = asyncio.Event()
+    serving = asyncio.create_task(_serve_lines(lines, answer))
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        # A loop outside the main thread takes no signals.
+        loop.add_signal_handler(signal.SIGTERM, stopped.set)
+    waiting = asyncio.create_task(stopped.wait())
+    try:
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+    except* BrokenPipeError:
+        pass  # Nobody reads on.
+    finally:
+        serving.cancel()
+        waiting.cancel()
+        await asyncio.gather(serving, waiting, return_exceptions=True)
+        protocol.close()
+
+
+async def _serve_lines(lines: "asyncio.Queue[bytes | EOFError | None]", answer: Callable) -> None:
+    async with asyncio.TaskGroup() as group:
+        while not isinstance(line := await lines.get(), EOFError):
+            group.create_task(answer(line))
+
+
+def _lines_of(descriptor: int) -> Iterator[bytes | EOFError | None]:
+    """Lines as they come, None for one that is too long, an EOFError at the end."""
+    splitter = LineSplitter()
+    # Not by a file object: its lock would be held when the process ends.
+    while block := os.read(descriptor, _BLOCK):
+        yield from splitter.add(block)
+    yield from splitter.end()
+    yield EOFError()
+
+
+def make_send(descriptor: int) -> Send:
+    """Writes responses to a file descriptor, each at once."""
+
+    def send(response: Response) -> None:
+        data = f"{json.dumps(response, allow_nan=False)}\n".encode()
+        while data:
+            data = data[os.write(descriptor, data) :]
+
+    return send
