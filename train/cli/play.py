@@ -51,6 +51,10 @@ class Play:
         if not 0 <= self.port <= MAX_PORT:
             raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
         rules = options.read_rules_for(self.rules, [self.player] if self.player else [])
+        if self.player:
+            from train.engine.trees.guide import check_rules, make_guide
+
+            check_rules(make_guide(self.player), rules)
         if self.terminal:
             from train.play import terminal
 

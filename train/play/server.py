@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import signal
 import webbrowser
 from importlib import resources
@@ -75,7 +76,7 @@ async def _run(rules: Rules, player: str, port: int, opens: bool) -> int:
     except OSError as error:
         await runner.cleanup()
         raise UsageError(
-            f"play: port {port} cannot be used: {error.strerror}; --port 0 takes a free one"
+            f"play: port {port} cannot be used: {os.strerror(error.errno or 0)}; --port 0 takes a free one"
         ) from None
     address = f"http://{LOCAL_NAMES[0]}:{runner.addresses[0][1]}/"
     print(f"play at {address} (Ctrl-C ends the server)", flush=True)
