@@ -263,7 +263,21 @@ def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
 
 
 def test_unknown_plane_set_is_refused():
-    for planes in ("", "R", "BR", "TB", "btrh", "V", "BVT", "BD", "BTD", "BTRDH", "BTRL", "BTRWD", "BTDL"):
+    for planes in (
+        "",
+        "R",
+        "BR",
+        "TB",
+        "btrh",
+        "V",
+        "BVT",
+        "BD",
+        "BTD",
+        "BTRDH",
+        "BTRL",
+        "BTRWD",
+        "BTDL",
+    ):
         with pytest.raises(
             ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH, BTRD, BTRHD, BTRDL,"
         ):

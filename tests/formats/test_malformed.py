@@ -31,7 +31,14 @@ def make_step(preset: str):
     return jax.jit(jax.vmap(wallgo_jax.make(preset, planes="BTR").step))
 
 
-@pytest.fixture(scope="module", params=PRESETS)
+DEFAULT = ("wallzero-4stone", "hkoi", "playwallgo-3p")
+"""With a start, without one, and for three; the long tests take the other presets."""
+EVERY_PRESET = [
+    name if name in DEFAULT else pytest.param(name, marks=pytest.mark.slow) for name in PRESETS
+]
+
+
+@pytest.fixture(scope="module", params=EVERY_PRESET)
 def preset(request) -> str:
     """Each preset's name."""
     return request.param
@@ -211,7 +218,15 @@ def test_games_in_human_notation(game):
     fuzz(text, read, lambda played: replay_actions(game.rules, played.actions))
 
 
-@pytest.mark.parametrize("preset", ["hkoi", "wallzero-empty", "playwallgo-2p"], scope="module")
+@pytest.mark.parametrize(
+    "preset",
+    [
+        "hkoi",
+        pytest.param("wallzero-empty", marks=pytest.mark.slow),
+        pytest.param("playwallgo-2p", marks=pytest.mark.slow),
+    ],
+    scope="module",
+)
 def test_codes_of_the_contest(preset, game):
     def read(code):
         return hkoi_code.decode(code, game.rules)

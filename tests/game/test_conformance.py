@@ -26,10 +26,14 @@ VARIANTS = (
 )
 
 
-def replay(games) -> harness.Shown:
-    """The games replayed by the engine, presets as users compile it."""
-    is_preset = games[0]["variant"] in PRESETS
-    with compiling.as_users() if is_preset else contextlib.nullcontext():
+OPTIMIZED = ("wallzero-4stone", "playwallgo-3p")
+"""Rule sets whose games the default tests replay as users compile the engine."""
+
+
+def replay(games, *, is_optimized: bool = False) -> harness.Shown:
+    """The games replayed by the engine."""
+    is_optimized |= games[0]["variant"] in OPTIMIZED
+    with compiling.as_users() if is_optimized else contextlib.nullcontext():
         return harness.replay(
             harness.rules_of(games),
             [game["actions"] for game in games],
@@ -54,8 +58,17 @@ def test_every_rule_set_is_replayed(conformance):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_engine_replays_conformance_games(conformance, variant):
-    games = conformance[variant]
-    shown = replay(games)
+    check_replay(conformance[variant])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", [name for name in PRESETS if name not in OPTIMIZED])
+def test_other_presets_are_replayed_as_users_compile_them(conformance, variant):
+    check_replay(conformance[variant], is_optimized=True)
+
+
+def check_replay(games, *, is_optimized: bool = False) -> None:
+    shown = replay(games, is_optimized=is_optimized)
     for b, game in enumerate(games):
         end = len(game["actions"])
         assert shown.player[:end, b].tolist() == game["turns"]

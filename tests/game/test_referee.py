@@ -10,7 +10,7 @@ from tests.support.game.board_text import draw, go, place
 from tests.support.game.comparison import walls_of_words
 from wallgo_jax.game import referee
 from wallgo_jax.game import state as state_lib
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.rules import PRESETS, Rules
 
 BOTH_ORDERS = (("region", "mover_loses"), ("mover_loses", "region"))
 
@@ -71,7 +71,7 @@ def test_every_illegal_action_ends_the_game_with_the_board_unchanged(phase):
 
 @pytest.mark.parametrize("players", [3, 4])
 def test_illegal_action_pays_every_other_player_its_share(players):
-    rules = Rules(players=players, stones=2, order=tuple(range(players)) * 2)
+    rules = PRESETS[f"playwallgo-{players}p"]
     for offender in range(players):
         played = [48 * 53 + 4 + cell for cell in range(offender)]
         shown = harness.replay([rules], [[*played, -1]], grid=7)

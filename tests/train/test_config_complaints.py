@@ -75,6 +75,14 @@ def complaint(path: Path, *overrides: str) -> str:
             ["--network.blocks", "T", "--network.width", "6"],
             "network.width 6 is not a multiple of heads 4",
         ),
+        (
+            ["--network.walled_convolutions", "3"],
+            "network.walled_convolutions must be 1 or 2 (got 3)",
+        ),
+        (
+            ["--network.destination_width", "8"],
+            "network.destination_width must be 0 where destination_head is false",
+        ),
         (["--network.dtype", "float16"], "network.dtype 'float16' is not one of auto, float32"),
         (["--network.planes", "BR"], "network.planes: 'BR' is not one of B, BT, BTR,"),
         (["--search.simulations", "0"], "search.simulations must be at least 1 (got 0)"),
@@ -82,6 +90,7 @@ def complaint(path: Path, *overrides: str) -> str:
         (["--search.kind", "mcts"], "search.kind 'mcts' is not one of gumbel, puct"),
         (["--search.engine", "fast"], "search.engine 'fast' is not one of native, mctx"),
         (["--search.value_scale", "-1"], "search.value_scale must be a number from 0 on (got -1)"),
+        (["--search.player_value_scale", "-1"], "search.player_value_scale must be a number fr"),
         (["--search.visit_offset", "-1"], "search.visit_offset must be a number from 0 on"),
         (["--search.c_init", "-1"], "search.c_init must be a number from 0 on (got -1)"),
         (["--search.c_base", "0"], "search.c_base must be a number above 0 (got 0)"),
@@ -99,6 +108,11 @@ def complaint(path: Path, *overrides: str) -> str:
             ["--selfplay.policy_surprise_weight", "1.5"],
             "selfplay.policy_surprise_weight must be from 0 to 1",
         ),
+        (
+            ["--selfplay.cheap_policy_weight", "2"],
+            "selfplay.cheap_policy_weight must be from 0 to 1",
+        ),
+        (["--learner.value_mix", "-0.5"], "learner.value_mix must be from 0 to 1 (got -0.5)"),
         (["--selfplay.plies", "0"], "selfplay.plies must be at least 1 (got 0)"),
         (["--replay.positions", "0"], "replay.positions must be at least 1 (got 0)"),
         (["--learner.batch", "0"], "learner.batch must be at least 1 (got 0)"),
@@ -148,6 +162,13 @@ def complaint(path: Path, *overrides: str) -> str:
         (
             ["--rules", "playwallgo-3p"],
             "evaluation.opponents: matches are between two players; for",
+        ),
+        (
+            [
+                *("--learner.value_mix", "0.5", "--network.value", "wdl"),
+                *("--rules.players", "3", "--rules.order", "[0, 1, 2]"),
+            ],
+            "learner.value_mix must be 0 for network.value 'wdl' and rules of 3 players",
         ),
         (
             ["--rules.players", "3", "--rules.order", "[0, 1, 2]"],

@@ -1,6 +1,7 @@
 """Measures how often a player keeps the proven result in late positions of real games."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from train.analysis.late_positions import plies_left, read_late
+from train.analysis.late_positions import LatePosition, plies_left, read_late
 from train.data.record_dataset import RecordedGames, make_examples
 from train.players.basic import Player
 from train.registry import make_player
@@ -34,6 +35,8 @@ class LateAccuracy:
       left: int16[N], plies that the recorded game went on for.
       can_err: bool[N], whether some legal play loses value.
       kept: bool[N], whether the player's choice keeps the value.
+      given_away: float32[N], cells of the best margin that the choice gives away; NaN where the
+        margins of the plays were not proven.
     """
 
     player: str
@@ -41,6 +44,7 @@ class LateAccuracy:
     left: np.ndarray
     can_err: np.ndarray
     kept: np.ndarray
+    given_away: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +57,8 @@ class LatePositions:
       best: bool[N, A], the plays that keep the value.
       value: int8[N], for the player to move.
       left: int16[N], plies that the recorded game went on for.
+      margins: float32[N, A], lead at the end after each legal play; NaN elsewhere, and in the rows
+        of positions without proven margins.
     """
 
     rules: Rules
@@ -60,6 +66,7 @@ class LatePositions:
     best: np.ndarray
     value: np.ndarray
     left: np.ndarray
+    margins: np.ndarray
 
 
 def load_late(path: Path) -> LatePositions:
@@ -86,27 +93,41 @@ def load_late(path: Path) -> LatePositions:
         if each.best[-1] >= best.shape[1]:
             raise UsageError(f"{path}: slot {each.best[-1]} is not below {best.shape[1]}")
         best[row, list(each.best)] = True
+    states = State(
+        jax.tree.map(lambda x: x[of_game], examples.variant),
+        jax.tree.map(lambda x: x[at], examples.position),
+    )
     return LatePositions(
         rules=rules,
-        states=State(
-            jax.tree.map(lambda x: x[of_game], examples.variant),
-            jax.tree.map(lambda x: x[at], examples.position),
-        ),
+        states=states,
         best=best,
         value=np.array([each.value for _, each in found], np.int8),
         left=np.array([plies_left(game, each.ply) for game, each in found], np.int16),
+        margins=_margins([each for _, each in found], fetch(_legal(states)), path),
     )
 
 
+def _margins(positions: Sequence[LatePosition], legal: np.ndarray, path: Path) -> np.ndarray:
+    margins = np.full(legal.shape, np.nan, np.float32)
+    for row, (position, slots) in enumerate(zip(positions, legal, strict=True)):
+        if position.margins is not None:
+            if len(position.margins) != slots.sum():
+                raise UsageError(
+                    f"{path}: {len(position.margins)} margins before ply {position.ply} of a game, "
+                    f"but {slots.sum()} legal plays"
+                )
+            margins[row, slots] = position.margins
+    return margins
+
+
 def late_accuracy(
-    name: str, path: Path, *, batch: int, seed: int = 0, is_quiet: bool = False
+    name: str, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> LateAccuracy:
-    """Measure a player of `train.registry` in the positions of a file; shows progress.
+    """Measure a player of `train.registry` in proven positions; shows progress.
 
     Raises:
-      UsageError: an unknown player, or what is wrong with the file.
+      UsageError: an unknown player.
     """
-    late = load_late(path)
     player = make_player(name, late.rules)
     display = Display(is_quiet=is_quiet)
     with display, display.task(name, len(late.value), "positions") as task:
@@ -122,19 +143,28 @@ def late_kept(
     on_progress: Any = lambda done: None,
 ) -> LateAccuracy:
     """Measure a player in proven positions, a batch at a time."""
-    kept, can_err = [], []
+    kept, can_err, given_away = [], [], []
     done = 0
-    rows = {"states": late.states, "best": late.best}
+    rows = {"states": late.states, "best": late.best, "margins": late.margins}
     for index, (part, own) in enumerate(batches(rows, min(batch, len(late.value)))):
         states, best = part["states"], part["best"]
         slots = fetch(player.act(player.variables, states, jax.random.fold_in(key, index)))
         legal = fetch(_legal(states))
+        margins = part["margins"]
+        # A row of NaN has no margins; NaN in another row is an illegal play.
+        most = np.where(np.isnan(margins), -np.inf, margins).max(axis=1)
+        given_away.append((most - margins[np.arange(len(best)), slots])[:own])
         kept.append(best[np.arange(len(best)), slots][:own])
         can_err.append((legal & ~best).any(axis=1)[:own])
         done += own
         on_progress(done)
     return LateAccuracy(
-        player.name, late.value, late.left, np.concatenate(can_err), np.concatenate(kept)
+        player.name,
+        late.value,
+        late.left,
+        np.concatenate(can_err),
+        np.concatenate(kept),
+        np.concatenate(given_away),
     )
 
 
@@ -147,10 +177,11 @@ def late_table(result: LateAccuracy) -> Table:
     """Positions and the share in which the result is kept, by plies left."""
     table = Table(
         title=Text(f"{result.player} keeps the proven result"),
-        caption="late positions of recorded games, by plies that the game went on for",
+        caption="late positions of recorded games, by plies that the game went on for; cells: "
+        "mean margin given away where all margins are proven",
         caption_justify="left",
     )
-    for heading in ("plies left", "all", "kept", "where one can err", "kept"):
+    for heading in ("plies left", "all", "kept", "where one can err", "kept", "margins", "cells"):
         table.add_column(heading, justify="left" if heading == "plies left" else "right")
     for group, figures in late_record(result)["positions"].items():
         if figures["total"]:
@@ -161,7 +192,28 @@ def late_table(result: LateAccuracy) -> Table:
                 _percent(figures["kept"]),
                 f"{strict:,}",
                 _percent(figures["kept_where_one_can_err"]),
+                f"{figures['total_with_margins']:,}",
+                "-" if figures["given_away"] is None else f"{figures['given_away']:.2f}",
             )
+    return table
+
+
+def players_table(results: Sequence[LateAccuracy]) -> Table:
+    """Several players in the same positions: the share kept where one can err, by plies left."""
+    records = [late_record(result)["positions"] for result in results]
+    groups = [name for name, figures in records[0].items() if figures["total_where_one_can_err"]]
+    table = Table(
+        title="proven results kept where one can err, by plies left",
+        caption="cells: mean margin given away where all margins are proven",
+        caption_justify="left",
+    )
+    table.add_column("player")
+    for heading in (*groups, "cells"):
+        table.add_column(heading, justify="right")
+    for result, figures in zip(results, records, strict=True):
+        shares = [_percent(figures[name]["kept_where_one_can_err"]) for name in groups]
+        away = figures["all"]["given_away"]
+        table.add_row(Text(result.player), *shares, "-" if away is None else f"{away:.2f}")
     return table
 
 
@@ -184,9 +236,12 @@ def late_record(result: LateAccuracy) -> dict[str, Any]:
 
 def _figures(result: LateAccuracy, where: np.ndarray) -> dict[str, Any]:
     strict = where & result.can_err
+    known = where & ~np.isnan(result.given_away)
     return {
         "total": int(where.sum()),
         "kept": float(result.kept[where].mean()) if where.any() else None,
         "total_where_one_can_err": int(strict.sum()),
         "kept_where_one_can_err": float(result.kept[strict].mean()) if strict.any() else None,
+        "total_with_margins": int(known.sum()),
+        "given_away": float(result.given_away[known].mean()) if known.any() else None,
     }

@@ -6,10 +6,13 @@ Each line is a game's record (see `wallgo_jax.formats.records`) with these keys 
 |---|---|
 | `late` | positions that were proven: `ply`, `value`, `best` |
 | `refused` | plies before which no proof was found within the limit |
+| `unclear` | plies before which the result hangs on turns that the proof bounds too coarsely |
 | `node_limit` | positions that one proof could look at |
 
 `ply` counts the plies before a position, `value` (1, 0, -1) is the player's to move, and `best`
-holds the slots of all plays that keep it, as the bits of a hexadecimal number.
+holds the slots of all plays that keep it, as the bits of a hexadecimal number. Where they were
+proven, `margin` is the lead in cells that best play reaches, and `margins` the lead after each
+legal play, in the order of slots.
 """
 
 import gzip
@@ -33,6 +36,8 @@ class LatePosition(NamedTuple):
     ply: int  # plies before it
     value: int  # for the player to move
     best: tuple[int, ...]  # slots of the plays that keep it
+    margin: int | None  # cells that best play leads by at the end, if it was proven
+    margins: tuple[int, ...] | None  # after each legal play, if all were proven
 
 
 class LateGame(NamedTuple):
@@ -40,20 +45,29 @@ class LateGame(NamedTuple):
 
     record: Record
     proven: tuple[LatePosition, ...]
-    refused: tuple[int, ...]  # plies
+    refused: tuple[int, ...]  # plies before positions that need more nodes
+    unclear: tuple[int, ...]  # plies before positions with bounds that are too coarse
     node_limit: int
 
 
 def to_line(game: LateGame) -> str:
     """The line of a game, without its line end."""
     fields = json.loads(records.to_json(game.record))
-    fields["late"] = [
-        {"ply": each.ply, "value": each.value, "best": f"{sum(1 << s for s in each.best):x}"}
-        for each in game.proven
-    ]
+    fields["late"] = [_fields(each) for each in game.proven]
     fields["refused"] = list(game.refused)
+    fields["unclear"] = list(game.unclear)
     fields["node_limit"] = game.node_limit
     return json.dumps(fields, separators=(",", ":"))
+
+
+def _fields(position: LatePosition) -> dict[str, Any]:
+    best = f"{sum(1 << slot for slot in position.best):x}"
+    fields: dict[str, Any] = {"ply": position.ply, "value": position.value, "best": best}
+    if position.margin is not None:
+        fields["margin"] = position.margin
+    if position.margins is not None:
+        fields["margins"] = list(position.margins)
+    return fields
 
 
 def read_late(path: Path) -> list[LateGame]:
@@ -84,8 +98,9 @@ def _from_line(line: str) -> LateGame:
         raise ValueError("key 'late' is missing: no file of late positions")
     try:
         proven = tuple(_position(each, len(record.actions)) for each in fields["late"])
-        refused = tuple(int(ply) for ply in fields.get("refused", ()))
-        return LateGame(record, proven, refused, int(fields.get("node_limit", 0)))
+        refused = tuple(map(int, fields.get("refused", ())))
+        unclear = tuple(map(int, fields.get("unclear", ())))
+        return LateGame(record, proven, refused, unclear, int(fields.get("node_limit", 0)))
     except (KeyError, TypeError):
         raise ValueError("key 'late': positions need 'ply', 'value' and 'best'") from None
 
@@ -96,7 +111,12 @@ def _position(fields: Any, plies: int) -> LatePosition:
     if not 0 <= ply < plies or value not in (WIN, DRAW, LOSS) or mask < 1:
         raise ValueError(f"key 'late': {fields} is no position of a game of {plies} plies")
     best = tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)
-    return LatePosition(ply, value, best)
+    margin, margins = fields.get("margin"), fields.get("margins")
+    if margins is not None:
+        margins = tuple(map(int, margins))
+        if margin is None or max(margins, default=None) != margin:
+            raise ValueError(f"key 'late': before ply {ply} 'margin' must be the most of 'margins'")
+    return LatePosition(ply, value, best, None if margin is None else int(margin), margins)
 
 
 def write_late(path: Path, games: Iterable[LateGame]) -> None:
@@ -138,6 +158,8 @@ def spread(games: Sequence[LateGame], most: int, *, seed: int = 0) -> list[LateG
                 chosen.setdefault(index, []).append(each)
                 left -= 1
     return [
-        games[index]._replace(proven=tuple(sorted(chosen[index])), refused=())
+        games[index]._replace(
+            proven=tuple(sorted(chosen[index], key=lambda each: each.ply)), refused=(), unclear=()
+        )
         for index in sorted(chosen)
     ]

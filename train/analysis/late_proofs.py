@@ -24,7 +24,7 @@ from train.data.record_dataset import (
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.solver.late import board_of, check_provable, prove
+from train.solver.late import Refusal, board_of, check_provable, prove
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 
@@ -119,27 +119,43 @@ def _prove_game(record: Record, examples: Examples, index: int, options: ProofOp
     rng = np.random.default_rng([options.seed, *record.actions])
     tried = sorted(rng.choice(latest, min(options.per_game, len(latest)), replace=False))
     start = int(np.searchsorted(examples.game, index))
-    proven, refused = [], []
+    proven = []
+    refused: dict[Refusal, list[int]] = {reason: [] for reason in Refusal}
     for ply in map(int, tried):
         position = jax.tree.map(lambda x, at=start + ply: x[at], examples.position)
         proof = prove(board_of(position, rules.size), rules, node_limit=options.node_limit)
-        if proof is None:
-            refused.append(ply)
+        if isinstance(proof, Refusal):
+            refused[proof].append(ply)
         else:
-            proven.append(LatePosition(ply, proof.value, proof.best))
-    return LateGame(record, tuple(proven), tuple(refused), options.node_limit)
+            found = LatePosition(ply, proof.value, proof.best, proof.margin, proof.margins)
+            proven.append(found)
+    reasons = tuple(refused[Refusal.NODES]), tuple(refused[Refusal.WAITS])
+    return LateGame(record, tuple(proven), *reasons, options.node_limit)
 
 
 def proofs_table(games: Sequence[LateGame]) -> Table:
-    """Positions tried and proven, by plies left."""
-    proven = [plies_left(game, each.ply) for game in games for each in game.proven]
-    refused = [plies_left(game, ply) for game in games for ply in game.refused]
-    table = Table(title="late positions proven", title_justify="left")
-    for heading in ("plies left", "tried", "proven", "share", "refused"):
+    """Positions tried, and the shares that were proven and refused, by plies left."""
+    positions = [(plies_left(game, each.ply), each) for game in games for each in game.proven]
+    groups = {
+        "proven": [left for left, _ in positions],
+        "margin": [left for left, each in positions if each.margin is not None],
+        "margins": [left for left, each in positions if each.margins is not None],
+        "refused": [plies_left(game, ply) for game in games for ply in game.refused],
+        "unclear": [plies_left(game, ply) for game in games for ply in game.unclear],
+    }
+    table = Table(
+        title="late positions proven",
+        title_justify="left",
+        caption="margin: of best play; margins: of all plays; refused: more nodes needed; "
+        "unclear: bounds too coarse",
+        caption_justify="left",
+    )
+    for heading in ("plies left", "tried", *groups):
         table.add_column(heading, justify="right")
-    rows = [(str(left), [left]) for left in sorted({*proven, *refused})]
-    for name, lefts in [*rows, ("all", sorted({*proven, *refused}))]:
-        good, bad = (sum(each in lefts for each in group) for group in (proven, refused))
-        share = f"{good / (good + bad):.1%}" if good + bad else "-"
-        table.add_row(name, f"{good + bad:,}", f"{good:,}", share, f"{bad:,}")
+    every = sorted({left for lefts in groups.values() for left in lefts})
+    for name, wanted in [*((str(left), {left}) for left in every), ("all", set(every))]:
+        counts = {key: sum(left in wanted for left in lefts) for key, lefts in groups.items()}
+        tried = counts["proven"] + counts["refused"] + counts["unclear"]
+        shares = (f"{count / tried:.1%}" if tried else "-" for count in counts.values())
+        table.add_row(name, f"{tried:,}", *shares)
     return table

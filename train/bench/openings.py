@@ -1,23 +1,22 @@
 """Counts how many games of a trained player's self-play open differently.
 
-    python -m train.bench.openings [--player pretrained:wallzero-4stone] [--boards 128]
-        [--plies 96] [--simulations 16] [--full-search-prob 0.25] [--opening-plies 0]
-        [--random-opening-prob 0] [--temperature 0] [--cheap-noise] [--seed 0]
+    python -m train.bench.openings [--player pretrained:wallzero-4stone] [--seed 0]
+        [--selfplay.KEY VALUE ...] [--search.KEY VALUE ...]
 
 Games that have reached a depth count there, finished or not. Two games open alike where their first
 plies are the same, in the same order; two setups are the same where the same cells hold stones of
-the same players. The keys of `[selfplay]` that are named above stand for those of the player's run.
+the same players. `DEFAULTS` and the keys that are given stand for those of the player's run.
 """
 
 import collections
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from train.bench.script import run_script
+from train.bench.script import run_configured_script
 from train.config import RunConfig, change_config
 from train.data.diversity import OPENING_PLIES
 from train.data.selfplay import first_boards
@@ -26,41 +25,29 @@ from train.registry import load_network
 from train.runtime.host import fetch
 from wallgo_jax.game.state import make_variant
 
+DEFAULTS = (
+    *("--selfplay.boards", "128", "--selfplay.plies", "96"),
+    *("--selfplay.full_search_prob", "0.25", "--search.simulations", "16"),
+    *("--search.first_simulations", "0", "--selfplay.bootstrap_iterations", "0"),
+)
+"""The amount of self-play that is counted, where the command line does not say."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Count how many games of self-play open differently."""
+    """Count how many games of self-play open differently. Any key of the player's config can be
+    changed: --some.key value."""
 
     player: str = "pretrained:wallzero-4stone"
     """Trained player, named as in docs/players.md."""
-    boards: int = 128
-    """Boards played in parallel."""
-    plies: int = 96
-    """Plies of each board."""
-    simulations: int = 16
-    """Simulations of a full search."""
-    full_search_prob: float = 0.25
-    """As `selfplay.full_search_prob`."""
-    cheap_noise: bool = False
-    """As `selfplay.cheap_noise`."""
-    opening_plies: int = 0
-    """As `selfplay.opening_plies`."""
-    random_opening_prob: float = 0.0
-    """As `selfplay.random_opening_prob`."""
-    temperature: float = 0.0
-    """As `selfplay.temperature`."""
-    final_temperature: float = 0.2
-    """As `selfplay.final_temperature`."""
-    temperature_halflife: float = 7.0
-    """As `selfplay.temperature_halflife`."""
     seed: int = 0
     """Random seed."""
 
 
-def main(options: Options) -> None:
+def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print the figures of one setting, a line each."""
     trained = load_network(options.player)
-    config = configure(trained.config, options)
+    config = configure(trained.config, overrides)
     games = played_games(config, trained.variables, seed=options.seed)
     setup = len(config.rules.order)
     if setup:
@@ -69,15 +56,13 @@ def main(options: Options) -> None:
     print(describe(f"first {OPENING_PLIES} plies", [tuple(game) for game in openings]))
 
 
-def configure(config: RunConfig, options: Options) -> RunConfig:
-    """The config of a player's run with self-play as the options say."""
-    words = []
-    for field in dataclasses.fields(options):
-        name, value = field.name, getattr(options, field.name)
-        if name not in ("player", "simulations", "seed"):
-            words += [f"--selfplay.{name}", str(value).lower()]
-    words += ["--search.simulations", str(options.simulations)]
-    return change_config(config, [*words, "--search.first_simulations", "0", "--iterations", "1"])
+def configure(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
+    """The config of a player's run with the defaults of this script, changed by the overrides.
+
+    Raises:
+      UsageError: a key or a value that is not allowed.
+    """
+    return change_config(config, [*DEFAULTS, *overrides, "--iterations", "1"])
 
 
 Ply = tuple[int, int]
@@ -123,4 +108,4 @@ def describe(what: str, found: list[Hashable]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, name="openings")
+    run_configured_script(main, Options, name="openings")

@@ -7,7 +7,7 @@ from typing import Any
 from train.config import RunConfig, config_from_dict
 from train.config.keys import Key, keys_of
 from train.config.toml_text import in_toml
-from wallgo_jax.game.rules import name_of
+from wallgo_jax.game.rules import PRESETS, name_of
 
 _NOT_TRAINING = ("name", "evaluation", "checkpoint", "tracking")
 """Keys and tables that decide nothing about the weights."""
@@ -24,8 +24,8 @@ def card_page(card: dict[str, Any], *, player: str) -> str:
     about = f"{config.network.blocks}, width {config.network.width}, planes {config.network.planes}"
     parts = [
         f"# {card['model']}",
-        f"A player of WallGo, by the rules `{name_of(config.rules)}` alone: `{player}@64` in every "
-        "command that takes a player.",
+        f"A player of WallGo, by {_rules(config)} alone. It is `{player}@64` in every command that "
+        "takes a player.",
         f"- **Network**: {about}, {card['parameters']:,} parameters; `weights.npz` has "
         f"{card['bytes'] / 1000:,.0f} kB.",
         *_origin(card, config),
@@ -35,6 +35,11 @@ def card_page(card: dict[str, Any], *, player: str) -> str:
         f"```toml\n{_toml(config)}\n```",
     ]
     return _joined(parts)
+
+
+def _rules(config: RunConfig) -> str:
+    name, size = name_of(config.rules), config.rules.size
+    return f"the rules `{name}`" if name in PRESETS else f"rules of its own on {size}×{size}"
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -160,7 +165,7 @@ def _strength_table(strength: dict[str, Any]) -> str:
 
 
 def _passing(passed: dict[str, Any]) -> str:
-    level = f"- {passed['level']:.0%}"
+    level = f"- {100 * passed['level']:g} %"
     if passed["minutes"] is None:
         return f"{level}: not passed"
     most = "beyond the end" if passed["high"] is None else f"{passed['high']:.2f}"

@@ -4,41 +4,39 @@
     runs/NAME/resume/ITERATION/{run,meta}            the newest two
     runs/NAME/*/ITERATION.aside                      found too new or damaged when a run resumed
 
-`meta` is JSON: format, env version, iteration, the run's config, its win rate if it played a match,
-a checksum of every array and one of `meta` itself. Weights alone can be read without knowing the
-run: `meta` says what network they are for. A reader takes the newest checkpoint that is whole.
-
-The checksums are our own: orbax's OCDBT format has checksums of its manifest and index only. Of 120
-bits flipped in the files of the arrays, 119 came back as other numbers without an error.
+Weights alone can be read without knowing the run: `meta` says what network they are for. A reader
+takes the newest checkpoint that is whole.
 """
 
 import contextlib
 import dataclasses
-import json
 import logging
 import shutil
 import sys
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
-import tensorstore
 
+from train.checkpoints.checkpoint import (
+    UNFINISHED,
+    UnreadableError,
+    read_arrays,
+    read_meta_of,
+    signed_meta,
+    without_others,
+)
 from train.network import Variables
 from train.runtime.errors import UsageError
 from train.runtime.files import CannotWriteError, disk_error
 from train.runtime.host import fetch
-from wallgo_jax.env import VERSION
 
-FORMAT = 3
 WEIGHTS, RESUME = "checkpoints", "resume"
 _RESUME_KEEP = 2  # a damaged one does not lose the run
-_UNFINISHED = ".orbax-checkpoint-tmp"
 
 
 class Store:
@@ -85,18 +83,10 @@ class Store:
         ):
             if iteration in manager.all_steps():
                 continue
-            meta = {
-                "format": FORMAT,
-                "env_version": VERSION,
-                "iteration": iteration,
-                "config": config,
-                "win_rate": win_rate,
-                "sums": _sums(tree),
-            }
+            meta = ocp.args.JsonSave(signed_meta(iteration, tree, config, win_rate=win_rate))
             arrays = {item: ocp.args.StandardSave(tree)}
-            signed = ocp.args.JsonSave(meta | {"sum": _sum_of(meta)})
             with _saving(Path(manager.directory), iteration):
-                manager.save(iteration, args=ocp.args.Composite(meta=signed, **arrays), force=True)
+                manager.save(iteration, args=ocp.args.Composite(meta=meta, **arrays), force=True)
                 # It takes a second for each half gigabyte, and a full disk stops the run here.
                 manager.wait_until_finished()
 
@@ -124,7 +114,7 @@ def _saving(folder: Path, iteration: int) -> Iterator[None]:
         reason = disk_error(error)
         if reason is None:
             raise
-        for entry in folder.glob(f"{iteration}{_UNFINISHED}*"):
+        for entry in folder.glob(f"{iteration}{UNFINISHED}*"):
             shutil.rmtree(entry, ignore_errors=True)
         raise CannotWriteError(f"{folder / str(iteration)}: cannot be written: {reason}") from None
     finally:
@@ -171,22 +161,11 @@ def _open(folder: Path, policy: _Retention) -> ocp.CheckpointManager:
         cleanup_tmp_directories=True,
         # Orbax would open every checkpoint there is, and fail where one is damaged.
         lightweight_initialize=True,
-        multiprocessing_options=_alone(0),
+        multiprocessing_options=without_others(0),
         create=False,
     )
     folder.mkdir(parents=True, exist_ok=True)
     return ocp.CheckpointManager(folder.resolve(), options=options)
-
-
-def _alone(process: int) -> ocp.options.MultiprocessingOptions:
-    """Options by which one process reads or writes without waiting for others."""
-    if jax.process_count() == 1:
-        return ocp.options.MultiprocessingOptions()
-    return ocp.options.MultiprocessingOptions(
-        primary_host=process,
-        active_processes={process},
-        barrier_sync_key_prefix=f"process_{process}",
-    )
 
 
 def newest_iteration(directory: Path, kind: str) -> int | None:
@@ -216,8 +195,8 @@ def read_meta(directory: Path, kind: str, iteration: int | None = None) -> dict[
       UsageError: there is no checkpoint of this program and this version of the game.
     """
     if iteration is not None:
-        return _the_one(directory, kind, iteration, _read_meta)
-    return _newest(directory, kind, _read_meta, say=lambda line: None)
+        return _the_one(directory, kind, iteration, read_meta_of)
+    return _newest(directory, kind, read_meta_of, say=lambda line: None)
 
 
 def read_weights(directory: Path, like: Variables, iteration: int | None = None) -> Variables:
@@ -237,7 +216,7 @@ def read_checkpoint(
     """
 
     def read(folder: Path) -> tuple[int, Any]:
-        found = _read(folder, "weights", like)
+        found = read_arrays(folder, "weights", like)
         return int(folder.name), found
 
     if iteration is None:
@@ -252,7 +231,7 @@ def read_run(directory: Path, like: Any) -> Any:
 
     Damaged ones are skipped as in `read_weights`.
     """
-    return _newest(directory, RESUME, lambda folder: _read(folder, "run", like), say=_say)
+    return _newest(directory, RESUME, lambda folder: read_arrays(folder, "run", like), say=_say)
 
 
 def set_aside(directory: Path, like: Variables, *, after: int) -> None:
@@ -268,8 +247,8 @@ def set_aside(directory: Path, like: Variables, *, after: int) -> None:
 
 def _is_whole(folder: Path, like: Variables) -> bool:
     try:
-        _read(folder, "weights", like)
-    except (_UnreadableError, UsageError):
+        read_arrays(folder, "weights", like)
+    except (UnreadableError, UsageError):
         return False
     return True
 
@@ -287,7 +266,7 @@ def _iterations(folder: Path) -> list[int]:
 
 def _unfinished(folder: Path) -> list[tuple[int, Path]]:
     """Iteration and directory of each checkpoint whose saving was interrupted."""
-    parts = [(entry, entry.name.partition(_UNFINISHED)) for entry in folder.iterdir()]
+    parts = [(entry, entry.name.partition(UNFINISHED)) for entry in folder.iterdir()]
     return [(int(name), entry) for entry, (name, mark, _) in parts if mark and name.isdecimal()]
 
 
@@ -296,16 +275,12 @@ def _win_rates(folder: Path) -> dict[int, float]:
     found = {}
     for iteration in _iterations(folder):
         try:
-            win_rate = _read_meta(folder / str(iteration))["win_rate"]
-        except (_UnreadableError, UsageError):
+            win_rate = read_meta_of(folder / str(iteration))["win_rate"]
+        except (UnreadableError, UsageError):
             continue
         if win_rate is not None:
             found[iteration] = win_rate
     return found
-
-
-class _UnreadableError(Exception):
-    """A checkpoint cannot be used; the message follows the words "cannot be read: "."""
 
 
 def _say(line: str) -> None:
@@ -320,7 +295,7 @@ def _the_one(directory: Path, kind: str, iteration: int, read: Callable[[Path], 
         raise UsageError(f"{folder / str(iteration)}: no such checkpoint; there are: {known}")
     try:
         return read(folder / str(iteration))
-    except _UnreadableError as error:
+    except UnreadableError as error:
         raise UsageError(f"{folder / str(iteration)}: cannot be read: {error}") from None
 
 
@@ -336,7 +311,7 @@ def _newest(
     for iteration, path in sorted(candidates, reverse=True):
         try:
             found = read(path)
-        except _UnreadableError as error:
+        except UnreadableError as error:
             complaints.append(f"{path}: cannot be read: {error}")
             continue
         for complaint in complaints:
@@ -346,100 +321,3 @@ def _newest(
         raise UsageError(f"{directory}: no checkpoint here (looked for {kind}/ITERATION)")
     others = f"; nor can any other of {len(complaints)}" if len(complaints) > 1 else ""
     raise UsageError(complaints[0] + others)
-
-
-def _read_meta(folder: Path) -> dict[str, Any]:
-    """A checkpoint's `meta`, exactly as it was written.
-
-    Raises:
-      _UnreadableError: it is not.
-      UsageError: it is of another version of the game.
-    """
-    if _UNFINISHED in folder.name:
-        raise _UnreadableError("its saving was never finished")
-    try:
-        meta = json.loads((folder / "meta" / "metadata").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise _UnreadableError(f"meta: {_in_one_line(error)}") from None
-    found = meta.get("format") if isinstance(meta, dict) else meta
-    if found != FORMAT:
-        raise _UnreadableError(f"format {str(found)[:40]}, this program reads {FORMAT}")
-    if meta.get("env_version") != VERSION:
-        raise UsageError(
-            f"{folder}: made with version {meta.get('env_version')!r} of the game, "
-            f"this program plays version {VERSION!r}"
-        )
-    if meta.pop("sum", None) != _sum_of(meta):
-        raise _UnreadableError("meta: not what was written")
-    if str(meta["iteration"]) != folder.name:
-        raise _UnreadableError(f"it is of iteration {meta['iteration']}")
-    return meta
-
-
-def _read(folder: Path, item: str, like: Any) -> Any:
-    """The arrays of a checkpoint, bit for bit those that were saved.
-
-    Raises:
-      _UnreadableError: they are not, or not of the shapes of `like`.
-      UsageError: they are of another version of the game.
-    """
-    sums = _read_meta(folder)["sums"]
-    target = jax.tree.map(lambda x: np.empty(x.shape, x.dtype), like)
-    path = (folder / item).resolve()
-    try:
-        _check_arrays(path, target)
-        handler = ocp.StandardCheckpointHandler()
-        alone = _alone(jax.process_index())
-        with ocp.Checkpointer(handler, multiprocessing_options=alone) as checkpointer:
-            found = checkpointer.restore(path, args=ocp.args.StandardRestore(target))
-    except Exception as error:  # orbax and tensorstore have their own for everything
-        raise _UnreadableError(_in_one_line(error)) from None
-    for name, number in _sums(found).items():
-        if sums.get(name) != number:
-            raise _UnreadableError(f"{name} is not what was written")
-    return found
-
-
-def _check_arrays(folder: Path, target: Any) -> None:
-    """Refuse arrays that cannot be read, or whose types and shapes are not those of the target.
-
-    Reading them here first, one by one, gives one error: orbax reads all at once, and where one
-    fails the others print tracebacks of their own.
-    """
-    store = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{folder}/"}).result()
-    keys = store.list().result()
-    if not keys or not all(store.read(key).result().value for key in keys):
-        raise ValueError("some of its arrays are not there")
-    # orbax declares a path class of its own and takes any.
-    saved = _arrays(ocp.StandardCheckpointHandler().metadata(cast(Any, folder)).tree)
-    wanted = _arrays(target)
-    for name in sorted(saved.keys() | wanted.keys()):
-        found, expected = saved.get(name, "nothing"), wanted.get(name, "nothing")
-        if found != expected:
-            raise ValueError(f"it has {found} for {name}, where {expected} is wanted")
-
-
-def _arrays(tree: Any) -> dict[str, str]:
-    """Types and shapes by name."""
-    return {name: f"{x.dtype}{list(x.shape)}" for name, x in _named(tree)}
-
-
-def _sums(tree: Any) -> dict[str, int]:
-    """CRC-32 of each array's bytes by name."""
-    return {
-        name: zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data)
-        for name, x in _named(tree)
-    }
-
-
-def _named(tree: Any) -> list[tuple[str, Any]]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return [(jax.tree_util.keystr(path, simple=True, separator="."), x) for path, x in leaves]
-
-
-def _sum_of(meta: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(meta, sort_keys=True).encode())
-
-
-def _in_one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -11,6 +11,7 @@ import tyro
 
 from train.arena.config import Sprt, parse_sprt
 from train.cli import options
+from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from train.arena.result import MatchResult
     from train.arena.sprt import Verdict
     from train.runtime.display import Display
+    from wallgo_jax.game.rules import Rules
 
-SHIPPED = "pretrained:wallzero-4stone"
 EXIT_NOT_PASSED = 1
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
@@ -30,6 +31,7 @@ class Match(options.MatchSettings):
     """Play a match between two players, named as in docs/players.md."""
 
     EXAMPLES = (
+        "match runs/quickstart",
         "match search:runs/quickstart@64 wjx --games 400",
         "match search:runs/a search:runs/b --games 4000 --sprt 0,20",
         "match greedy wjx --rules wallzero-empty --records out/games.jsonl.gz",
@@ -37,7 +39,12 @@ class Match(options.MatchSettings):
 
     first: _PlayerName
     """Player that the result is for."""
-    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")]
+    second: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(
+            metavar="[OPPONENT]", help_behavior_hint=f"(default: {SHIPPED} with PLAYER's budget)"
+        ),
+    ] = ""
     """Player that it meets."""
     games: int = 400
     """Games to play, half of them with each colour."""
@@ -59,7 +66,8 @@ class Match(options.MatchSettings):
         from train.arena import match
         from train.runtime.display import Display
 
-        rules = self.rules_for((self.first, self.second))
+        names = self.first, self.second or _shipped_like(self.first)
+        rules = self.rules_for(names)
         options.check_seed("match", self.seed)
         try:
             match.check_rules(rules)
@@ -72,7 +80,7 @@ class Match(options.MatchSettings):
             )
         except ValueError as error:
             raise UsageError(str(error)) from None
-        first, second = map(self.player_maker(rules), (self.first, self.second))
+        first, second = map(self.player_maker(rules), names)
         options.check_files(self.records, self.json)
         display = Display()
         with (
@@ -194,23 +202,33 @@ def _shipped_like(player: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy:
-    """Measure how often a player keeps the value of the game, over all positions of a solved
-    board or over proven late positions of games."""
+    """Measure how often a player keeps the value of the game: over all positions of a solved
+    board, over sampled ones of a larger board, or over proven late positions of games."""
 
     EXAMPLES = (
         "accuracy search:runs/tiny@64",
-        "accuracy pretrained:wallzero-4stone@64 --late out/late.jsonl",
+        "accuracy search:runs/tiny_4x4@64 --positions 5000",
+        "accuracy --late out/late.jsonl",
+        "accuracy runs/quickstart/checkpoints/* --late out/late.jsonl",
     )
 
-    player: _PlayerName
-    """Player to measure, named as in docs/players.md."""
+    players: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="[PLAYER ...]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = (SHIPPED,)
+    """Players to measure, named as in docs/players.md; more than one with --late alone."""
     rules: Annotated[
         str,
         tyro.conf.arg(
             metavar="RULES", help_behavior_hint=f"(default: the player's own, else {SOLVED_RULES})"
         ),
     ] = ""
-    """Rules of a board that can be solved as a whole: JSON object, or file (JSON or TOML)."""
+    """Rules of a board that can be solved: JSON object, or file (JSON or TOML)."""
+    positions: int = 0
+    """Positions of random games to sample, each solved by alpha-beta (one stone each, at most 4x4
+    cells); 0 for all positions of a board that is solved as a whole (3x3)."""
+    min_walls: int = 4
+    """Fewest walls of a sampled position; fewer take alpha-beta longer."""
     late: options.OptionalFile = None
     """File of late positions that `late` has proven, to measure there instead."""
     batch: int = 512
@@ -229,14 +247,51 @@ class Accuracy:
         options.check_seed("accuracy", self.seed)
         if self.batch < 1:
             raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
+        if not self.players:
+            raise UsageError("accuracy: name a player, see docs/players.md")
         if self.late is not None:
             return self._measure_late(self.late)
-        rules = options.read_rules_for(self.rules, [self.player], default=SOLVED_RULES)
-        found = value_accuracy.value_accuracy(self.player, rules, batch=self.batch, seed=self.seed)
+        if len(self.players) > 1:
+            raise UsageError("accuracy: more than one player needs --late")
+        player = next(iter(self.players))
+        rules = options.read_rules_for(self.rules, [player], default=SOLVED_RULES)
+        if self.positions:
+            return self._measure_sample(player, rules)
+        found = value_accuracy.value_accuracy(player, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))
         if self.json is not None:
             options.write_json(self.json, value_accuracy.accuracy_record(found))
         return 0
+
+    def _measure_sample(self, player: str, rules: Rules) -> int:
+        from train.analysis import sampled_accuracy
+        from train.runtime.display import Display
+
+        sample = sampled_accuracy.Sample(self.positions, self.min_walls, self.seed)
+        options.check_files(self.json)
+        display = Display()
+        with (
+            display,
+            display.task(player, self.positions, "positions") as task,
+            interrupts("the positions solved so far count", show=display.note) as is_interrupted,
+        ):
+
+            def on_progress(done: int) -> None:
+                is_interrupted.keeps_work()
+                task(done)
+
+            found = sampled_accuracy.sampled_accuracy(
+                player,
+                rules,
+                sample,
+                batch=self.batch,
+                on_progress=on_progress,
+                should_stop=is_interrupted,
+            )
+        display.console.print(sampled_accuracy.sampled_table(found))
+        if self.json is not None:
+            options.write_json(self.json, sampled_accuracy.sampled_record(found))
+        return EXIT_INTERRUPTED if is_interrupted() else 0
 
     def _measure_late(self, path: Path) -> int:
         from rich.console import Console
@@ -245,10 +300,19 @@ class Accuracy:
 
         if self.rules:
             raise UsageError("accuracy: --late has rules of its own, leave out --rules")
-        found = late_accuracy.late_accuracy(self.player, path, batch=self.batch, seed=self.seed)
-        Console().print(late_accuracy.late_table(found))
-        if self.json is not None:
-            options.write_json(self.json, late_accuracy.late_record(found))
+        if self.positions:
+            raise UsageError("accuracy: --late has positions of its own, leave out --positions")
+        late, found = late_accuracy.load_late(path), []
+        for player in self.players:
+            found.append(
+                late_accuracy.late_accuracy(player, late, batch=self.batch, seed=self.seed)
+            )
+            Console().print(late_accuracy.late_table(found[-1]))
+            if self.json is not None:
+                records = [late_accuracy.late_record(each) for each in found]
+                options.write_json(self.json, records if len(self.players) > 1 else records[0])
+        if len(found) > 1:
+            Console().print(late_accuracy.players_table(found))
         return 0
 
 

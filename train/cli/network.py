@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from train.cli import options
+from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import name_of
 
@@ -23,10 +24,10 @@ class Describe:
     EXAMPLES = ("describe runs/quickstart", "describe configs/restnet.toml --no-measure")
 
     target: Annotated[
-        tyro.conf.Positional[str | None],
-        tyro.conf.arg(metavar="[CONFIG|PLAYER]", help_behavior_hint=""),
-    ] = None
-    """TOML file or trained player, named as in docs/players.md; without one, the quickstart."""
+        tyro.conf.Positional[str],
+        tyro.conf.arg(metavar="[CONFIG|PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = SHIPPED
+    """TOML file or trained player, named as in docs/players.md."""
     batch: int = 256
     """Boards of an evaluation whose speed is measured."""
     measure: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
@@ -166,8 +167,8 @@ class Probe:
 
     players: Annotated[
         tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="PLAYER ...", help_behavior_hint="(required)"),
-    ]
+        tyro.conf.arg(metavar="[PLAYER ...]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = (SHIPPED,)
     """Trained players, as in docs/players.md; each shape of trunk is probed untrained, too."""
     rules: options.RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""

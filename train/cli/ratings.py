@@ -86,7 +86,7 @@ class Elo(options.MatchSettings):
             display,
             display.task("elo", self.budget, "games") as task,
             # `measure` takes the interrupt; each finished pairing is in the cache already.
-            interrupts("the games of finished pairings are kept"),
+            interrupts("finished pairings are kept, the games of the one being played are not"),
         ):
             bar = _RatingBar(display, task, self.budget)
             measured = pool.measure(
@@ -188,7 +188,11 @@ class Elo(options.MatchSettings):
         title = f"Elo on {name_of(rules)}"
         Console().print(tables.rating_table(measured, title=title, caption=caption))
         if measured.is_interrupted:
-            print(f"stopped; the games are kept in {cache}", file=sys.stderr)
+            print(
+                f"stopped; the games of finished pairings are kept in {cache}; those of the "
+                f"pairing that was being played, {self.games} at most, are not",
+                file=sys.stderr,
+            )
         record = self._asked(rules) | tables.rating_record(measured)
         for path in self._files(self.json, "elo.json"):
             options.write_json(path, record)

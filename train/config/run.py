@@ -183,6 +183,11 @@ class RunConfig:
                 f"selfplay.opening_plies ({self.selfplay.opening_plies}) must be below "
                 f"{self.rules.max_plies}, the most plies of a game by these rules"
             )
+        if self.learner.value_mix > 0 and self.network.value == "wdl" and self.rules.players != 2:
+            raise ValueError(
+                "learner.value_mix must be 0 for network.value 'wdl' and rules of "
+                f"{self.rules.players} players: a search knows the value of one of them"
+            )
         if self.rules.players != 2 and self.evaluation.opponents:
             raise ValueError(
                 "evaluation.opponents: matches are between two players; for rules of "

@@ -1,6 +1,7 @@
 """Exploration of self-play in the plies that are played: drawn openings, a temperature that decays.
 
-After Wu, "Accelerating Self-Play Learning in Go" (2019), appendix D.
+After Wu, "Accelerating Self-Play Learning in Go" (2019), appendix D (Game Randomization and
+Termination): plies drawn from the raw policy, and the temperature. Random openings are our own.
 
 B boards, A slots.
 """

@@ -98,7 +98,7 @@ def make_learner(
         params: Any, stats: Any, targets: TrainingTargets, shown: jax.Array
     ) -> tuple[jax.Array, tuple[Any, Losses]]:
         output, stats = network.evaluate_batch(Variables(params, stats), shown)
-        found = losses(output, targets, config.weights)
+        found = losses(output, targets, config.weights, value_mix=config.value_mix)
         return found.loss, (stats, found)
 
     def update(

@@ -39,8 +39,8 @@ class NetworkConfig:
         as walls do.
       walking_bias: add to the attention of T blocks a bias for each head and number of steps
         between two cells round walls.
-      planes: feature planes: B, BT, BTR or BTRH; behind the last two D, DL, W, DW or DLW (distances);
-        behind each V (the variant's).
+      planes: feature planes: B, BT, BTR or BTRH; behind the last two D, DL, W, DW or DLW
+        (distances), behind all V (the variant's).
       mover_first: show the planes of the player to move first, instead of player 0's.
       dtype: compute type: `float32`, `bfloat16`, or `auto` (bfloat16 on accelerators). On CPU
         `auto` is float32. Parameters are always float32.

@@ -127,24 +127,34 @@ class PairHead(nnx.Module):
 
     def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
         del pooled
-        start, end = self.start(x), self.end(x)
-        ends = jnp.split(end, start.shape[-1], axis=-1)  # for each number, those of the 4 walls
-        products = (
-            start[..., number : number + 1] * at_ends(walls) for number, walls in enumerate(ends)
-        )
-        return sum(products).astype(jnp.float32)
+        boards, height, width, _ = x.shape
+        rank, cells = self.start.out_features, height * width
+        start = self.start(x).reshape(boards, cells, rank)
+        end = self.end(x).reshape(boards, cells, rank, NUM_SIDES)
+        # All pairs of cells in one product: sums of shifted products take longer, above all to
+        # compile.
+        products = jnp.einsum("bcr,bers->bces", start, end)
+        ends, is_on_board = _make_ends(height, width)
+        plays = products[:, np.arange(cells)[:, None], ends]  # [B, H W, 13, 4]
+        plays = jnp.where(is_on_board[None, :, :, None], plays, 0)
+        return plays.reshape(boards, height, width, PLAYS_PER_STONE).astype(jnp.float32)
 
 
-def at_ends(walls: jax.Array) -> jax.Array:
-    """[B, H, W, 52]: for each play from a cell, the number of its wall at the cell where the move
-    ends, of [B, H, W, 4]; 0 where that is beyond the border."""
-    return jnp.concatenate([shifted(walls, offset) for offset in MOVE_OFFSETS], axis=-1)
+def _make_ends(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The cell where each move from each cell ends, int[H W, 13], and bool[H W, 13], whether that
+    is on the board; else the cell is 0."""
+    rows, columns = np.divmod(np.arange(height * width)[:, None], width)
+    down, across = np.array(MOVE_OFFSETS).T
+    rows, columns = rows + down, columns + across
+    is_on_board = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    return np.where(is_on_board, rows * width + columns, 0), is_on_board
 
 
-def add_plays(policy: jax.Array, plays: jax.Array) -> jax.Array:
-    """float32[B, H, W, 53]: policy logits plus float32[B, H, W, 52] of plays; placements stay."""
+def add_plays(policy: jax.Array, *plays: jax.Array) -> jax.Array:
+    """float32[B, H, W, 53]: policy logits plus those of plays, in parts of float32[B, H, W, 52];
+    placements stay."""
     placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
-    return policy + jnp.concatenate([plays, placements], axis=-1)
+    return policy + jnp.concatenate([*plays, placements], axis=-1)
 
 
 def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) -> jax.Array:
@@ -159,7 +169,8 @@ def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) ->
     """
     chex.assert_shape(policy, (*walls.shape[:3], POLICY_PLANES))
     chex.assert_axis_dimension(walls, 3, NUM_SIDES)
-    return add_plays(policy, at_ends(keep(walls, playable)))
+    ends = [shifted(keep(walls, playable), offset) for offset in MOVE_OFFSETS]
+    return add_plays(policy, *ends)
 
 
 class BoardHead(nnx.Module):

@@ -24,7 +24,7 @@ from train.network.heads import (
 )
 from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock
 from train.network.slots import POLICY_PLANES
-from train.network.walls import WalledBlock, wall_gates, walking_steps
+from train.network.walls import WalledBlock, walking_steps, wall_gates
 from wallgo_jax.planes import Channel, orders_by_side
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
@@ -207,8 +207,8 @@ class ResTNet(nnx.Module):
                 stones_close=self.stones_close_gates,
                 dtype=self.dtype,
             )
-        if self.has_steps:
-            steps = walking_steps(gates)
+            if self.has_steps:
+                steps = walking_steps(gates)
         if self.mover_first:
             planes = mover_first(planes, self.channels)
         return self.stem(planes.astype(self.dtype), playable), Board(playable, gates, steps)

@@ -19,7 +19,7 @@ from flax import nnx
 from train.network.config import NetworkConfig
 from train.network.convolutions import convolve, is_large_on_cpu
 from train.network.layers import MOST_STEPS, Board, Norm, Playable, keep, shifted
-from wallgo_jax.board.geometry import NUM_SIDES, SIDE_OFFSETS, SIDES, side_delta
+from wallgo_jax.board.geometry import NUM_SIDES, OPPOSITE_SIDE, SIDE_OFFSETS, SIDES, side_delta
 from wallgo_jax.planes import Channel
 
 
@@ -73,7 +73,7 @@ def walking_steps(gates: jax.Array) -> jax.Array:
     cells = height * width
     # The gate by which a step from the neighbour on a side comes in is the neighbour's own.
     is_way_in = [
-        shifted(gates[..., _opposite(side), None] > 0, SIDE_OFFSETS[side]) for side in SIDES
+        shifted(gates[..., OPPOSITE_SIDE[side], None] > 0, SIDE_OFFSETS[side]) for side in SIDES
     ]
 
     def step(carry: tuple[jax.Array, jax.Array], _: None) -> tuple[Any, None]:
@@ -90,10 +90,6 @@ def walking_steps(gates: jax.Array) -> jax.Array:
     nowhere = jnp.zeros(reached.shape, jnp.uint8)
     (_, steps), _ = jax.lax.scan(step, (reached, nowhere), None, length=MOST_STEPS)
     return steps.reshape(boards, cells, cells).swapaxes(1, 2).astype(jnp.int32)
-
-
-def _opposite(side: int) -> int:
-    return (side + NUM_SIDES // 2) % NUM_SIDES
 
 
 def convolve_walled(x: jax.Array, gates: jax.Array, kernel: jax.Array) -> jax.Array:
@@ -156,8 +152,7 @@ class WalledBlock(nnx.Module):
     def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
         width, plain = config.width, config.norm == "none"
         options = {"use_bias": plain, "dtype": dtype, "rngs": rngs}
-        self.is_walled_twice = config.walled_convolutions == 2
-        if self.is_walled_twice:
+        if config.walled_convolutions == 2:
             self.conv = WalledConvolution(width, **options)
         else:
             self.conv = nnx.Conv(width, width, (3, 3), conv_general_dilated=convolve, **options)
@@ -169,7 +164,8 @@ class WalledBlock(nnx.Module):
     def __call__(self, x: jax.Array, board: Board) -> jax.Array:
         playable, gates = board.playable, board.gates
         assert gates is not None, "a trunk with W blocks works out the gates"
-        y = self.conv(x, gates) if self.is_walled_twice else self.conv(x)
+        conv = self.conv
+        y = conv(x, gates) if isinstance(conv, WalledConvolution) else conv(x)
         y = keep(nnx.relu(self.norm1(y, playable)), playable)
         y = self.norm2(self.walled(y, gates), playable)
         if self.scale is not None:

@@ -75,8 +75,9 @@ async def _run(rules: Rules, player: str, port: int, opens: bool) -> int:
         await web.TCPSite(runner, LOCAL_NAMES[0], port).start()
     except OSError as error:
         await runner.cleanup()
+        reason = os.strerror(error.errno or 0)
         raise UsageError(
-            f"play: port {port} cannot be used: {os.strerror(error.errno or 0)}; --port 0 takes a free one"
+            f"play: port {port} cannot be used: {reason}; --port 0 takes a free one"
         ) from None
     address = f"http://{LOCAL_NAMES[0]}:{runner.addresses[0][1]}/"
     print(f"play at {address} (Ctrl-C ends the server)", flush=True)

@@ -11,10 +11,11 @@ from jax.stages import Traced
 
 from train.config import RunConfig
 from train.data.replay import ReplayState, Trajectory
-from train.data.selfplay import first_boards
+from train.data.selfplay import first_boards, make_selfplay
 from train.learning.learner import Learner, make_learner
 from train.network import Network
 from train.network.build import network_for
+from train.players.basic import make_random_search
 from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
 from train.programs.memory import RunParts, check_memory_of_run, check_sizes_of_run
 from train.programs.replay import FinishedPlies, make_replay_programs
@@ -58,8 +59,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     check_memory_of_run(parts)
     network, learner, variants = parts.network, parts.learner, parts.variants
     variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
-    plies: Trajectory = parts.selfplay.out_info[1]
-    replay_programs = make_replay_programs(config, plies, variants, devices)
+    replay_programs = make_replay_programs(config, parts.plies, variants, devices)
     state = make_state_programs(config, network, learner, variants, replay_programs, devices)
     keys = make_keys(config, devices)
 
@@ -101,7 +101,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
 
 
 def make_parts(config: RunConfig, devices: Devices) -> RunParts:
-    """Make a run's network and learner, and trace its self-play; nothing is put onto a device."""
+    """Make a run's network, learner and shapes; nothing is put onto a device."""
     network = network_for(config.network, config.rules.players)
     variants = _broadcast_variant(config)
     return RunParts(
@@ -110,7 +110,8 @@ def make_parts(config: RunConfig, devices: Devices) -> RunParts:
         network=network,
         learner=_make_learner(config, network, devices),
         variants=variants,
-        selfplay=_trace_selfplay(config, network, variants),
+        plies=_shapes_of_plies(config, variants),
+        selfplay=functools.cache(lambda: _trace_selfplay(config, network, variants)),
     )
 
 
@@ -132,6 +133,13 @@ def _broadcast_variant(config: RunConfig) -> Variant:
     return jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)
     )
+
+
+def _shapes_of_plies(config: RunConfig, variants: Variant) -> Trajectory:
+    """The plies [T, B] of an iteration, whose shapes no player changes."""
+    selfplay = make_selfplay(make_random_search(), plies=config.selfplay.plies)
+    boards = jax.eval_shape(first_boards, variants)
+    return jax.eval_shape(selfplay, (), variants, boards, jax.random.key(0))[1]
 
 
 def _trace_selfplay(config: RunConfig, network: Network, variants: Variant) -> Traced:

@@ -1,5 +1,6 @@
 """Memory that a run needs, estimated from its traced programs before anything lies on a device."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -25,7 +26,11 @@ from train.runtime.memory import (
     tree_bytes,
 )
 from train.search.config import MAX_SIMULATIONS
+from wallgo_jax.game.actions import num_slots
 from wallgo_jax.game.state import Variant
+
+_FLOAT = 4
+"""Bytes of a number."""
 
 
 def check_sizes_of_run(config: RunConfig) -> None:
@@ -51,32 +56,67 @@ def check_sizes_of_run(config: RunConfig) -> None:
 
 
 class RunParts(NamedTuple):
-    """The parts of a run that decide its memory; none of them is on a device."""
+    """The parts of a run that decide its memory; none of them is on a device.
+
+    T plies of an iteration, B boards.
+    """
 
     config: RunConfig
     devices: Devices  # share boards and samples
     network: Network
     learner: Learner
     variants: Variant  # NumPy arrays [B], what each board plays
-    selfplay: Traced
-    """An iteration of the most simulations on all boards."""
+    plies: Trajectory
+    """Shapes of the plies [T, B] of an iteration."""
+    selfplay: Callable[[], Traced]
+    """Traces an iteration of the most simulations on all boards, the first time it is called."""
 
 
 def check_memory_of_run(parts: RunParts) -> None:
     """Refuse a config that needs more memory than a device or this host has.
 
+    Programs are traced only for a config that could.
+
     Raises:
       UsageError: which keys take how much, and what would fit.
     """
-    check_fits(run_needs(parts), device_memory())
+    memory = device_memory()
+    if memory is not None and most_bytes(parts) * memory.devices > memory.bytes:
+        check_fits(run_needs(parts), memory)
     if parts.config.replay.memory == HOST:
         check_fits([_replay_need(parts)], host_memory())
+
+
+def most_bytes(parts: RunParts) -> int:
+    """Bound the memory of a run from its sizes alone; several times what it takes."""
+    config, grid = parts.config, parts.config.rules.size
+    network, own, options = config.network, config.selfplay, config.evaluation
+    cells, slots = grid**2, num_slots(config.rules.stones, grid=grid)
+    # Each array of weights stands for a layer, whose features are at most a block's widest ones.
+    features = max(network.mlp_ratio, 4) * network.width + network.heads * cells
+    evaluation = _FLOAT * len(jax.tree.leaves(parts.network.shapes)) * cells * features
+    node = _FLOAT * (8 * slots + 16 * cells)
+
+    def searched(boards: int, simulations: int) -> float:
+        return boards * (evaluation + (simulations + 1) * node)
+
+    ply = _FLOAT * (slots + 8 * cells)
+    plies = own.boards * own.plies
+    return int(
+        searched(own.boards, config.search.simulations)
+        + searched(options.batch, options.simulations)
+        + ply * (3 * plies + 3 * max(plies, config.replay.positions))
+        + max(options.games, options.final_games) * ply
+        + 4 * config.learner.batch * (evaluation + ply)
+        + 8 * tree_bytes(parts.network.shapes)
+    )
 
 
 def run_needs(parts: RunParts) -> list[Need]:
     """Estimate the memory of one device in the phase of an iteration that needs the most."""
     config, count, own = parts.config, parts.devices.count, parts.config.selfplay
-    boards = tree_bytes((parts.variants, parts.selfplay.out_info[0])) // count
+    selfplay = parts.selfplay()
+    boards = tree_bytes((parts.variants, selfplay.out_info[0])) // count
     replay_need = _replay_need(parts)
     replay_need = replay_need._replace(bytes=replay_need.bytes // count)
     held = [
@@ -86,7 +126,7 @@ def run_needs(parts: RunParts) -> list[Need]:
     ]
     note = f"search.simulations = {config.search.simulations}"
     phases = [
-        [Need("selfplay.boards", own.boards, least_bytes(parts.selfplay) // count, note)],
+        [Need("selfplay.boards", own.boards, least_bytes(selfplay) // count, note)],
         [_learning_need(parts)],
     ]
     if config.evaluation.opponents:
@@ -103,7 +143,7 @@ def _learner_state(parts: RunParts) -> Any:
 
 def _replay_need(parts: RunParts) -> Need:
     """The replay of all devices; self-play decides its size where an iteration is larger."""
-    config, plies = parts.config, parts.selfplay.out_info[1]
+    config, plies = parts.config, parts.plies
     row = jax.eval_shape(lambda: replay.init(1, plies))
     size, own = replay_rows(config) * tree_bytes((row.plies, row.outcome)), config.selfplay
     if own.boards * own.plies > config.replay.positions:
@@ -122,9 +162,7 @@ def _learning_need(parts: RunParts) -> Need:
         )
         return parts.learner.update(state, sample, key)
 
-    plies = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct((1, 1, *x.shape[2:]), x.dtype), parts.selfplay.out_info[1]
-    )
+    plies = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, 1, *x.shape[2:]), x.dtype), parts.plies)
     variant = jax.tree.map(lambda x: x[:1], parts.variants)
     traced = jax.jit(step).trace(_learner_state(parts), plies, variant, jax.random.key(0))
     return Need("learner.batch", batch, least_bytes(traced) // parts.devices.count)

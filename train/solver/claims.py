@@ -1,262 +1,245 @@
-"""Proves that a side of a contest reaches at least some result, by proof-number search.
+"""Proves that a side of a contest reaches at least some score, by proof-number search.
 
-A claim is true or false, so the bounds of alpha-beta are one bit here, and what remains to choose
-is where to look next. The search goes where the fewest open contests are left to decide (df-pn:
-Nagai, "Df-pn algorithm for searching AND/OR trees and its applications"). Three things help:
-
-- **Fortress.** A side that leaves its stones where they stand can wall off, one turn each, every
-  opening through which the other side could come. So a side surely gets all cells that the other
-  side's stones cannot walk to without passing its stones, and the other side gets no more than the
-  rest. This needs no turn order: whoever stays always has the next such wall to build.
-- **The table** keeps the numbers of every contest: how many contests must at least come true, or
-  fail, to decide it.
-- **Territory** gives a new contest its first numbers: cells owned or nearer to a side.
+A claim is true or false, so what remains to choose is where to look next. The search goes where the
+fewest open contests are left to decide (df-pn: Nagai, "Df-pn algorithm for searching AND/OR trees
+and its applications"). The graph keeps bounds of every contest's score, which serve all targets;
+territory gives a new contest its first numbers: cells owned or nearer to a side.
 
 The claimant waits only in turns that cost it nothing, the other side may wait more often than the
 rules let it. So a claim that is proven holds in the game; one that is refuted may still hold.
+
+Like `train.solver.contest`, the functions here run in the interpreter and compiled. Only how a
+`Graph` is stored differs: in lists and a dict here, in arrays there.
 """
 
-from train.solver.contest import Contest, bits, ends, flood, settle, sides, step
-from train.solver.values import DRAW, LOSS, WIN
-from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
+from typing import Any, NamedTuple
 
-_NEVER = 1 << 40
+from train.solver.contest import (
+    Contest,
+    Geometry,
+    after_wait,
+    after_wall,
+    bounds,
+    ends,
+    expected_score,
+    walls_at,
+)
+
+NEVER = 1 << 40
 """Contests that must be decided where nothing can decide."""
-_PROVEN, _REFUTED = (0, _NEVER), (_NEVER, 0)
+MAX_CHILDREN = 4 * 13 * 4 + 1
+"""Plies of a contest, a wait included."""
+MAX_PLIES = 256
+"""Plies that a line can be long; a longer one ends the search."""
+_NODES, _EDGES = 0, 1  # places in `used`
 
 
-class OutOfNodesError(Exception):
-    """The search exceeds its limit of nodes."""
+class Graph(NamedTuple):
+    """All contests that one claimant's claims have met; each has a number, its node."""
+
+    places: Any  # finds the node of a contest
+    contests: Any  # [node]
+    low: Any  # [node] score that the claimant surely reaches
+    high: Any  # [node] score that the claim cannot exceed
+    expected: Any  # [node] guess of the claimant's score
+    proof: Any  # [node] contests that must at least come true to prove the target
+    disproof: Any  # [node] or fail to refute it
+    target: Any  # [node] the target of these two numbers
+    start: Any  # [node] first edge, -1 before the node is expanded
+    count: Any  # [node] edges
+    parent: Any  # [node] the last node that got an edge to it
+    edges: Any  # [edge] nodes after one ply
+    used: Any  # nodes, edges
 
 
-class Budget:
-    """Counts the positions that searches look at, and ends them with an OutOfNodesError."""
+def make_graph(capacity: int) -> Graph:
+    """An empty graph for the interpreter, for so many nodes and so many edges."""
+    empty = [0] * capacity
+    return Graph(
+        places={},
+        contests=[None] * capacity,
+        low=empty[:],
+        high=empty[:],
+        expected=empty[:],
+        proof=empty[:],
+        disproof=empty[:],
+        target=empty[:],
+        start=empty[:],
+        count=empty[:],
+        parent=empty[:],
+        edges=empty[:],
+        used=[0, 0],
+    )
 
-    def __init__(self, limit: int) -> None:
-        self.limit, self.used = limit, 0
 
-    def spend(self, nodes: int) -> None:
-        """Count some more positions."""
-        self.used += nodes
-        if self.used > self.limit:
-            raise OutOfNodesError
+def make_stack() -> tuple[list[int], ...]:
+    """A stack for `search`."""
+    return tuple([0] * MAX_PLIES for _ in range(3))
 
 
-class Claim:
-    """The claim that a side reaches at least a result, with all that was found out about it.
+def new_place(graph: Graph, contest: Contest) -> int:
+    """The node of a contest; one that is new gets the next number, which counts as used."""
+    node = graph.places.setdefault(contest, graph.used[_NODES])
+    if node == graph.used[_NODES]:
+        graph.contests[node] = contest
+        graph.used[_NODES] += 1
+    return node
+
+
+def contest_at(graph: Graph, node: int) -> Contest:
+    """The contest of a node."""
+    return graph.contests[node]
+
+
+def node_of(graph: Graph, contest: Contest, claimant: int, geometry: Geometry) -> int:
+    """The node of a contest, with its bounds if it is new."""
+    before = graph.used[_NODES]
+    node = new_place(graph, contest)
+    if graph.used[_NODES] > before:
+        low, high = bounds(contest, geometry)
+        expected = expected_score(contest, geometry) if low < high else low
+        if claimant:
+            low, high, expected = -high, -low, -expected
+        graph.low[node], graph.high[node] = low, high
+        graph.expected[node] = min(max(expected, low), high)
+        graph.target[node] = NEVER
+        graph.start[node] = graph.parent[node] = -1
+    return node
+
+
+def expand(graph: Graph, node: int, claimant: int, geometry: Geometry) -> None:
+    """Add the distinct contests after each ply of the player to move; a wait is the last."""
+    first = graph.used[_EDGES]
+    graph.start[node], graph.count[node] = first, 0
+    contest, size = contest_at(graph, node), geometry.size
+    own = contest.second if contest.player else contest.first
+    stones = contest.first | contest.second
+    left = own
+    while left:
+        stone = left & -left
+        left ^= stone
+        reached = ends(contest.down, contest.right, stone, stones, size)
+        while reached:
+            end = reached & -reached
+            reached ^= end
+            moved = own & ~stone | end
+            below, beside = walls_at(contest.down, contest.right, end, size)
+            while below | beside:
+                is_row = below != 0
+                wall = below & -below if is_row else beside & -beside
+                if is_row:
+                    below ^= wall
+                else:
+                    beside ^= wall
+                after = after_wall(contest, moved, wall, is_row, claimant, geometry)
+                add_edge(graph, node, node_of(graph, after, claimant, geometry))
+    can_wait, waited = after_wait(contest, claimant)
+    if can_wait:
+        add_edge(graph, node, node_of(graph, waited, claimant, geometry))
+
+
+def add_edge(graph: Graph, node: int, child: int) -> None:
+    """Add a child to the node that is expanded now, unless it has it."""
+    if graph.parent[child] == node:
+        return
+    graph.parent[child] = node
+    graph.edges[graph.used[_EDGES]] = child
+    graph.count[node] += 1
+    graph.used[_EDGES] += 1
+
+
+def set_target(graph: Graph, node: int, target: int) -> None:
+    """Give a node numbers for a target: known from its bounds, else a guess by its lag."""
+    if graph.low[node] >= target:
+        graph.proof[node], graph.disproof[node] = 0, NEVER
+    elif graph.high[node] < target:
+        graph.proof[node], graph.disproof[node] = NEVER, 0
+    elif graph.target[node] != target:
+        lag = target - graph.expected[node]
+        graph.proof[node], graph.disproof[node] = 1 + max(0, lag), 1 + max(0, -lag)
+    graph.target[node] = target
+
+
+def update(graph: Graph, node: int, claimant: int, target: int) -> tuple[int, int, int]:
+    """Renew a node's numbers by its children's.
+
+    Returns:
+      The child to search next, the number of the second best one, and the sum of the others.
+    """
+    is_own = contest_at(graph, node).player == claimant
+    best, second, total, chosen = NEVER, NEVER, 0, -1
+    for edge in range(graph.start[node], graph.start[node] + graph.count[node]):
+        child = graph.edges[edge]
+        set_target(graph, child, target)
+        if is_own:
+            number, other = graph.proof[child], graph.disproof[child]
+        else:
+            number, other = graph.disproof[child], graph.proof[child]
+        total += other
+        if number < best or chosen < 0:
+            best, second, chosen = number, best, child
+        elif number < second:
+            second = number
+    total = min(total, NEVER)
+    graph.proof[node], graph.disproof[node] = (best, total) if is_own else (total, best)
+    graph.target[node] = target
+    if not graph.proof[node]:
+        graph.low[node] = max(graph.low[node], target)
+    elif not graph.disproof[node]:
+        graph.high[node] = min(graph.high[node], target - 1)
+    return chosen, second, total
+
+
+def search(
+    graph: Graph,
+    root: int,
+    claimant: int,
+    target: int,
+    stop: int,
+    stack: Any,
+    geometry: Geometry,
+) -> None:
+    """Search below a node until its claim is decided, or until so many edges are used.
 
     Args:
-      rules: two players, no limit of walls.
-      claimant: the player.
-      target: WIN or DRAW.
-      budget: of nodes; other claims may share it.
+      graph: of the claimant; its nodes' bounds become tighter.
+      root: node of a contest that is not over.
+      claimant: the player who claims at least the target.
+      target: a score.
+      stop: number of edges.
+      stack: three columns of `MAX_PLIES` integers: node, and limits of its two numbers.
+      geometry: of the rules.
     """
-
-    def __init__(self, rules: Rules, claimant: int, target: int, budget: Budget) -> None:
-        self.size, self.tie = rules.size, rules.tie
-        self.claimant, self.target, self.budget = claimant, target, budget
-        self._everywhere = (1 << rules.size**2) - 1
-        self._known: dict[Contest, tuple[int, int]] = {}
-        self._children: dict[Contest, list[Contest]] = {}
-
-    def search(self, contest: Contest, nodes: int) -> bool | None:
-        """Whether the claim holds, None where about that many more nodes do not tell.
-
-        Raises:
-          OutOfNodesError: the budget is spent.
-        """
-        proof, disproof = self._numbers(contest)
-        stop = self.budget.used + nodes
-        while proof and disproof and self.budget.used < stop:
-            proof, disproof = self._deepen(contest, _NEVER, _NEVER, stop)
-        return None if proof and disproof else not proof
-
-    def effort(self, contest: Contest) -> int:
-        """The proof number: at least so many open contests must come true to prove the claim."""
-        return self._numbers(contest)[0]
-
-    def is_refuted(self, contest: Contest) -> bool:
-        """Whether the claim is known not to hold."""
-        return self._numbers(contest) == _REFUTED
-
-    def _numbers(self, contest: Contest) -> tuple[int, int]:
-        found = self._known.get(contest)
-        if found is None:
-            verdict = self.verdict(contest)
-            found = self._guess(contest) if verdict is None else _PROVEN if verdict else _REFUTED
-            self._known[contest] = found
-        return found
-
-    def _guess(self, contest: Contest) -> tuple[int, int]:
-        """First numbers of an open contest: the further the claimant lags, the harder the proof."""
-        lead = self._lead(contest) if self.claimant == 0 else -self._lead(contest)
-        return 1 + max(0, -lead), 1 + max(0, lead)
-
-    def _deepen(
-        self, contest: Contest, most_proof: int, most_disproof: int, stop: int
-    ) -> tuple[int, int]:
-        """Search below a contest while its numbers stay below two limits; returns them."""
-        children = self._children.get(contest)
-        if children is None:
-            children = self._children[contest] = self._plies(contest)
-            self.budget.spend(len(children))
-        is_own = contest.player == self.claimant
-        at = 0 if is_own else 1
-        while True:
-            best, second, total, child = _NEVER, _NEVER, 0, children[0]
-            for each in children:
-                numbers = self._numbers(each)
-                number = numbers[at]
-                total += numbers[1 - at]
-                if number < best:
-                    best, second, child = number, best, each
-                elif number < second:
-                    second = number
-            total = min(total, _NEVER)
-            found = (best, total) if is_own else (total, best)
-            self._known[contest] = found
-            if not best or not total or self.budget.used >= stop:
-                return found
-            if found[0] >= most_proof or found[1] >= most_disproof:
-                return found
-            own = self._known[child]
-            most = (most_proof, most_disproof)
-            limit = min(most[at], second + second // 4 + 1)
-            rest = min(most[1 - at] - total + own[1 - at], _NEVER)
-            if is_own:
-                self._deepen(child, limit, rest, stop)
-            else:
-                self._deepen(child, rest, limit, stop)
-
-    def verdict(self, contest: Contest) -> bool | None:
-        """What the claim has come to where the game is over or a fortress decides it."""
-        if not contest.first:
-            return self._result(contest) >= self.target
-        size, down, right = self.size, contest.down, contest.right
-        everywhere = self._everywhere
-        contested = flood(down, right, contest.first, everywhere, size)
-        second = flood(down, right, contest.second, everywhere & ~contest.first, size)
-        first = flood(down, right, contest.first, everywhere & ~contest.second, size)
-        # Each side's cells in the worst case, where the other stays and walls itself in.
-        low = self._sure(contest, contested & ~second, second, 0)
-        if self.claimant == 0 and low >= self.target:
-            return True
-        if self.claimant == 1 and -low < self.target:
-            return False
-        low = self._sure(contest, contested & ~first, first, 1)
-        if self.claimant == 1 and low >= self.target:
-            return True
-        if self.claimant == 0 and -low < self.target:
-            return False
-        return None
-
-    def _sure(self, contest: Contest, safe: int, rest: int, player: int) -> int:
-        """The result that a player's fortress secures; LOSS where it tells nothing."""
-        lead = contest.lead if player == 0 else -contest.lead
-        lead += safe.bit_count() - rest.bit_count()
-        if lead > 0:
-            return WIN
-        if lead < 0 or not self.tie or self.tie[0] != REGION:
-            return LOSS if lead < 0 or MOVER_LOSES in self.tie else DRAW
-        own = max(contest.largest[player], self._largest(contest, safe))
-        other = max(contest.largest[1 - player], self._largest(contest, rest))
-        if own != other:
-            return WIN if own > other else LOSS
-        return LOSS if MOVER_LOSES in self.tie else DRAW
-
-    def _largest(self, contest: Contest, cells: int) -> int:
-        """The size of the largest connected part of some cells."""
-        most = 0
-        while cells:
-            part = flood(contest.down, contest.right, cells & -cells, cells, self.size)
-            most = max(most, part.bit_count())
-            cells &= ~part
-        return most
-
-    def _result(self, contest: Contest) -> int:
-        """The claimant's result of a game that is over."""
-        sign = 1 if self.claimant == 0 else -1
-        ahead = _sign(contest.lead)
-        for rule in self.tie:
-            if ahead:
-                break
-            if rule == REGION:
-                ahead = _sign(contest.largest[0] - contest.largest[1])
-            elif rule == MOVER_LOSES:
-                ahead = 1 if contest.player == 0 else -1
-        return sign * ahead
-
-    def _plies(self, contest: Contest) -> list[Contest]:
-        """The distinct contests after each ply of the player to move; a wait is the last."""
-        size, player = self.size, contest.player
-        own = contest.second if player else contest.first
-        stones = contest.first | contest.second
-        parts: dict[tuple[int, int], int] = {}
-        found: dict[Contest, None] = {}
-        for stone in bits(own):
-            for end in bits(ends(contest.down, contest.right, stone, stones, size)):
-                moved = own & ~stone | end
-                for wall in sides(contest.down, contest.right, end, size):
-                    part = parts.get(wall)
-                    if part is None:
-                        part = parts[wall] = self._part(contest, wall)
-                    found[self._after(contest, moved, wall, part)] = None
-        waits = contest.waits
-        if waits[player]:
-            left = (waits[0] - 1, waits[1]) if player == 0 else (waits[0], waits[1] - 1)
-            found[contest._replace(waits=left, player=1 - player)] = None
-        elif player != self.claimant and contest.largest[player] > 1:
-            paid = contest.lead + (1 if player else -1)
-            found[contest._replace(lead=paid, player=1 - player)] = None
-        return list(found)
-
-    def _part(self, contest: Contest, wall: tuple[int, int]) -> int:
-        """The cells on one side of a wall if it parts a region, else 0."""
-        below, beside = wall
-        down, right = contest.down & ~below, contest.right & ~beside
-        start = below | beside
-        other = below << self.size if below else beside << 1
-        reached = start
-        while True:
-            grown = step(down, right, reached, self.size)
-            if grown & other:
-                return 0
-            if grown == reached:
-                return reached
-            reached = grown
-
-    def _after(self, contest: Contest, moved: int, wall: tuple[int, int], part: int) -> Contest:
-        player = contest.player
-        after = Contest(
-            contest.down & ~wall[0],
-            contest.right & ~wall[1],
-            contest.first if player else moved,
-            moved if player else contest.second,
-            contest.lead,
-            contest.largest,
-            contest.waits,
-            1 - player,
-        )
-        if not part:
-            return after
-        other = wall[0] << self.size if wall[0] else wall[1] << 1
-        rest = flood(after.down, after.right, other, self._everywhere, self.size)
-        after = settle(after, part, self.claimant, self.size)
-        return settle(after, rest, self.claimant, self.size)
-
-    def _lead(self, contest: Contest) -> int:
-        """Cells that player 0 owns or is nearer to, minus player 1's."""
-        down, right, size = contest.down, contest.right, self.size
-        own, other = contest.first, contest.second
-        mine, theirs, seen = own, other, own | other
-        while own or other:
-            own = step(down, right, own, size) & ~seen
-            other = step(down, right, other, size) & ~seen
-            mine |= own & ~other
-            theirs |= other & ~own
-            seen |= own | other
-        return contest.lead + mine.bit_count() - theirs.bit_count()
-
-
-def _sign(number: int) -> int:
-    return (number > 0) - (number < 0)
+    nodes, most_proof, most_disproof = stack
+    set_target(graph, root, target)
+    depth = 0
+    nodes[0], most_proof[0], most_disproof[0] = root, NEVER, NEVER
+    while depth >= 0 and graph.used[_EDGES] < stop:
+        node = nodes[depth]
+        set_target(graph, node, target)
+        proof, disproof = graph.proof[node], graph.disproof[node]
+        if not proof or not disproof:
+            depth -= 1
+            continue
+        if graph.start[node] < 0:
+            expand(graph, node, claimant, geometry)
+        child, second, total = update(graph, node, claimant, target)
+        proof, disproof = graph.proof[node], graph.disproof[node]
+        is_over = not proof or not disproof
+        if is_over or proof >= most_proof[depth] or disproof >= most_disproof[depth]:
+            depth -= 1
+            continue
+        if depth + 1 >= MAX_PLIES:
+            return
+        limit = second + second // 4 + 1
+        is_own = contest_at(graph, node).player == claimant
+        if is_own:
+            rest = most_disproof[depth] - total + graph.disproof[child]
+            most_proof[depth + 1] = min(most_proof[depth], limit)
+            most_disproof[depth + 1] = min(rest, NEVER)
+        else:
+            rest = most_proof[depth] - total + graph.proof[child]
+            most_disproof[depth + 1] = min(most_disproof[depth], limit)
+            most_proof[depth + 1] = min(rest, NEVER)
+        depth += 1
+        nodes[depth] = child

@@ -1,37 +1,43 @@
-"""Late positions reduced to the regions that are still contested, as bitboards on the host.
+"""Late positions reduced to the regions that are still contested, and the search that bounds them.
 
 A region with stones of one side alone is settled: the other side can neither enter it nor build in
 it, and its owner loses cells of it by its own walls only. So only three things of a settled region
 matter: its cells, its size beside other regions (ties), and how many turns its owner can wait in
 it. A `Contest` counts them and drops the rest of the region.
 
-Sets of cells are the bits of Python integers. Openings are stored like walls: by the upper cell of
-a vertical neighbourhood (`down`) and the left cell of a horizontal one (`right`).
+A turn of waiting answers one of the other side's: a side that plays as if neither existed loses
+nothing by keeping its own for the answer. So only the difference of both sides' waits counts.
+
+Sets of cells are the bits of integers. Openings are stored like walls: by the upper cell of a
+vertical neighbourhood (`down`) and the left cell of a horizontal one (`right`).
+
+Everything here runs in the interpreter and is compiled by `train.solver.compiled` as it stands, so
+it keeps to integers, tuples and loops.
 """
 
-import functools
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from wallgo_jax.board.geometry import SIDE_OFFSETS
+from wallgo_jax.game.rules import MOVER_LOSES, REGION, Rules
 
-MAX_SURE_WAITS = 6
-"""Waiting turns that are looked for in one settled region."""
+MAX_PAYS = 8
+"""Turns for a cell each that are looked for in one settled region."""
+JOINED = -1
+"""The cost of a wall that leaves a region in one part."""
 
 
-class Board(NamedTuple):
-    """A position of two players after setup; without a limit of walls it is all that counts."""
+class Geometry(NamedTuple):
+    """What the search must know of the rules, as integers."""
 
-    down: int  # cells without a wall to the cell below, which exists
-    right: int  # cells without a wall to the cell on the right, which exists
-    stones: tuple[tuple[int, ...], tuple[int, ...]]  # cells by player and index
-    player: int  # to move
+    size: int
+    everywhere: int  # all cells
+    region_place: int  # place of the tie rules REGION and MOVER_LOSES in their order, from 1;
+    mover_place: int  # 0 where the rules lack them
 
 
 class Contest(NamedTuple):
     """The contested part of a position, and the sum of the settled rest, as one side claims it.
 
-    The claim is that a side, the claimant, reaches some result. Its waits are turns that it surely
+    The claim is that a side, the claimant, reaches some score. Its waits are turns that it surely
     can spend in its settled regions without loss; the other side's are at least as many as it can.
     """
 
@@ -40,9 +46,27 @@ class Contest(NamedTuple):
     first: int  # player 0's stones in contested regions
     second: int  # player 1's
     lead: int  # settled cells of player 0 minus player 1's
-    largest: tuple[int, int]  # cells of each player's largest settled region
-    waits: tuple[int, int]
+    largest0: int  # cells of player 0's largest settled region
+    largest1: int  # and of player 1's
+    waits: int  # waiting turns of player 0 minus player 1's
+    pays: int  # turns that the claimant can spend for one of its settled cells each
     player: int  # to move
+
+
+def geometry_of(rules: Rules) -> Geometry:
+    """The rules as the search reads them."""
+    places = {rule: place for place, rule in enumerate(rules.tie, start=1)}
+    return Geometry(
+        rules.size,
+        (1 << rules.size**2) - 1,
+        places.get(REGION, 0),
+        places.get(MOVER_LOSES, 0),
+    )
+
+
+def popcount(cells: int) -> int:
+    """Number of members of a set."""
+    return cells.bit_count()
 
 
 def step(down: int, right: int, cells: int, size: int) -> int:
@@ -59,37 +83,22 @@ def step(down: int, right: int, cells: int, size: int) -> int:
 def flood(down: int, right: int, cells: int, allowed: int, size: int) -> int:
     """The cells that walks from some cells reach within the allowed ones."""
     while True:
-        grown = (
-            cells
-            | (cells & down) << size
-            | (cells >> size) & down
-            | (cells & right) << 1
-            | (cells >> 1) & right
-        ) & allowed
+        grown = step(down, right, cells, size) & allowed
         if grown == cells:
             return cells
         cells = grown
 
 
-def bits(cells: int) -> Iterator[int]:
-    """The members of a set, each as a set of its own."""
-    while cells:
-        lowest = cells & -cells
-        yield lowest
-        cells ^= lowest
+def ends(down: int, right: int, stone: int, stones: int, size: int) -> int:
+    """The cells where a move of 0, 1 or 2 steps of a stone ends, among all stones."""
+    free = ~stones
+    once = step(down, right, stone, size) & free
+    return (step(down, right, once, size) & free) | once | stone
 
 
-def reduce(board: Board, claimant: int, size: int) -> Contest:
-    """The contested part of a position, for a claim of one side."""
-    everywhere = (1 << size * size) - 1
-    masks = tuple(sum(1 << cell for cell in own) for own in board.stones)
-    contest = Contest(board.down, board.right, masks[0], masks[1], 0, (0, 0), (0, 0), board.player)
-    left = everywhere
-    while left:
-        part = flood(board.down, board.right, left & -left, everywhere, size)
-        left &= ~part
-        contest = settle(contest, part, claimant, size)
-    return contest
+def walls_at(down: int, right: int, cell: int, size: int) -> tuple[int, int]:
+    """The openings of a cell, as sets of vertical and of horizontal openings."""
+    return down & (cell | cell >> size), right & (cell | cell >> 1)
 
 
 def settle(contest: Contest, part: int, claimant: int, size: int) -> Contest:
@@ -98,26 +107,29 @@ def settle(contest: Contest, part: int, claimant: int, size: int) -> Contest:
     if first and second:
         return contest
     down, right = contest.down & part, contest.right & part
-    lead, largest, waits = contest.lead, contest.largest, contest.waits
+    lead, waits, pays = contest.lead, contest.waits, contest.pays
+    largest0, largest1 = contest.largest0, contest.largest1
     if first or second:
-        owner, cells = (0 if first else 1), part.bit_count()
-        lead += cells if owner == 0 else -cells
+        cells = popcount(part)
+        owner = 0 if first else 1
+        more, paid, largest = free_waits(down, right, first | second, cells), 0, cells
         if owner == claimant:
-            more = sure_waits(down, right, first | second, size)
-        else:
-            more = free_waits(down, right, first | second, cells)
+            more, paid, largest = sure_turns(down, right, first | second, size)
+        pays += paid
         if owner == 0:
-            largest, waits = (max(largest[0], cells), largest[1]), (waits[0] + more, waits[1])
+            lead, waits, largest0 = lead + cells, waits + more, max(largest0, largest)
         else:
-            largest, waits = (largest[0], max(largest[1], cells)), (waits[0], waits[1] + more)
+            lead, waits, largest1 = lead - cells, waits - more, max(largest1, largest)
     return Contest(
         contest.down & ~part,
         contest.right & ~part,
         contest.first & ~part,
         contest.second & ~part,
         lead,
-        largest,
+        largest0,
+        largest1,
         waits,
+        pays,
         contest.player,
     )
 
@@ -129,67 +141,237 @@ def free_waits(down: int, right: int, stones: int, cells: int) -> int:
     least n - 1 openings, and each turn closes one: so turns are at most openings - (cells - stones)
     and the number of cells given up.
     """
-    return down.bit_count() + right.bit_count() - cells + stones.bit_count()
+    return popcount(down) + popcount(right) - cells + popcount(stones)
 
 
-@functools.lru_cache(maxsize=1 << 16)
-def sure_waits(down: int, right: int, stones: int, size: int) -> int:
-    """Turns that the owner of a settled region can spend in it without parting it, at least.
+def sure_turns(down: int, right: int, stones: int, size: int) -> tuple[int, int, int]:
+    """Turns that the owner of a settled region surely can spend in it.
 
-    It plays the first such turn that it finds, so there may be more; at most `MAX_SURE_WAITS`.
+    It plays the first cheapest turn that it finds, so there may be more.
+
+    Returns:
+      Turns that cost no cell, turns after them that cost at most one each, and the cells of the
+      largest region that is left after the first ones.
     """
-    for turn in range(MAX_SURE_WAITS):
-        found = _wait(down, right, stones, size)
-        if found is None:
-            return turn
-        down, right, stones = found
-    return MAX_SURE_WAITS
+    waits, pays, largest = 0, 0, 0
+    while pays < MAX_PAYS:
+        cost, before = 0, (down, right, stones)
+        found, down, right, stones = cheap_turn(down, right, stones, size, 0)
+        if not found:
+            cost = 1
+            found, down, right, stones = cheap_turn(down, right, stones, size, 1)
+        if (cost or not found) and not pays:
+            largest = largest_home(before[0], before[1], before[2], size)
+        if not found:
+            break
+        if cost or pays:
+            pays += 1
+        else:
+            waits += 1
+    return waits, pays, largest
 
 
-def _wait(down: int, right: int, stones: int, size: int) -> tuple[int, int, int] | None:
-    everywhere = (1 << size * size) - 1
-    for stone in bits(stones):
-        for end in bits(ends(down, right, stone, stones, size)):
-            for below, beside in sides(down, right, end, size):
-                after = down & ~below, right & ~beside
-                if flood(*after, end, everywhere, size) == flood(
-                    down, right, end, everywhere, size
-                ):
-                    return *after, stones & ~stone | end
-    return None
+def largest_home(down: int, right: int, stones: int, size: int) -> int:
+    """Cells of the largest region that holds one of the stones."""
+    most = 0
+    while stones:
+        part = flood(down, right, stones & -stones, -1, size)
+        most = max(most, popcount(part))
+        stones &= ~part
+    return most
 
 
-def ends(down: int, right: int, stone: int, stones: int, size: int) -> int:
-    """The cells where a move of 0, 1 or 2 steps of a stone ends, among all stones."""
-    free = ~stones
-    once = step(down, right, stone, size) & free
-    return (step(down, right, once, size) & free) | once | stone
+def cheap_turn(
+    down: int, right: int, stones: int, size: int, cost: int
+) -> tuple[bool, int, int, int]:
+    """Whether some turn in a settled region costs so many cells, and the region after the first.
+
+    Turns that do not part the region come first.
+    """
+    for parts in range(2):
+        left = stones
+        while left:
+            stone = left & -left
+            left ^= stone
+            reached = ends(down, right, stone, stones, size)
+            while reached:
+                end = reached & -reached
+                reached ^= end
+                moved = stones & ~stone | end
+                below, beside = walls_at(down, right, end, size)
+                while below | beside:
+                    is_row = below != 0
+                    wall = below & -below if is_row else beside & -beside
+                    after_down, after_right, other = down, right, wall << 1
+                    if is_row:
+                        below ^= wall
+                        after_down, other = down & ~wall, wall << size
+                    else:
+                        beside ^= wall
+                        after_right = right & ~wall
+                    paid = wall_cost(after_down, after_right, moved, wall, other, size)
+                    if paid == (cost if parts else JOINED):
+                        return True, after_down, after_right, moved
+    return False, down, right, stones
 
 
-def sides(down: int, right: int, cell: int, size: int) -> list[tuple[int, int]]:
-    """The openings of a cell, each as two sets: of vertical and of horizontal openings."""
-    found = []
-    if (cell >> size) & down:
-        found.append((cell >> size, 0))
-    if cell & right:
-        found.append((0, cell))
-    if cell & down:
-        found.append((cell, 0))
-    if (cell >> 1) & right:
-        found.append((0, cell >> 1))
-    return found
+def wall_cost(down: int, right: int, stones: int, cell: int, other: int, size: int) -> int:
+    """Cells that a new wall between two cells costs the owner of both, `JOINED` if it parts
+    nothing."""
+    part = flood(down, right, cell, -1, size)
+    if part & other:
+        return JOINED
+    rest = flood(down, right, other, -1, size)
+    if not part & stones:
+        return popcount(part)
+    return 0 if rest & stones else popcount(rest)
 
 
-def openings_of(size: int) -> tuple[int, int]:
-    """`down` and `right` of a board without walls."""
-    row = (1 << size) - 1
-    down = (1 << size * (size - 1)) - 1
-    right = sum((row >> 1) << size * place for place in range(size))
-    return down, right
+def largest_part(down: int, right: int, cells: int, size: int) -> int:
+    """The size of the largest connected part of some cells."""
+    most = 0
+    while cells:
+        part = flood(down, right, cells & -cells, cells, size)
+        most = max(most, popcount(part))
+        cells &= ~part
+    return most
 
 
-def opening(cell: int, side: int, size: int) -> tuple[int, int]:
-    """The opening on a side of a cell as two sets, see `sides`; it must lie on the board."""
-    rows, columns = SIDE_OFFSETS[side]
-    first = min(cell, cell + rows * size + columns)
-    return (1 << first, 0) if rows else (0, 1 << first)
+def score_of(lead: int, tie: int) -> int:
+    """One number for a lead in cells and, where it is 0, the result of the tie rules.
+
+    Its sign is the result. A lead of n cells scores n + 1, one more than a tie that is won.
+    """
+    if lead > 0:
+        return lead + 1
+    return lead - 1 if lead < 0 else tie
+
+
+def final_score(contest: Contest, geometry: Geometry) -> int:
+    """Player 0's score of a game that is over."""
+    region = contest.largest0 - contest.largest1
+    by_region = (region > 0) - (region < 0) if geometry.region_place else 0
+    # The player to move is the one who did not move last.
+    by_mover = 1 - 2 * contest.player if geometry.mover_place else 0
+    if by_region and not (by_mover and geometry.mover_place < geometry.region_place):
+        return score_of(contest.lead, by_region)
+    return score_of(contest.lead, by_mover)
+
+
+def bounds(contest: Contest, geometry: Geometry) -> tuple[int, int]:
+    """Scores that player 0 surely reaches, and that it surely does not exceed.
+
+    A side that leaves its stones where they stand can wall off, one turn each, every opening
+    through which the other side could come. So it surely gets all cells that the other side's
+    stones cannot walk to without passing its stones, and the other side gets no more than the rest.
+    This needs no turn order: whoever stays always has the next such wall to build.
+    """
+    if not contest.first:
+        score = final_score(contest, geometry)
+        return score, score
+    size, down, right = geometry.size, contest.down, contest.right
+    contested = flood(down, right, contest.first, geometry.everywhere, size)
+    second = flood(down, right, contest.second, geometry.everywhere & ~contest.first, size)
+    first = flood(down, right, contest.first, geometry.everywhere & ~contest.second, size)
+    low = fortress(contest, contested & ~second, second, 0, geometry)
+    return low, -fortress(contest, contested & ~first, first, 1, geometry)
+
+
+def fortress(contest: Contest, safe: int, rest: int, player: int, geometry: Geometry) -> int:
+    """The score that a player surely reaches who gets the safe cells and leaves the rest."""
+    lead = contest.lead if player == 0 else -contest.lead
+    lead += popcount(safe) - popcount(rest)
+    if lead:
+        return score_of(lead, 0)
+    worst = -1 if geometry.mover_place else 0
+    if not geometry.region_place or 0 < geometry.mover_place < geometry.region_place:
+        return -1 if geometry.region_place else worst
+    mine, theirs = contest.largest0, contest.largest1
+    if player:
+        mine, theirs = theirs, mine
+    mine = max(mine, largest_part(contest.down, contest.right, safe, geometry.size))
+    theirs = max(theirs, largest_part(contest.down, contest.right, rest, geometry.size))
+    if mine == theirs:
+        return worst
+    return 1 if mine > theirs else -1
+
+
+def expected_score(contest: Contest, geometry: Geometry) -> int:
+    """Player 0's score if each side gets the cells that it is nearer to: a guess."""
+    down, right, size = contest.down, contest.right, geometry.size
+    own, other = contest.first, contest.second
+    mine, theirs, seen = own, other, own | other
+    while own or other:
+        own = step(down, right, own, size) & ~seen
+        other = step(down, right, other, size) & ~seen
+        mine |= own & ~other
+        theirs |= other & ~own
+        seen |= own | other
+    return score_of(contest.lead + popcount(mine) - popcount(theirs), 0)
+
+
+def walled(contest: Contest, moved: int, wall: int, is_row: bool, geometry: Geometry) -> Contest:
+    """The contest after the player's stones moved and a wall was built; regions are not settled."""
+    player = contest.player
+    return Contest(
+        contest.down & ~wall if is_row else contest.down,
+        contest.right if is_row else contest.right & ~wall,
+        contest.first if player else moved,
+        moved if player else contest.second,
+        contest.lead,
+        contest.largest0,
+        contest.largest1,
+        contest.waits,
+        contest.pays,
+        1 - player,
+    )
+
+
+def after_wall(
+    contest: Contest, moved: int, wall: int, is_row: bool, claimant: int, geometry: Geometry
+) -> Contest:
+    """The contest after the player's stones moved and a wall was built."""
+    size = geometry.size
+    after = walled(contest, moved, wall, is_row, geometry)
+    other = wall << size if is_row else wall << 1
+    part = flood(after.down, after.right, wall, geometry.everywhere, size)
+    if part & other:
+        return after
+    after = settle(after, part, claimant, size)
+    rest = flood(after.down, after.right, other, geometry.everywhere, size)
+    return settle(after, rest, claimant, size)
+
+
+def after_wait(contest: Contest, claimant: int) -> tuple[bool, Contest]:
+    """Whether the player can wait, and the contest after it did.
+
+    Without waits left a turn costs a cell. The side that is not the claimant can always pay while
+    it has one.
+    """
+    sign = 1 - 2 * contest.player
+    lead, waits, pays = contest.lead, contest.waits, contest.pays
+    largest0, largest1 = contest.largest0, contest.largest1
+    if waits * sign > 0:
+        waits -= sign
+    elif contest.player == claimant and pays:
+        lead, pays = lead - sign, pays - 1
+        # The cell may be one of its largest region.
+        largest0 -= 1 - contest.player
+        largest1 -= contest.player
+    elif contest.player != claimant and (largest1 if contest.player else largest0) > 1:
+        lead -= sign
+    else:
+        return False, contest
+    after = Contest(
+        contest.down,
+        contest.right,
+        contest.first,
+        contest.second,
+        lead,
+        largest0,
+        largest1,
+        waits,
+        pays,
+        1 - contest.player,
+    )
+    return True, after

@@ -1,18 +1,19 @@
-"""Proves the value of late positions of large boards, and the plays that keep it, on the host.
+"""Proves the score of every play in late positions of large boards, on the host.
 
-Each play of the position to solve is a claim of its player that it still wins (then, where none
-does, that it still draws) and the opposite claim of the other side. The one that seems nearer to
-its proof is searched, in rounds of more and more nodes, until every play is decided; see
-`train.solver.claims`.
+Each play of the position to solve is a claim of its player that it reaches some target, and the
+opposite claim of the other side. The one that seems nearer to its proof is searched, in rounds of
+more and more nodes, until every play is decided; see `train.solver.claims`. The first targets tell
+wins, draws and losses apart, the others close in on the scores.
 """
 
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
 from train.runtime.errors import UsageError
-from train.solver.claims import Budget, Claim, OutOfNodesError
-from train.solver.contest import Board, Contest, ends, opening, openings_of, reduce
+from train.solver import claims, compiled
+from train.solver.contest import Contest, Geometry, ends, flood, geometry_of, settle
 from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.board.geometry import (
     HORIZONTAL,
@@ -30,13 +31,35 @@ _FIRST_NODES, _ROUNDS = 200, 30
 _WORD = 32
 
 
-class Proof(NamedTuple):
-    """What is known of a position for certain."""
+class Board(NamedTuple):
+    """A position of two players after setup; without a limit of walls it is all that counts."""
 
-    value: int  # WIN, DRAW or LOSS of the player to move
+    down: int  # cells without a wall to the cell below, which exists
+    right: int  # cells without a wall to the cell on the right, which exists
+    stones: tuple[tuple[int, ...], tuple[int, ...]]  # cells by player and index
+    player: int  # to move
+
+
+class Proof(NamedTuple):
+    """What is known of a position for certain, for the player to move.
+
+    A margin is the player's cells minus the other side's at the end, if both play for the result
+    first and for cells where it is level.
+    """
+
+    value: int  # WIN, DRAW or LOSS
     best: tuple[int, ...]  # slots of all plays that keep it, in rising order
-    plays: int  # legal plays
+    slots: tuple[int, ...]  # of all legal plays
+    margin: int | None  # of best play; None where it was not proven
+    margins: tuple[int, ...] | None  # after each legal play; None unless all are proven
     nodes: int  # positions looked at
+
+
+class Refusal(Enum):
+    """Why no proof was found."""
+
+    NODES = "the search needs more nodes"
+    WAITS = "the result hangs on waiting turns in settled regions that are bounded too coarsely"
 
 
 def check_provable(rules: Rules) -> None:
@@ -105,65 +128,225 @@ def _walls(board: Board, index: int, end: int, first: int, size: int) -> list[Pl
     return found
 
 
-def prove(board: Board, rules: Rules, *, node_limit: int = NODE_LIMIT) -> Proof | None:
-    """The value of a position and all plays that keep it, or None.
+def prove(
+    board: Board,
+    rules: Rules,
+    *,
+    node_limit: int = NODE_LIMIT,
+    is_compiled: bool | None = None,
+) -> Proof | Refusal:
+    """The value of a position, all plays that keep it, and margins where the limit allows.
 
-    None where the claims need more nodes, or hang on waiting turns in settled regions that they
-    count too coarsely. The game must not be over.
+    The game must not be over.
 
     Args:
       board: after setup.
       rules: see `check_provable`.
       node_limit: most positions that all claims together may look at.
+      is_compiled: whether compiled code searches; None for where numba and the size allow it. The
+        result is the same.
     """
-    budget = Budget(node_limit)
     legal = plays(board, rules.size)
-    mover = board.player
-    groups: dict[tuple[Contest, Contest], list[int]] = {}
-    for play in legal:
-        both = tuple(reduce(play.board, claimant, rules.size) for claimant in (mover, 1 - mover))
-        groups.setdefault((both[0], both[1]), []).append(play.slot)
-    try:
-        for target in (WIN, DRAW):
-            kept = _kept(groups, rules, mover, target, budget)
-            if kept is None:
-                return None
-            if any(kept.values()):
-                slots = sorted(s for pair, good in kept.items() if good for s in groups[pair])
-                return Proof(target, tuple(slots), len(legal), budget.used)
-    except OutOfNodesError:
-        return None
-    return Proof(LOSS, tuple(play.slot for play in legal), len(legal), budget.used)
+    claimed = _Plays(board, legal, rules, node_limit, is_compiled)
+    value = best = None
+    for target in (WIN, DRAW):
+        refusal = claimed.decide(target)
+        if refusal is not None:
+            return refusal
+        best = claimed.reaching(target)
+        if best:
+            value = target
+            break
+    claimed.close()
+    return Proof(
+        LOSS if value is None else value,
+        tuple(sorted(best or (play.slot for play in legal))),
+        tuple(play.slot for play in legal),
+        claimed.margin(),
+        claimed.margins(legal),
+        claimed.used,
+    )
 
 
-def _kept(
-    groups: dict[tuple[Contest, Contest], list[int]],
-    rules: Rules,
-    mover: int,
-    target: int,
-    budget: Budget,
-) -> dict[tuple[Contest, Contest], bool] | None:
-    """Whether each play reaches the target; None where one cannot be told."""
-    reaches = Claim(rules, mover, target, budget)
-    # To miss the target is to leave the other side the next result: -DRAW or -LOSS.
-    misses = Claim(rules, 1 - mover, DRAW if target == WIN else WIN, budget)
-    found: dict[tuple[Contest, Contest], bool] = {}
-    for nodes in (_FIRST_NODES << turn for turn in range(_ROUNDS)):
-        for pair in groups:
-            if pair in found:
-                continue
+def lead_of(score: int) -> int:
+    """The margin of a score."""
+    return score - _sign(score) if abs(score) > 1 else 0
+
+
+class _Side:
+    """One player's claims: its graph, and the functions that search it."""
+
+    def __init__(self, rules: Rules, player: int, node_limit: int, is_compiled: bool) -> None:
+        capacity = node_limit + 4 * claims.MAX_CHILDREN
+        self._player, self._geometry = player, geometry_of(rules)
+        if is_compiled:
+            self._search, self._node_of = compiled.compile_search()
+            self._graph, self._stack = compiled.make_graph(capacity), compiled.make_stack()
+        else:
+            self._search, self._node_of = claims.search, claims.node_of
+            self._graph, self._stack = claims.make_graph(capacity), claims.make_stack()
+
+    @property
+    def used(self) -> int:
+        """Positions looked at."""
+        return int(self._graph.used[1])
+
+    def root(self, board: Board) -> int:
+        """The node of a board."""
+        contest = reduce(board, self._player, self._geometry)
+        return int(self._node_of(self._graph, contest, self._player, self._geometry))
+
+    def low(self, node: int) -> int:
+        """The score that the player surely reaches."""
+        return int(self._graph.low[node])
+
+    def high(self, node: int) -> int:
+        """The score that the player's claims cannot exceed; the player may."""
+        return int(self._graph.high[node])
+
+    def effort(self, node: int, target: int) -> int:
+        """The proof number: at least so many open contests must come true to prove the claim."""
+        claims.set_target(self._graph, node, target)
+        return int(self._graph.proof[node])
+
+    def search(self, node: int, target: int, nodes: int) -> None:
+        """Look at about so many more positions for the claim that the target is reached."""
+        stop = self.used + nodes
+        self._search(self._graph, node, self._player, target, stop, self._stack, self._geometry)
+
+
+class _Plays:
+    """The plays of a position, each as a pair of nodes: after it, in the graphs of both sides.
+
+    Plays that leave the same contests are one pair.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        legal: list[Play],
+        rules: Rules,
+        node_limit: int,
+        is_compiled: bool | None,
+    ) -> None:
+        if is_compiled is None:
+            is_compiled = compiled.is_available(rules.size)
+        self._own = _Side(rules, board.player, node_limit, is_compiled)
+        self._other = _Side(rules, 1 - board.player, node_limit, is_compiled)
+        self._limit = node_limit
+        self._slots: dict[tuple[int, int], list[int]] = {}
+        for play in legal:
+            pair = self._own.root(play.board), self._other.root(play.board)
+            self._slots.setdefault(pair, []).append(play.slot)
+
+    @property
+    def used(self) -> int:
+        """Positions looked at."""
+        return self._own.used + self._other.used
+
+    def decide(self, target: int) -> Refusal | None:
+        """Search until every play is known to reach a target or to miss it."""
+        own, other = self._own, self._other
+        # To miss a target is to leave the other side at least one more than its negative.
+        miss = 1 - target
+        left, refusal = list(self._slots), None
+        for nodes in (_FIRST_NODES << turn for turn in range(_ROUNDS)):
+            left = [pair for pair in left if self._is_open(pair, target)]
             # A claim that is refuted may hold in the game, see `train.solver.claims`.
-            holds = fails = None
-            if reaches.effort(pair[0]) <= misses.effort(pair[1]):
-                holds = reaches.search(pair[0], nodes)
-            if misses.effort(pair[1]) <= reaches.effort(pair[0]):
-                fails = misses.search(pair[1], nodes)
-            if holds:
-                found[pair] = True
-            elif fails:
-                found[pair] = False
-            elif reaches.is_refuted(pair[0]) and misses.is_refuted(pair[1]):
+            if any(own.high(a) < target and other.high(b) < miss for a, b in left):
+                return Refusal.WAITS
+            if not left:
                 return None
-        if len(found) == len(groups):
-            return found
-    return None
+            for pair in left:
+                reaching, missing = own.effort(pair[0], target), other.effort(pair[1], miss)
+                if reaching <= missing:
+                    own.search(pair[0], target, min(nodes, self._limit - self.used))
+                if missing <= reaching:
+                    other.search(pair[1], miss, min(nodes, self._limit - self.used))
+            if self.used >= self._limit:
+                refusal = Refusal.NODES
+                break
+        return refusal if any(self._is_open(pair, target) for pair in left) else None
+
+    def reaching(self, target: int) -> list[int]:
+        """Slots of the plays that surely reach a target."""
+        return [
+            slot
+            for pair, slots in self._slots.items()
+            if self._own.low(pair[0]) >= target
+            for slot in slots
+        ]
+
+    def close(self) -> None:
+        """Close in on the scores of all plays, the most promising first, as far as it goes."""
+        for pair in sorted(self._slots, key=lambda pair: sum(self._range(pair)), reverse=True):
+            low, high = self._range(pair)
+            while lead_of(low) < lead_of(high) and self.used < self._limit:
+                target = (low + high + 1) // 2
+                self._ask(pair, target)
+                before, (low, high) = (low, high), self._range(pair)
+                if (low, high) == before:
+                    break
+
+    def _ask(self, pair: tuple[int, int], target: int) -> None:
+        for side, node, goal in (
+            (self._own, pair[0], target),
+            (self._other, pair[1], 1 - target),
+        ):
+            if self._is_open(pair, target):
+                side.search(node, goal, self._limit - self.used)
+
+    def margin(self) -> int | None:
+        """The margin of best play if it is known."""
+        low, high = map(max, zip(*map(self._range, self._slots), strict=True))
+        return lead_of(low) if lead_of(low) == lead_of(high) else None
+
+    def margins(self, legal: list[Play]) -> tuple[int, ...] | None:
+        """The margin of each play if all are known."""
+        known = {}
+        for pair, slots in self._slots.items():
+            low, high = map(lead_of, self._range(pair))
+            if low < high:
+                return None
+            known |= dict.fromkeys(slots, low)
+        return tuple(known[play.slot] for play in legal)
+
+    def _range(self, pair: tuple[int, int]) -> tuple[int, int]:
+        """The least and the most that a play scores."""
+        return self._own.low(pair[0]), -self._other.low(pair[1])
+
+    def _is_open(self, pair: tuple[int, int], target: int) -> bool:
+        low, high = self._range(pair)
+        return low < target <= high
+
+
+def reduce(board: Board, claimant: int, geometry: Geometry) -> Contest:
+    """The contested part of a position, for a claim of one side."""
+    masks = [sum(1 << cell for cell in own) for own in board.stones]
+    contest = Contest(board.down, board.right, masks[0], masks[1], 0, 0, 0, 0, 0, board.player)
+    left = geometry.everywhere
+    while left:
+        part = flood(board.down, board.right, left & -left, geometry.everywhere, geometry.size)
+        left &= ~part
+        contest = settle(contest, part, claimant, geometry.size)
+    return contest
+
+
+def opening(cell: int, side: int, size: int) -> tuple[int, int]:
+    """The opening on a side of a cell as two sets, of vertical and horizontal openings; it must
+    lie on the board."""
+    rows, columns = SIDE_OFFSETS[side]
+    first = min(cell, cell + rows * size + columns)
+    return (1 << first, 0) if rows else (0, 1 << first)
+
+
+def openings_of(size: int) -> tuple[int, int]:
+    """`down` and `right` of a board without walls."""
+    row = (1 << size) - 1
+    down = (1 << size * (size - 1)) - 1
+    right = sum((row >> 1) << size * place for place in range(size))
+    return down, right
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)

@@ -8,7 +8,6 @@ from tests.support.game.comparison import cell_mask, wall_table
 from tests.support.reference.games import Record
 from tests.support.reference.referee import Board, Cell
 
-
 EVERYTHING = "BTRHDLWV"
 """The plane set of `expected_planes`, without the playable cells."""
 

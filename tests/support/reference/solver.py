@@ -60,7 +60,7 @@ class Solver:
         # The player who acts is part of the key: who moves next and who moved last hang on it.
         key = walls, tuple(map(frozenset, stones)), game.player
         if key not in self._afters:
-            after = _copy(game)
+            after = copy_of(game)
             paid = after.act(action)
             value = int(paid[game.player]) if after.over else self.solve(after).value
             turned = not after.over and after.player != game.player
@@ -68,7 +68,8 @@ class Solver:
         return self._afters[key]
 
 
-def _copy(game: Game) -> Game:
+def copy_of(game: Game) -> Game:
+    """A game that can go on apart from the first."""
     copy = Game.__new__(Game)
     copy.__dict__ |= game.__dict__
     copy.walls_left, copy.past = list(game.walls_left), list(game.past)

@@ -55,7 +55,9 @@ def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
     assert path.read_bytes() == late_file.read_bytes()
     tried = [len(game.proven) + len(game.refused) for game in read_late(path)]
     assert tried == [2] * 6
-    assert proofs_table(read_late(path)).row_count > 1
+    table = proofs_table(read_late(path))
+    assert table.row_count > 1
+    assert next(reversed(list(table.columns[1].cells))) == "12"
 
 
 def test_sample_is_even_and_the_same_each_time(late_file, tmp_path):
@@ -88,7 +90,15 @@ def test_accuracy_counts_kept_results(late_file):
         Player("worst", worst, act), late, batch=len(late.value), key=jax.random.key(0)
     )
     assert not lost.kept[lost.can_err].any()
+    assert (kept.given_away[~np.isnan(kept.given_away)] >= 0).all()
+    known = ~np.isnan(late.margins).all(axis=1)
+    assert known.any()
+    assert (np.isnan(kept.given_away) == ~known).all()
+    # The first play that keeps a draw or a win may lead by less than the best one.
+    most = np.nanmax(late.margins[known], axis=1)
+    assert (kept.given_away[known] == most - late.margins[known, first_best[known]]).all()
     figures = late_record(lost)["positions"]["all"]
+    assert late_record(kept)["positions"]["all"]["total_with_margins"] == known.sum()
     assert figures["total"] == len(late.value)
     assert figures["total_where_one_can_err"] == lost.can_err.sum()
 

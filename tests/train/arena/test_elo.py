@@ -1,5 +1,6 @@
 """Ratings of simulated players of known strength, and of results worked out by hand."""
 
+import functools
 import math
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy.stats import binom
 
 from train.arena import elo
 from train.arena.elo import Result
+
+POOLS = 200
 
 
 def play(rng, lead: float, pairs: int, *, draw: float = 0.0, correlation: float = 0.0):
@@ -24,9 +27,10 @@ def play(rng, lead: float, pairs: int, *, draw: float = 0.0, correlation: float 
     return tuple(np.bincount(halves, minlength=5).tolist())
 
 
-def covered(pools: int, *, factor: float = 1.0, seed: int = 0, **luck) -> np.ndarray:
-    """bool[pools]: whether one player's true rating, chosen at random, lies in its interval made
-    longer by a factor; one of a pool, so that they are independent."""
+@functools.cache
+def rated_players(pools: int, seed: int, **luck) -> np.ndarray:
+    """[pools, 4]: true rating, rating found and both ends of its interval, of one player of each
+    pool, chosen at random; one of a pool, so that they are independent."""
     rng, found = np.random.default_rng(seed), []
     for _ in range(pools):
         true = np.sort(rng.normal(0, 200, 5))
@@ -38,12 +42,16 @@ def covered(pools: int, *, factor: float = 1.0, seed: int = 0, **luck) -> np.nda
         ]
         rated = elo.fit(names, results, anchor="p0")
         place = rng.integers(1, 5)
-        low, high = (
-            rated.elo[place] + factor * (end[place] - rated.elo[place])
-            for end in (rated.low, rated.high)
-        )
-        found.append(low <= true[place] - true[0] <= high)
+        of_place = (each[place] for each in (rated.elo, rated.low, rated.high))
+        found.append([true[place] - true[0], *of_place])
     return np.array(found)
+
+
+def covered(pools: int, *, factor: float = 1.0, seed: int = 0, **luck) -> np.ndarray:
+    """bool[pools]: whether the true rating lies in its interval made longer by a factor."""
+    true, rated, *ends = rated_players(pools, seed, **luck).T
+    low, high = (rated + factor * (end - rated) for end in ends)
+    return (low <= true) & (true <= high)
 
 
 def is_95_percent(inside: np.ndarray) -> bool:
@@ -63,11 +71,11 @@ def is_95_percent(inside: np.ndarray) -> bool:
     ],
 )
 def test_players_come_back_within_their_intervals(luck):
-    assert is_95_percent(covered(300, **luck))
+    assert is_95_percent(covered(POOLS, **luck))
 
 
 def test_shorter_intervals_would_be_noticed():
-    assert not is_95_percent(covered(300, factor=0.75))
+    assert not is_95_percent(covered(POOLS, factor=0.75))
 
 
 @pytest.mark.slow

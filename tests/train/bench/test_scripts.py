@@ -5,9 +5,10 @@ import json
 
 import pytest
 
+from tests.support.learner import tiny
 from train.bench import inference_time, match_overhead, openings
 from train.bench.harness.timing import Row
-from train.bench.script import run_script
+from train.bench.script import run_configured_script, run_script
 from train.runtime.errors import UsageError
 
 
@@ -25,7 +26,7 @@ def row(name: str, *, length: int, seconds: tuple[float, ...]) -> Row:
     return Row(name, 16, length, seconds, {}, 0, None)
 
 
-@pytest.mark.parametrize("script", [inference_time, match_overhead, openings])
+@pytest.mark.parametrize("script", [inference_time, match_overhead])
 def test_options_have_defaults(script):
     found = []
     run_script(found.append, script.Options, name="script", arguments=[])
@@ -49,6 +50,33 @@ def test_bad_input_is_one_line(words, said, capsys):
     assert stopped.value.code == 2
     complaint = capsys.readouterr().err
     assert said in complaint and complaint.count("\n") == 1
+
+
+def test_openings_take_keys_of_the_config(capsys):
+    found = []
+
+    def main(options, overrides):
+        found.append((options, openings.configure(tiny.config(), overrides)))
+
+    def run(*words: str) -> None:
+        run_configured_script(main, openings.Options, name="openings", arguments=words)
+
+    run()
+    options, config = found.pop()
+    assert options == openings.Options()
+    assert (config.selfplay.boards, config.selfplay.plies, config.iterations) == (128, 96, 1)
+    assert (config.search.simulations, config.selfplay.opening_plies) == (16, 0)
+    run("--seed", "3", "--selfplay.boards", "8", "--selfplay.opening_plies", "4")
+    options, config = found.pop()
+    assert options.seed == 3
+    assert (config.selfplay.boards, config.selfplay.opening_plies) == (8, 4)
+    for words in (("--selfplay.opening", "4"), ("--opening-plies", "4")):
+        with pytest.raises(SystemExit) as stopped:
+            run(*words)
+        assert stopped.value.code == 2
+        complaint = capsys.readouterr().err
+        assert complaint.startswith("error: command line: unknown key ")
+        assert complaint.count("\n") == 1
 
 
 def test_ratios_are_taken_round_by_round():

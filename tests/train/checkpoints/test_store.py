@@ -1,5 +1,6 @@
 """Checkpoints come back bit for bit, few are kept, and damaged ones are refused in one line."""
 
+import functools
 import json
 import resource
 import shutil
@@ -14,8 +15,8 @@ import pytest
 
 from tests.support.learner import tiny
 from train.checkpoints import store as store_lib
+from train.checkpoints.checkpoint import FORMAT
 from train.checkpoints.store import (
-    FORMAT,
     RESUME,
     WEIGHTS,
     Store,
@@ -69,10 +70,15 @@ def complaint(read, *arguments) -> str:
     return message
 
 
-@pytest.fixture(scope="module")
-def fresh() -> RunState:
+@functools.cache
+def new_run() -> RunState:
     """A run before its first iteration."""
     return training.make_programs(tiny.config()).init()
+
+
+@pytest.fixture(scope="module")
+def fresh() -> RunState:
+    return new_run()
 
 
 @pytest.fixture(scope="module")
@@ -227,11 +233,12 @@ def change_seed(folder: Path) -> None:
 
 
 def other_network(folder: Path) -> None:
-    config = tiny.config("--network.width=16")
-    run = training.make_programs(config).init()
+    wider = jax.tree.map(
+        lambda x: np.zeros((*x.shape[:-1], 16), x.dtype) if x.dtype == jnp.float32 else x, new_run()
+    )
     shutil.rmtree(folder)
     store = Store(folder.parents[1], keep=9)
-    store.save(7, run.learner.variables, run, config_to_dict(config))
+    store.save(7, wider.learner.variables, wider, CONFIG)
     store.close()
 
 

@@ -114,7 +114,10 @@ SHIPPED = "pretrained:wallzero-4stone"
         ),
         (["mtch"], "command line: unknown command 'mtch'; did you mean match? Commands: run, fit"),
         (["mtch"], "; see python -m train --help"),
-        (["--seed", "1"], "command line: unknown command '--seed'; commands: run, fit, ablate, config"),
+        (
+            ["--seed", "1"],
+            "command line: unknown command '--seed'; commands: run, fit, ablate, config",
+        ),
         (["describe", "nowhere"], "nowhere: no such run directory, checkpoint or exported folder"),
         (["describe", "nowhere.toml"], "config nowhere.toml: no such file"),
         (["describe", "greedy"], "player 'greedy': has no network; allowed: PATH, net:PATH, "),
@@ -144,7 +147,10 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["probe", "nowhere"], "nowhere: no such run directory"),
         (["probe", "nowhere", "--seeds", "-3"], "probe: seed (-3) must be from 0 to"),
         (["match", "random", "random", "--seed", "-1"], "match: seed (-1) must be from 0 to"),
-        (["train"], "command line: unknown command 'train'; commands: run, fit, ablate, config, match"),
+        (
+            ["train"],
+            "command line: unknown command 'train'; commands: run, fit, ablate, config, match",
+        ),
         (["run", "--network.blocks", "RX"], "config: network.blocks: 'RX': 'X' at place 2"),
         (["run", "--resume"], "command line: --resume needs the directory of the run, such as"),
         (
@@ -235,7 +241,9 @@ def test_help_of_a_command(name, capsys, monkeypatch):
 
 def test_help_names_positionals(capsys, monkeypatch):
     for name, names in (
-        ("match", "PLAYER OPPONENT"),
+        ("match", "PLAYER [OPPONENT]"),
+        ("accuracy", "[PLAYER]"),
+        ("probe", "[PLAYER ...]"),
         ("export", "RUN|PLAYER FOLDER"),
         ("tournament", "PLAYER ..."),
         ("run", "[CONFIG]"),

@@ -187,28 +187,29 @@ def test_match_stopped_before_a_game_is_over(tmp_path, stopped_at):
 
 
 def test_stopped_tournament_shows_its_finished_meetings(tmp_path, stopped_at):
-    stopped_at(5)
+    stopped_at(21)
     records, figures = tmp_path / "games.jsonl", tmp_path / "cup.json"
-    words = ["--rules", RULES, "--games", "4", "--records", records, "--json", figures]
-    said = command("tournament", "random", "greedy", "wjx", *words)
+    # In this order and with 20 games, pairs share their programs with matches elsewhere.
+    words = ["--rules", RULES, "--games", "20", "--records", records, "--json", figures]
+    said = command("tournament", "wjx", "random", "greedy", *words)
     assert said.code == EXIT_INTERRUPTED
     found = json.loads(figures.read_text())
     assert found["is_stopped"]
     # The second meeting may be over with the plies in which the signal comes.
     assert len(found["meetings"]) in (1, 2)
-    games = 4 * len(found["meetings"])
-    assert f"stopped after {games} of 12 games" in " ".join(said.out.split())
+    games = 20 * len(found["meetings"])
+    assert f"stopped after {games} of 60 games" in " ".join(said.out.split())
     assert len(records.read_text().splitlines()) == games
 
 
 def test_stopped_elo_keeps_its_finished_pairings(tmp_path, stopped_at):
-    stopped_at(9)
+    stopped_at(41)
     cache = tmp_path / "games.jsonl"
-    words = ["--rules", RULES, "--games", "4", "--budget", "40", "--cache", cache]
+    words = ["--rules", RULES, "--games", "20", "--budget", "200", "--cache", cache]
     words += ["--anchors", "random", "greedy", "wjx"]
     said = command("elo", *words)
     assert said.code == EXIT_INTERRUPTED
-    assert f"stopped; the games are kept in {cache}" in said.err
+    assert f"stopped; the games of finished pairings are kept in {cache}" in said.err
     assert len(cache.read_text().splitlines()) == 2
 
 

@@ -54,6 +54,66 @@ def test_export_of_an_older_checkpoint_claims_no_later_match(places, tmp_path):
     )
 
 
+def match_of(first: object) -> str:
+    counts = {"wins": 3, "draws": 0, "losses": 1, "win_rate": 0.75, "interval_95": [0.3, 0.95]}
+    return json.dumps({"first": str(first), "second": "wjx", "opening_plies": 2, **counts})
+
+
+def test_export_adds_matches_of_these_weights_to_the_card(places, tmp_path):
+    path, model = tmp_path / "match.json", tmp_path / "model"
+    path.write_text(match_of(f"search:{places['run']}@2"))
+    for _ in range(2):  # a match counts once
+        assert command("export", places["model"], model, "--matches", path).code == 0
+        assert command("export", model, model, "--matches", path).code == 0
+    card = json.loads((model / "card.json").read_text())
+    assert card["matches"] == [json.loads(path.read_text())]
+    page = (model / "README.md").read_text()
+    assert f"| `search:{places['run']}@2` | `wjx` | 3, 0, 1 | 75 % (30.0 to 95.0) | 2 |" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (match_of("{run}/checkpoints/4"), "{run}/checkpoints/4, has other weights than {run}, it"),
+        (match_of("random"), ": player 'random': has no network"),
+        (match_of("no/where"), ": no/where: no such run directory"),
+        ("{{}}", ": no match of `match --json`: it has no 'first'"),
+        ("win", ": cannot be read: Expecting value"),
+        (None, ": cannot be read: [Errno 2] No such file"),
+    ],
+)
+def test_other_matches_are_refused(text, told, places, tmp_path):
+    path, run = tmp_path / "match.json", str(places["run"])
+    if text is not None:
+        path.write_text(text.replace("{run}", run).replace("{{}}", "{}"))
+    message = complaint(command("export", run, tmp_path / "new", "--matches", path))
+    assert message.startswith(str(path)) and told.replace("{run}", run) in message
+    assert not (tmp_path / "new").exists()
+
+
+def test_export_leaves_other_folders_alone(places, tmp_path):
+    for name, text in (("notes.txt", ""), ("card.json", "{}")):
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text(text)
+        message = complaint(command("export", places["run"], folder))
+        assert message == f"{folder}: is not empty and holds no exported model; choose another"
+        assert [entry.name for entry in folder.iterdir()] == [name]
+    file = tmp_path / "file"
+    file.touch()
+    assert complaint(command("export", places["run"], file)) == f"{file}: is a file, not a folder"
+    (tmp_path / "empty").mkdir()
+    assert command("export", places["run"], tmp_path / "empty").code == 0
+
+
+def test_the_page_says_what_the_card_says(places):
+    page = (places["model"] / "README.md").read_text()
+    for told in ("# mine", "rules of its own on 3×3", "run `tiny`, iteration 6, seed 7", "hours"):
+        assert told in page
+    assert "| 3 | 0.00 |" in page  # the short match after three iterations
+    assert "simulations = 2\nmax_considered_actions = 2" in page
+
+
 def test_export_takes_every_form(player, places, tmp_path):
     assert command("export", player, tmp_path / "again").code == 0
     cards = [

@@ -13,7 +13,9 @@ import pytest
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.learner.saved import save_run
 from tests.support.reference.referee import Game
+from train import registry
 from train.cli.match import Match
+from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
@@ -158,6 +160,26 @@ def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against
     (match,) = asked
     assert (match.first, match.second) == (player, against)
     assert (match.sprt, match.seed, match.opening_plies) == ("-10,0", 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("player", "against"),
+    [
+        ("wjx", "pretrained:wallzero-4stone@64"),
+        ("pretrained:wallzero-4stone-v1@3", "pretrained:wallzero-4stone@3"),
+    ],
+)
+def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against, monkeypatch):
+    met = []
+
+    def make_player(name, *args, **kwargs):
+        met.append(name)
+        if len(met) == 2:
+            raise UsageError("enough")
+
+    monkeypatch.setattr(registry, "make_player", make_player)
+    assert complaint(command("match", player)) == "enough"
+    assert met == [player, against]
 
 
 def test_match_writes_its_figures(tmp_path):

@@ -273,7 +273,7 @@ def test_best_weights_are_kept(tmp_path, monkeypatch):
     # Compiled programs do not depend on matches and checkpoints.
     monkeypatch.setattr(training, "make_programs", lambda config: tiny.shared_programs(CONFIG))
     words = ["--checkpoint.every=1", "--checkpoint.keep=1", "--evaluation.every=1"]
-    config = tiny.config(*words, "--checkpoint.keep-every=4", "--evaluation.final_games=2")
+    config = tiny.config(*words, "--checkpoint.keep-every=4")
     assert training.train(config, tmp_path, resume=False)
     rates = [row["win_rate"] for row in rows(tmp_path / DIRECTORY)[:-1]]
     best = max(range(len(rates)), key=lambda i: (rates[i], i)) + 1

@@ -1,9 +1,12 @@
 """Whether a run may go on with a config."""
 
+import json
+from importlib import resources
+
 import pytest
 
 from tests.support.learner import tiny
-from train.config import config_to_dict
+from train.config import config_from_dict, config_to_dict
 from train.loop import run_directory
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
@@ -44,3 +47,19 @@ def test_a_run_of_an_older_replay_is_refused_in_a_line(saved, monkeypatch):
     monkeypatch.setattr(run_directory.store_lib, "read_meta", lambda *args: meta | older)
     with pytest.raises(UsageError, match=r"cannot resume: an older version made it, .* still play"):
         run_directory.check_directory(directory, config, resume=True)
+
+
+def test_a_run_of_the_first_version_goes_on(saved):
+    """Its config, which the card of its weights still has, lacks all newer keys: they are read as
+    what was done before there were any."""
+    card = resources.files("train") / "models" / "wallzero-4stone-v1" / "card.json"
+    fields = json.loads(card.read_text(encoding="utf-8"))["config"]
+    newer = [("network", "destination_head"), ("selfplay", "cheap_noise"), ("search", "engine")]
+    assert "start_weights" not in fields
+    assert not any(key in fields[table] for table, key in newer)
+    config = config_from_dict(fields, where="old")
+    run_directory.check_directory(saved(fields), config, resume=True)
+    assert config.start_weights == ""
+    assert not config.network.destination_head and not config.selfplay.cheap_noise
+    assert config.selfplay.opening_plies == config.selfplay.temperature == 0
+    assert (config.selfplay.bootstrap_player, config.search.value_scale) == ("greedy", 0.1)

@@ -1,6 +1,7 @@
 """A config's memory: estimated before anything is computed, and close to what a run then takes."""
 
 import dataclasses
+from pathlib import Path
 
 import jax
 import pytest
@@ -41,7 +42,7 @@ def test_estimate_of_the_state_is_its_bytes(count):
 @pytest.mark.slow
 def test_estimate_of_selfplay_is_near_what_the_compiler_says(as_users_compile):
     config = tiny.config("--selfplay.boards", "64", "--search.simulations", "16")
-    traced = make_parts(config, all_devices(1)).selfplay
+    traced = make_parts(config, all_devices(1)).selfplay()
     found = traced.lower().compile().memory_analysis()
     taken = found.temp_size_in_bytes + found.output_size_in_bytes
     assert 0.7 * taken < peak_bytes(traced.jaxpr.jaxpr) < 1.3 * taken
@@ -87,6 +88,28 @@ def test_what_is_proposed_fits(tmp_path, monkeypatch):
     proposed = int(found.split(" about ")[1].split()[0].replace(",", ""))
     assert 10**6 < proposed < 10**8
     make_programs(tiny.config("--replay.positions", str(proposed)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        str(tiny.PATH),
+        *(
+            pytest.param(str(path), marks=pytest.mark.slow)
+            for path in sorted(Path("configs").glob("*.toml"))
+        ),
+    ],
+)
+def test_bound_is_above_the_estimate(path):
+    parts = make_parts(read_config(path), all_devices(1))
+    assert memory_lib.most_bytes(parts) > sum(need.bytes for need in memory_lib.run_needs(parts))
+
+
+def test_a_small_run_is_not_traced_for_its_memory(monkeypatch):
+    parts = make_parts(tiny.config(), all_devices(1))
+    monkeypatch.setattr(memory_lib, "run_needs", pytest.fail)
+    memory_lib.check_memory_of_run(parts)
+    assert memory_lib.most_bytes(parts) < GIB
 
 
 @pytest.mark.slow

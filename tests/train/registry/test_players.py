@@ -51,16 +51,29 @@ def other_run(tmp_path_factory) -> Path:
     return save_run(tmp_path_factory.mktemp("runs") / "two", seeds={3: 2})
 
 
-def test_every_name_form_plays_legally(run):
+@pytest.mark.parametrize(
+    "form",
+    [
+        "random",
+        "greedy",
+        "wjx",
+        "net:{run}",
+        # Tests of their own play these.
+        *(
+            pytest.param(form, marks=pytest.mark.slow)
+            for form in ("two-ply:wjx", "heuristic-search:ethen@2", "search:{run}@2")
+        ),
+    ],
+)
+def test_every_name_form_plays_legally(run, form):
     states = batch()
     legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
-    heuristic = ("wjx", "two-ply:wjx", "heuristic-search:ethen@2")
-    for name in ("random", "greedy", *heuristic, f"net:{run}", f"search:{run}@2"):
-        player = make_player(name, RULES)
-        assert player.name == name
-        slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
-        assert slots.shape == legal.shape[:1]
-        assert legal[np.arange(len(slots)), slots].all()
+    name = form.format(run=run)
+    player = make_player(name, RULES)
+    assert player.name == name
+    slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
+    assert slots.shape == legal.shape[:1]
+    assert legal[np.arange(len(slots)), slots].all()
 
 
 def test_run_directory_means_its_newest_weights(run):

@@ -25,7 +25,11 @@ GUMBEL = SearchConfig(simulations=32)
 # Half of the draws by temperature, half of the plies too late for it.
 PUCT = SearchConfig(simulations=32, kind="puct", c_init=2.0, c_base=100.0, temperature_plies=6)
 
-pytestmark = pytest.mark.usefixtures("as_users_compile")
+
+@pytest.fixture(autouse=True)
+def long_tests_compile_as_users(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("slow"):
+        request.getfixturevalue("as_users_compile")
 
 
 def _both(rules, config: SearchConfig, *, explores: bool) -> list[Grown]:
