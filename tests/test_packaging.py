@@ -16,7 +16,7 @@ from wallgo_jax import __version__
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HEAVY = {"flax", "jax", "matplotlib", "mctx", "optax", "orbax", "scipy", "tensorstore"}
-MODULES = {"docstring-parser": "docstring_parser", "orbax-checkpoint": "orbax", "pillow": "PIL"}
+MODULES = {"docstring-parser": "docstring_parser", "orbax-checkpoint": "orbax", "pillow": "PIL", "prompt-toolkit": "prompt_toolkit"}
 
 
 def requirements(*extras: str) -> dict[str, str]:
@@ -61,7 +61,8 @@ def test_the_game_imports_what_the_base_installs():
 
 def test_the_learner_imports_what_its_extra_installs():
     learner = imported("train") - set(requirements())
-    assert learner - {"numba", "pgx", "wandb"} == set(requirements("train"))
+    more = set(requirements("train", "play")) - {"wallgo-jax[train]"}
+    assert learner - {"numba", "pgx", "wandb"} == more
 
 
 def test_every_requirement_has_a_lower_bound_alone():

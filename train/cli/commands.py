@@ -10,6 +10,7 @@ from train.cli.engine import Engine
 from train.cli.export import Export
 from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
+from train.cli.play import Play
 from train.cli.ratings import Elo
 from train.cli.run import Ablate, Curves, Fit, Run
 from train.cli.tournament import Tournament
@@ -33,6 +34,7 @@ Command = (
     | Annotated[Ownership, tyro.conf.subcommand("ownership")]
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
+    | Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Engine, tyro.conf.subcommand("engine")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
@@ -44,6 +46,7 @@ PROGRAM = Program(
         "train": ("run", "fit", "config"),
         "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
+        "sit down": ("play",),
         "pass on and time": ("export", "engine", "bench"),
     },
     examples=(

@@ -57,18 +57,16 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
             f"grid: {grid} is not between the board's size {rules.size} and {MAX_GRID}"
         )
     states, movers = [jax.device_get(initial_state(rules, grid=grid))], []
-    rewards = np.zeros(rules.players, np.float32)
+    rewards: tuple[float, ...] = (0.0,) * rules.players
     for ply, (action, player) in enumerate(moves, start=1):
         before = states[-1]
         mover = int(before.position.player)
         if player is not None and player != mover and not before.position.terminated:
             raise ValueError(f"ply {ply}: {COLOURS[mover]} is to move, not {COLOURS[player]}")
-        # An id may be any number; one beyond int32 is as illegal as NO_ACTION.
-        is_known = 0 <= action < actions_lib.num_actions(grid)
-        played = np.int32(action if is_known else actions_lib.NO_ACTION)
-        after, rewards, legal = jax.device_get(_step(before, played))
-        if not legal:
-            raise ValueError(f"ply {ply}: {illegality(take_snapshot(before), action)}")
+        try:
+            after, rewards = play_action(before, action)
+        except ValueError as error:
+            raise ValueError(f"ply {ply}: {error}") from None
         states.append(after)
         movers.append(mover)
     return Game(
@@ -77,8 +75,23 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
         actions=tuple(move.action for move in moves),
         movers=tuple(movers),
         states=tuple(states),
-        rewards=tuple(float(share) for share in rewards),
+        rewards=rewards,
     )
+
+
+def play_action(state: State, action: int) -> tuple[State, tuple[float, ...]]:
+    """Play a public action on the host; return the position after it and each player's reward.
+
+    Raises:
+      ValueError: the action is not allowed, and why.
+    """
+    # An id may be any number; one beyond int32 is as illegal as NO_ACTION.
+    is_known = 0 <= action < actions_lib.num_actions(state.grid)
+    played = np.int32(action if is_known else actions_lib.NO_ACTION)
+    after, rewards, legal = jax.device_get(_step(state, played))
+    if not legal:
+        raise ValueError(illegality(take_snapshot(state), action))
+    return after, tuple(float(share) for share in rewards)
 
 
 @jax.jit

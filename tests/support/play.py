@@ -1,0 +1,68 @@
+"""A thinker without a search, and a server of the page in a thread, for tests of `train.play`."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from aiohttp import web
+
+from train.play.games.game_tree import Node
+from train.play.games.thoughts import Idea, Thought
+from train.play.hall import Hall
+from train.play.server import make_app
+from wallgo_jax.game.rules import Rules
+
+
+class PlainThinker:
+    """Answers at once: every legal move is as good, and the first is chosen."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    async def think(self, rules: Rules, node: Node, simulations: int) -> Thought:
+        self.asked.append((node.number, simulations))
+        await asyncio.sleep(0)
+        legal = sorted(node.snapshot.legal)
+        ideas = tuple(Idea(action, 0.5, 1 / len(legal), (action,)) for action in legal)
+        chances = tuple(1 / rules.players for _ in range(rules.players))
+        owners = ((*chances, 0.0),) * rules.size**2
+        policy = tuple((action, 1 / len(legal)) for action in legal)
+        return Thought(legal[0], chances, ideas, policy, owners, simulations)
+
+    def prepare(self, rules: Rules) -> None:
+        pass
+
+    def is_ready(self, rules: Rules) -> bool:
+        return True
+
+    def forget(self, root: Node) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def served(rules: Rules) -> Iterator[str]:
+    """The address of a server that ends with the context."""
+    ready, found = threading.Event(), []
+
+    async def serve() -> None:
+        ended = asyncio.Event()
+        runner = web.AppRunner(make_app(Hall(PlainThinker(), rules)), shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        found.extend([address, asyncio.get_running_loop(), ended])
+        ready.set()
+        await ended.wait()
+        await runner.cleanup()
+
+    # A thread of its own: the driver of a browser keeps a loop in the thread of the tests.
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(60)
+    address, loop, ended = found
+    try:
+        yield address
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()

@@ -1,0 +1,64 @@
+"""The command that opens a board to play on (`play`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from typing import Annotated
+
+import tyro
+
+from train.cli import options
+from train.runtime.errors import UsageError
+from wallgo_jax.cli.parsing import Flag
+
+_LIBRARIES = ("aiohttp", "prompt_toolkit")
+MAX_PORT = 65535
+
+
+@dataclasses.dataclass(frozen=True)
+class Play:
+    """Play against the machine or other people, on a local page or in the terminal."""
+
+    EXAMPLES = (
+        "play",
+        "play --rules playwallgo-3p --port 9000 --no-browser",
+        "play --terminal --level strong --colour Blue",
+    )
+
+    rules: options.RulesText = ""
+    """Rules of the first game: preset's name, JSON object, or file (JSON or TOML)."""
+    player: Annotated[
+        str, tyro.conf.arg(metavar="PLAYER", help_behavior_hint="(default: the rules' own)")
+    ] = ""
+    """The machine: a player that searches, as docs/players.md names it, without simulations."""
+    port: int = 8642
+    """Port at 127.0.0.1; 0 for any that is free."""
+    no_browser: Flag = False
+    """Print the page's address, but open no browser."""
+    terminal: Flag = False
+    """Play here in the terminal, without a page."""
+    level: str = "club"
+    """With --terminal: level of the machine, or `person` for no machine."""
+    colour: Annotated[str, tyro.conf.arg(metavar="COLOUR")] = "Red"
+    """With --terminal: your colour."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+        if missing:
+            raise UsageError(f"play needs {', '.join(missing)}: pip install 'wallgo-jax[play]'")
+        if not 0 <= self.port <= MAX_PORT:
+            raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
+        rules = options.read_rules_for(self.rules, [self.player] if self.player else [])
+        if self.player:
+            from train.engine.trees.guide import check_rules, make_guide
+
+            check_rules(make_guide(self.player), rules)
+        if self.terminal:
+            from train.play import terminal
+
+            return terminal.run(rules, player=self.player, level=self.level, colour=self.colour)
+        from train.play import server
+
+        return server.run(rules, player=self.player, port=self.port, opens=not self.no_browser)

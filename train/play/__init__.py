@@ -1,0 +1,1 @@
+"""Playing at a board: tables, machine opponents, the local web page and the terminal game."""

@@ -1,0 +1,57 @@
+// Places on the board: cells are numbered row by row from the top left, sides clockwise from the top.
+
+export const TILE = 44, GAP = 8, PITCH = TILE + GAP, HEAD = 26, EDGE = 10, STONE = 15;
+export const COLOURS = ["Red", "Blue", "Green", "Yellow"];
+export const LETTERS = "RBGY";
+export const SIDES = ["up", "right", "down", "left"];
+export const SIDE_NAMES = ["above", "right of", "below", "left of"];
+export const OFFSETS = [[-1, 0], [0, 1], [1, 0], [0, -1]];
+export const HORIZONTAL = 0, VERTICAL = 1;
+const COLUMNS = "ABCDEFGHI";
+
+export function cellName(cell, size) {
+  return `${COLUMNS[cell % size]}${Math.floor(cell / size) + 1}`;
+}
+
+export function columnName(column) { return COLUMNS[column]; }
+
+export function extent(size) { return HEAD + size * PITCH - GAP + EDGE; }
+
+export function corner(cell, size) {
+  return [HEAD + (cell % size) * PITCH, HEAD + Math.floor(cell / size) * PITCH];
+}
+
+export function centre(cell, size) {
+  const [x, y] = corner(cell, size);
+  return [x + TILE / 2, y + TILE / 2];
+}
+
+// The cell on the other side of a side, or null beyond the border.
+export function neighbour(cell, side, size) {
+  const row = Math.floor(cell / size) + OFFSETS[side][0];
+  const column = (cell % size) + OFFSETS[side][1];
+  if (row < 0 || column < 0 || row >= size || column >= size) return null;
+  return row * size + column;
+}
+
+// [orientation, cell] of the wall on a side: below its cell if horizontal, else right of it.
+export function wallOnSide(cell, side, size) {
+  const keeper = side === 0 || side === 3 ? neighbour(cell, side, size) : cell;
+  return [side % 2 === 0 ? HORIZONTAL : VERTICAL, keeper];
+}
+
+export function wallBox([orientation, cell], size) {
+  const [x, y] = corner(cell, size);
+  if (orientation === HORIZONTAL) return { x: x - 2, y: y + TILE + 1, width: TILE + 4, height: GAP - 2 };
+  return { x: x + TILE + 1, y: y - 2, width: GAP - 2, height: TILE + 4 };
+}
+
+// Every [orientation, cell] between two cells of the board.
+export function innerEdges(size) {
+  const found = [];
+  for (let cell = 0; cell < size * size; cell++) {
+    if (neighbour(cell, 2, size) !== null) found.push([HORIZONTAL, cell]);
+    if (neighbour(cell, 1, size) !== null) found.push([VERTICAL, cell]);
+  }
+  return found;
+}

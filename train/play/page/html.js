@@ -1,0 +1,36 @@
+// Small helpers for the parts of the page outside the board.
+
+import { LETTERS } from "./geometry.js";
+
+export const $ = (selector) => document.querySelector(selector);
+
+export function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+export function disc(player) {
+  return make("b", { class: `disc p${player}`, "aria-hidden": "true" }, LETTERS[player]);
+}
+
+export function percent(chance) { return `${Math.round(100 * chance)}%`; }
+
+export function readStore(key, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(`wallgo.${key}`)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+export function writeStore(key, value) {
+  // A full or forbidden store costs the copy, not the game.
+  try { localStorage.setItem(`wallgo.${key}`, JSON.stringify(value)); } catch { }
+}
