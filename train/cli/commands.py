@@ -11,6 +11,7 @@ from train.cli.export import Export
 from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.ratings import Elo
+from train.cli.review import Review
 from train.cli.run import Ablate, Fit, Run
 from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
@@ -33,6 +34,7 @@ Command = (
     | Annotated[Ownership, tyro.conf.subcommand("ownership")]
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
+    | Annotated[Review, tyro.conf.subcommand("review")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 PROGRAM = Program(
@@ -42,6 +44,7 @@ PROGRAM = Program(
     groups={
         "train": ("run", "fit", "config"),
         "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
+        "review games": ("review",),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "pass on and time": ("export", "bench"),
     },
