@@ -18,6 +18,7 @@ import numpy as np
 
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.network import Variables
+from train.runtime import files
 from train.runtime.errors import UsageError
 from wallgo_jax.env import VERSION
 
@@ -113,6 +114,17 @@ def write_model(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / WEIGHTS_FILE).write_bytes(data)
     (folder / CARD_FILE).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+
+
+def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
+    """Add entries to a folder's card, or replace those of the same names.
+
+    Raises:
+      UsageError: there is no card, or it cannot be written.
+    """
+    card = read_card(folder, where=str(folder))
+    config = card.pop("config")
+    files.write_json(folder / CARD_FILE, {**card, **entries, "config": config})
 
 
 def _name_of(path: tuple[Any, ...]) -> str:

@@ -5,6 +5,7 @@ train/models/NAME/README.md is the card in words.
 
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from train.checkpoints import exported
@@ -41,6 +42,15 @@ def read_weights(name: str, like: Variables) -> Variables:
       UsageError: they do not have the checksum of the card.
     """
     return exported.read_weights(_folder_of(name), like, where=_where(name))
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a model, to write to where the package's files can be written.
+
+    Raises:
+      UsageError: there is no such model.
+    """
+    return Path(str(_folder_of(name)))
 
 
 def _folder_of(name: str) -> Traversable:

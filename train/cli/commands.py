@@ -10,8 +10,9 @@ from train.cli.curves import Curves
 from train.cli.export import Export
 from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
+from train.cli.puzzles import Puzzles
 from train.cli.ratings import Elo
-from train.cli.review import Review
+from train.cli.review import Calibrate, Review
 from train.cli.run import Ablate, Fit, Run
 from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
@@ -35,6 +36,8 @@ Command = (
     | Annotated[Corridors, tyro.conf.subcommand("corridors")]
     | Annotated[Probe, tyro.conf.subcommand("probe")]
     | Annotated[Review, tyro.conf.subcommand("review")]
+    | Annotated[Calibrate, tyro.conf.subcommand("calibrate")]
+    | Annotated[Puzzles, tyro.conf.subcommand("puzzles")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 PROGRAM = Program(
@@ -44,7 +47,7 @@ PROGRAM = Program(
     groups={
         "train": ("run", "fit", "config"),
         "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
-        "review games": ("review",),
+        "review games": ("review", "puzzles", "calibrate"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "pass on and time": ("export", "bench"),
     },

@@ -1,8 +1,8 @@
-"""The commands that review games: reviews, calibration of win chances, puzzles."""
+"""The commands that review games and calibrate win chances."""
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import tyro
 
@@ -11,7 +11,9 @@ from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
+    from train.data.record_dataset import RecordedGames
     from train.review.analyst import Analyst
+    from train.runtime.display import Display
     from wallgo_jax.cli.sources import LoadedGame
     from wallgo_jax.game.rules import Rules
 
@@ -142,3 +144,115 @@ class Review:
                 "heuristic-search:wjx analyses any"
             )
         return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibrate:
+    """Measure whether a player's win chances come true, before and after search, and fit them."""
+
+    EXAMPLES = (
+        "calibrate pretrained:wallzero-4stone@256 --png out/reliability.png",
+        "calibrate models/mine@64 --games out/games.jsonl.gz --card",
+    )
+
+    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+    """Player that searches, named as in docs/players.md."""
+    games: Annotated[
+        tuple[Path, ...],
+        tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: it plays against itself)"),
+    ] = ()
+    """Record files of finished games."""
+    rules: options.RulesText = ""
+    """Preset's name, JSON object, or file (JSON or TOML)."""
+    own_games: int = 400
+    """Games that it plays against itself where no file is given."""
+    own_simulations: int = 32
+    """Simulations of a move in those games."""
+    opening_plies: int = 4
+    """Random plies that each of those games begins with."""
+    positions: int = 4000
+    """Positions that are searched, drawn from all games."""
+    seed: int = 0
+    """Random seed."""
+    card: Flag = False
+    """Write the calibration into the card of the exported folder or of the model."""
+    json: options.OptionalFile = None
+    """File to write the figures to, as JSON, which `review --calibration` reads."""
+    png: options.OptionalFile = None
+    """File to draw the reliability curves to: .png, .svg or .pdf."""
+
+    def run(self) -> int:
+        """Returns the exit code."""
+        from train.review import chances, reliability
+        from train.review.analyst import card_folder, make_analyst
+        from train.runtime.display import Display
+
+        options.check_seed("calibrate", self.seed)
+        for name in ("own_games", "own_simulations", "positions"):
+            if getattr(self, name) < 2:
+                raise UsageError(f"calibrate: {name} ({getattr(self, name)}) must be at least 2")
+        if self.opening_plies < 0:
+            raise UsageError(
+                f"calibrate: opening_plies ({self.opening_plies}) must not be negative"
+            )
+        folder = card_folder(self.player) if self.card else None
+        options.check_files(self.json)
+        options.check_pictures(self.png)
+        rules = options.read_rules_for(self.rules, [self.player])
+        if rules.players != 2:
+            raise UsageError("calibrate: win chances are calibrated for two players")
+        analyst = make_analyst(self.player, rules)
+        display = Display()
+        with display:
+            recorded = games_of(self, analyst, display)
+            plies = sum(len(record.actions) for record in recorded.records)
+            total = min(self.positions, plies) * analyst.search.simulations
+            with display.task("searching positions", total, "simulations") as task:
+                found = reliability.measure_reliability(
+                    analyst, recorded, positions=self.positions, seed=self.seed, on_progress=task
+                )
+        display.console.print(reliability.reliability_table(found))
+        if self.json is not None:
+            options.write_json(self.json, reliability.reliability_record(found))
+        if self.png is not None:
+            reliability.draw_reliability(found, self.png)
+            options.say_written(self.png, "reliability curves")
+        if folder is not None:
+            from train.checkpoints.exported import add_to_card
+
+            add_to_card(folder, {chances.CARD_KEY: chances.to_dict(found.calibration)})
+            options.say_written(folder / "card.json", "calibration")
+        return 0
+
+
+class OwnGames(Protocol):
+    """The options of a command that reads games or lets a player play against itself."""
+
+    @property
+    def games(self) -> tuple[Path, ...]: ...
+    @property
+    def own_games(self) -> int: ...
+    @property
+    def own_simulations(self) -> int: ...
+    @property
+    def opening_plies(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
+
+def games_of(command: "OwnGames", analyst: "Analyst", display: "Display") -> "RecordedGames":
+    """The games of a command's files, or else those that the analyst plays against itself."""
+    from train.data.record_dataset import read_recorded_games
+    from train.review.own_games import play_own_games
+
+    if command.games:
+        return read_recorded_games(command.games, analyst.rules)
+    with display.task("own games", command.own_games, "games") as task:
+        return play_own_games(
+            analyst,
+            games=command.own_games,
+            simulations=command.own_simulations,
+            opening_plies=command.opening_plies,
+            seed=command.seed,
+            on_progress=task,
+        )

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.checkpoints.pretrained import models, read_config
+from train.checkpoints import exported, pretrained
 from train.network import NetworkConfig
 from train.network.build import network_for
 from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator
-from train.registry.names import PlayerName, read_name
-from train.registry.networks import network_of, tell_apart
+from train.registry.names import PlayerName, read_name, read_network_name
+from train.registry.networks import model_of, network_of, tell_apart
 from train.registry.players import heuristic_of
 from train.review import chances
 from train.review.chances import Calibration
@@ -76,10 +76,27 @@ def make_analyst(
 
 def default_analyst(rules: Rules, *, simulations: int) -> str:
     """The name of a model that comes with the package for these rules, else of a heuristic."""
-    shipped = (name for name in models() if read_config(name).rules == rules)
+    shipped = (name for name in pretrained.models() if pretrained.read_config(name).rules == rules)
     model = next(shipped, None)
     kind = "heuristic-search:wjx" if model is None else f"pretrained:{model}"
     return f"{kind}@{simulations}"
+
+
+def card_folder(name: str) -> Path:
+    """The folder with the card of an exported or shipped model.
+
+    Raises:
+      UsageError: the player has no such folder.
+    """
+    read = read_network_name(name)
+    model = model_of(read)
+    if model is not None:
+        return pretrained.folder_of(model)
+    if not exported.is_model(Path(read.target)):
+        raise UsageError(
+            f"player {name!r}: has no card; `python -m train export` writes a folder with one"
+        )
+    return Path(read.target)
 
 
 def read_calibration(path: Path) -> Calibration:

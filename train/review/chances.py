@@ -85,7 +85,7 @@ def from_dict(fields: Any, *, where: str) -> Calibration:
     for key in ("network", "search"):
         number = fields.get(key)
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        if not is_number or not 0 < number < math.inf:
+        if not is_number or not 0 < float(number or 0) < math.inf:
             raise UsageError(f"{where}: calibration: {key} {number!r} is not a number above 0")
     simulations = fields.get("simulations")
     if simulations is not None and not isinstance(simulations, int):

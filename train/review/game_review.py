@@ -66,7 +66,7 @@ class GameReview(NamedTuple):
         movers = range(self.game.rules.players)
         return tuple(side_accuracy(m.grade for m in self.moves if m.mover == p) for p in movers)
 
-    def count(self, player: int, name: str) -> int:
+    def count_of(self, player: int, name: str) -> int:
         """The moves of a player that have a name of `train.review.grades`."""
         return sum(move.mover == player and move.grade.name == name for move in self.moves)
 
@@ -98,10 +98,8 @@ def review_game(
     snapshots = tuple(take_snapshot(state) for state in game.states)
     owners = None
     if analyst.owners is not None:
-        owners = tuple(
-            _owners_now(snapshot) if snapshot.is_over else searched[ply].owner
-            for ply, snapshot in enumerate(snapshots)
-        )
+        predicted = [each.owner for each in searched if each.owner is not None]
+        owners = (*predicted, *(_owners_now(each) for each in snapshots if each.is_over))
     moves = []
     for ply, (action, mover) in enumerate(zip(game.actions, game.movers, strict=True)):
         before, after = float(chances[ply, mover]), float(chances[ply + 1, mover])
@@ -155,7 +153,7 @@ def review_record(review: GameReview) -> dict[str, Any]:
         "players": review.players,
         "result": list(game.rewards) if game.is_over else None,
         "accuracy": [_rounded(accuracy, 1) for accuracy in review.accuracy],
-        "counts": [{name: review.count(player, name) for name in LIMITS} for player in players],
+        "counts": [{name: review.count_of(player, name) for name in LIMITS} for player in players],
         "positions": [
             {
                 "ply": ply,

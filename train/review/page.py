@@ -118,7 +118,7 @@ def _summary(review: GameReview) -> str:
     rows = ""
     for player, (name, accuracy) in enumerate(zip(names, review.accuracy, strict=True)):
         disc = f'<b class="disc p{player}">{LETTERS[player]}</b>'
-        counts = "".join(f"<td>{review.count(player, grade)}</td>" for grade in LIMITS)
+        counts = "".join(f"<td>{review.count_of(player, grade)}</td>" for grade in LIMITS)
         told = "–" if accuracy is None else f"{accuracy:.0f} %"
         rows += f"<tr><th>{disc} {escape(name)}</th><td>{told}</td>{counts}</tr>"
     losses = ", ".join(f"{MARKS[name]} {100 * least:.0f} %" for name, least in LIMITS.items())

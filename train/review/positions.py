@@ -33,7 +33,7 @@ from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import State
 
 CANDIDATES, LINE_PLIES = 6, 8
-_LEAST_BATCH, _MOST_BATCH = 16, 256
+_BATCHES = (16, 64, 256)
 _TREE_BYTES = 2**30
 """Room for the trees of a batch; more positions take more batches."""
 _MOST_PARTS = 20
@@ -58,6 +58,7 @@ class SearchedPosition(NamedTuple):
       mover: the player to move.
       value: float[P], expected reward of each player under best play as far as the search saw.
       network_value: float[P], the same before the search.
+      likeliest: public action that the policy would play, without search.
       candidates: the best move first, then those of the largest share.
       owner: float32[N, P + 1], chances of each cell's final owners, nobody last; None without a
         head for them.
@@ -66,6 +67,7 @@ class SearchedPosition(NamedTuple):
     mover: int
     value: tuple[float, ...]
     network_value: tuple[float, ...]
+    likeliest: int
     candidates: tuple[Candidate, ...]
     owner: np.ndarray | None
 
@@ -112,11 +114,12 @@ def search_positions(
 
 
 def batch_size(positions: int, simulations: int, state: State) -> int:
-    """Positions of a batch: a power of two, so that few sizes are compiled."""
+    """Positions of a batch; there are few sizes, because each is compiled."""
     # A node has a float32 and at most a uint32 by slot.
     room = max(_TREE_BYTES // ((simulations + 1) * state.num_slots * 8), 1)
-    most = min(_MOST_BATCH, 1 << (room.bit_length() - 1))
-    return min(most, max(_LEAST_BATCH, 1 << (positions - 1).bit_length()))
+    most = 1 << (room.bit_length() - 1)
+    enough = next((size for size in _BATCHES if size >= positions), _BATCHES[-1])
+    return min(most, enough)
 
 
 def parts_of(simulations: int) -> int:
@@ -131,6 +134,7 @@ class _Root(NamedTuple):
 
 
 class _Found(NamedTuple):
+    likeliest: jax.Array  # int32[B], public action
     prior: jax.Array  # float32[B, K]
     policy: jax.Array  # float32[B, K]
     visits: jax.Array  # int32[B, K]
@@ -161,10 +165,10 @@ def _search_batch(
     if excluded is not None:
         own = [NO_ACTION if action is None else action for action in excluded]
         barred[: len(own)] = own
-    tree, legal, values = programs.begin(analyst.variables, stacked, barred)
+    tree, legal, values = programs.begin(analyst.variables, stacked, jnp.asarray(barred))
     size = programs.simulations // programs.parts
     for part in range(programs.parts):
-        fresh = 1 + part * size + np.arange(size, dtype=np.int32)
+        fresh = 1 + part * size + jnp.arange(size)
         tree = programs.grow(analyst.variables, stacked, legal, tree, fresh)
         jax.block_until_ready(tree.visits)
         on_part((part + 1) * size)
@@ -202,6 +206,7 @@ def _position(
         mover=mover,
         value=_shared(raw, mover, candidates[0].value),
         network_value=tuple(float(value) for value in raw),
+        likeliest=int(found.likeliest),
         candidates=candidates,
         owner=owner,
     )
@@ -277,7 +282,9 @@ def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConf
             return jnp.take_along_axis(array, slots, axis=1)
 
         prior = jax.nn.softmax(node.logits, axis=1)
+        likeliest = jax.vmap(actions.action_of_slot)(states, node.logits.argmax(axis=1))
         return _Found(
+            likeliest,
             of(prior),
             of(policy),
             of(node.slot_visits),

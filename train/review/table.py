@@ -49,7 +49,7 @@ def _sides(review: GameReview) -> Table:
         table.add_column(f"{MARKS[name]} ({least:.0%})", justify="right")
     names = review.players or COLOURS[: review.game.rules.players]
     for player, (name, accuracy) in enumerate(zip(names, review.accuracy, strict=True)):
-        counts = (str(review.count(player, grade)) for grade in LIMITS)
+        counts = (str(review.count_of(player, grade)) for grade in LIMITS)
         told = "-" if accuracy is None else f"{accuracy:.1f} %"
         table.add_row(Text(f"{LETTERS[player]} {name}"), told, *counts)
     return table

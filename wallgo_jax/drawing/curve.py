@@ -20,8 +20,8 @@ _EXPECTED = 0.45
 
 STYLE = """  #bar { display: flex; margin-top: .4rem; height: 1.5rem; border-radius: 6px;
          overflow: hidden; }
-  #bar span { flex: 1 1 0; min-width: 0; padding: 0 .4rem; line-height: 1.5rem; font-size: .85rem;
-              white-space: nowrap; overflow: hidden; transition: flex-grow .3s; }
+  #bar span { flex: 1 1 0; min-width: 3.8rem; padding: 0 .4rem; line-height: 1.5rem;
+              font-size: .85rem; white-space: nowrap; overflow: hidden; transition: flex-grow .3s; }
   #bar span:last-child { text-align: right; }
   #bar i { font-style: normal; }
   .chart { margin-top: .4rem; }

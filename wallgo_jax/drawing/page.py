@@ -294,7 +294,7 @@ function fill(selector, values) {
 function showChances() {
   const row = CHANCES[ply], known = row.every((chance) => chance !== null);
   bar.forEach((part, i) => {
-    part.style.flexGrow = known ? Math.max(row[i], 6) : 1;
+    part.style.flexGrow = known ? row[i] : 1;
     part.querySelector("i").textContent = row[i] === null ? "?" : Math.round(row[i]) + " %";
   });
 }
