@@ -25,6 +25,8 @@ from wallgo_jax.view.game_replay import replay_actions
 
 CHECK = 16
 """Simulations of a check, as a multiple of those of the deep search."""
+_NODE_LIMIT = 200_000
+"""Positions that one proof on a 4x4 board may look at; a puzzle without a proof is dropped."""
 Progress = Callable[[str, int, int], None]
 """Called with the step, the simulations done of it, and its total."""
 
@@ -179,11 +181,14 @@ def _judge_by_table(rules: Rules) -> Callable[[State, int], bool]:
 
 
 def _judge_by_search(rules: Rules) -> Callable[[State, int], bool]:
-    solver = AlphaBeta(rules)
+    solver = AlphaBeta(rules, node_limit=_NODE_LIMIT)
 
     def judge(state: State, slot: int) -> bool:
         host = jax.tree.map(np.asarray, state)
-        return best_slots(solver, host.position) == [slot] and _wins(solver, host, slot)
+        try:
+            return best_slots(solver, host.position) == [slot] and _wins(solver, host, slot)
+        except UsageError:  # Beyond the limit nothing is known.
+            return False
 
     return judge
 
