@@ -356,7 +356,7 @@ def test_state_restarts_by_its_own_rules(step_auto_reset):
         ({"name_or_rules": "chess"}, "rules: unknown preset 'chess'; known presets: wallzero-4s"),
         (
             {"name_or_rules": "hkoi", "planes": "BH"},
-            "planes: 'BH' is not one of B, BT, BTR, BTRH, BTRD, BTRHD, BV,",
+            "planes: 'BH' is not one of B, BT, BTR, BTRH, BTRD, BTRHD, BTRDL,",
         ),
         ({"name_or_rules": "hkoi", "grid": 6}, "grid: 6 is not between the board's size 7 and 9"),
         ({"name_or_rules": "hkoi", "grid": 10}, "grid: 10 is not between the board's size 7 and"),

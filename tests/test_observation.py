@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.game import harness
-from tests.support.game.planes import expected_planes
+from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import Record, random_game
 from tests.support.reference.referee import random_rules
 from wallgo_jax import Rules, observation
@@ -18,8 +18,8 @@ from wallgo_jax.board import bitboard
 from wallgo_jax.game.state import initial_state
 
 # Players, stones and planes, on boards of 4x4 to 7x7 in a grid of 7; history compiles slowly.
-SHAPES = ((2, 4, "BTRHDV"), (3, 2, "BTRDV"), (4, 2, "BTRD"))
-SLOW_SHAPES = ((3, 2, "BTRHD"), (4, 2, "BTRHDV"))
+SHAPES = ((2, 4, EVERYTHING), (3, 2, "BTRDWV"), (4, 2, "BTRD"))
+SLOW_SHAPES = ((3, 2, "BTRHDL"), (4, 2, EVERYTHING))
 GRID = 7
 
 # The table of WallZero's 49 planes.
@@ -76,7 +76,7 @@ def compare(players: int, stones: int, planes: str) -> None:
     games, shown = played(players, stones)
     seen = observed(players, stones, planes, True)
     names = list(map(str, planes_lib.channels(planes, players, has_playable=True)))
-    everything = list(map(str, planes_lib.channels("BTRHDV", players, has_playable=True)))
+    everything = list(map(str, planes_lib.channels(EVERYTHING, players, has_playable=True)))
     wanted = [everything.index(name) for name in names]
     assert seen.shape[-1] == len(names)
     assert seen.dtype == np.bool_
@@ -118,7 +118,7 @@ def test_plane_sets_are_prefixes(planes, count):
     table = planes_lib.channels(planes, 2)
     assert table == planes_lib.channels("BTRH", 2)[:count]
     seen = observed(2, 4, planes, False)
-    np.testing.assert_array_equal(seen, observed(2, 4, "BTRHDV", True)[..., :count])
+    np.testing.assert_array_equal(seen, observed(2, 4, EVERYTHING, True)[..., :count])
 
 
 def test_distances_stand_between_reach_and_history():
@@ -128,6 +128,37 @@ def test_distances_stand_between_reach_and_history():
     assert short[:13] == planes_lib.channels("BTR", 2)
     assert list(map(str, short[13:])) == names
     assert planes_lib.channels("BTRHD", 2) == short + planes_lib.channels("BTRH", 2)[13:]
+
+
+def test_longer_and_walking_distances_follow_those_in_turns():
+    longer = [f"reach{turns} {player}" for turns in (5, 6, 7) for player in range(2)]
+    kinds = ("walk2", "walk3", "walk4", "walk_nearer")
+    walking = [f"{kind} {player}" for kind in kinds for player in range(2)]
+    short = list(map(str, planes_lib.channels("BTRD", 2)))
+    assert list(map(str, planes_lib.channels("BTRDLW", 2))) == [*short, *longer, *walking]
+    assert list(map(str, planes_lib.channels("BTRW", 2))) == [*short[:13], *walking]
+    all_of_them = planes_lib.channels("BTRDLW", 2)
+    assert planes_lib.channels("BTRHDLW", 2)[: len(all_of_them)] == all_of_them
+
+
+def test_walls_alone_part_walks():
+    """Two stones in a corridor: the second one stops turns, and walks go through it."""
+    rules = Rules(size=3, stones=1, start=((0, 0, 0), (0, 1, 1)), order=())
+    state = initial_state(rules)
+    walls = np.array(state.position.walls)
+    walls[0, 0] = bitboard.constant([0, 1, 2], 3)  # below the first row
+    state = state._replace(position=state.position._replace(walls=walls))
+    planes = np.array(jax.jit(functools.partial(observation.observe, planes="BTRDW"))(state))
+    names = list(map(str, planes_lib.channels("BTRDW", 2)))
+
+    def cells(name: str) -> list[int]:
+        return np.flatnonzero(planes[..., names.index(name)]).tolist()
+
+    assert [cells("reach2 0"), cells("reach2 1")] == [[0], [1, 2]]
+    assert [cells("walk2 0"), cells("walk2 1")] == [[0, 1, 2], [0, 1, 2]]
+    assert [cells("nearer 0"), cells("nearer 1")] == [[0], [1, 2]]
+    # Each reaches all other cells within its first turn.
+    assert [cells("walk_nearer 0"), cells("walk_nearer 1")] == [[0], [1]]
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -175,7 +206,7 @@ def test_distances_along_a_corridor():
 def test_planes_of_the_variant_follow_all_others():
     steps = [f"walls_left_over_{step} {player}" for step in (0, 2, 5, 10) for player in range(2)]
     names = ["stay_needs_room", "limited_walls", *steps, "tie_region", "tie_mover_loses"]
-    for planes in ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD"):
+    for planes in ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD", "BTRW", "BTRHDLW"):
         table = planes_lib.channels(f"{planes}V", 2, has_playable=True)
         others = planes_lib.channels(planes, 2)
         assert table[: len(others)] == others
@@ -208,8 +239,8 @@ def test_more_players_have_the_same_groups():
 def test_history_is_the_earlier_observations():
     players, stones = 2, 4
     games, _ = played(players, stones)
-    seen = observed(players, stones, "BTRHDV", True)
-    table = planes_lib.channels("BTRHDV", players, has_playable=True)
+    seen = observed(players, stones, EVERYTHING, True)
+    table = planes_lib.channels(EVERYTHING, players, has_playable=True)
     for index, channel in enumerate(table):
         if channel.age:
             now = table.index(channel._replace(age=0))
@@ -223,7 +254,7 @@ def test_history_is_the_earlier_observations():
 
 def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
     games, _ = played(2, 4)
-    seen = observed(2, 4, "BTRHDV", True)
+    seen = observed(2, 4, EVERYTHING, True)
     for b, game in enumerate(games):
         size = game.rules["size"]
         assert not seen[:, b, size:].any()
@@ -232,8 +263,22 @@ def test_rim_of_a_larger_grid_is_zero_and_playable_cells_show():
 
 
 def test_unknown_plane_set_is_refused():
-    for planes in ("", "R", "BR", "TB", "btrh", "V", "BVT", "BD", "BTD", "BTRDH"):
+    for planes in (
+        "",
+        "R",
+        "BR",
+        "TB",
+        "btrh",
+        "V",
+        "BVT",
+        "BD",
+        "BTD",
+        "BTRDH",
+        "BTRL",
+        "BTRWD",
+        "BTDL",
+    ):
         with pytest.raises(
-            ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH, BTRD, BTRHD, BV,"
+            ValueError, match=r"^planes: .* is not one of B, BT, BTR, BTRH, BTRD, BTRHD, BTRDL,"
         ):
             planes_lib.channels(planes, 2)

@@ -68,14 +68,15 @@ def test_planes(planes):
     table = planes_lib.channels(planes, 2)
     documented = []
     for span, kind, _, sets in rows("planes"):
-        if planes.removesuffix("V").removesuffix("D") in sets.split():
+        if planes.rstrip("DLWV") in sets.split():
             first, last = int(span.split("-")[0]), int(span.split("-")[-1])
             assert first == len(documented)
             documented += [kind] * (last - first + 1)
-    if "D" in planes:
-        distances = [kind for kind, *_ in rows("distance plane") for _ in range(2)]
-        before = documented.index("reach") + 2
-        documented[before:before] = distances
+    before = len(documented) if "H" not in planes else documented.index("history")
+    letters = {"D": "distance plane", "L": "longer plane", "W": "walking plane"}
+    headings = [heading for letter, heading in letters.items() if letter in planes]
+    distances = [kind for each in headings for kind, *_ in rows(each) for _ in range(2)]
+    documented[before:before] = distances
     if planes.endswith("V"):
         for kind, of, _ in rows("variant plane"):
             documented += [kind] * (2 if of == "each player" else 1)

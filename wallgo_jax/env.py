@@ -317,8 +317,8 @@ def make(
       name_or_rules: a name of `wallgo_jax.PRESETS`, or `wallgo_jax.Rules`.
       grid: side length of a larger grid whose top-left corner holds the board; the observation then
         has a plane of playable cells, and ids and masks are the grid's.
-      planes: the feature planes to show: B, BT, BTR, BTRH, BTRD or BTRHD; a V behind adds planes
-        that name the variant.
+      planes: the feature planes to show: B, BT, BTR or BTRH; D, DL, W, DW or DLW behind the last
+        two adds distances, a V behind all that planes that name the variant.
 
     Raises:
       ValueError: for an unknown name or plane set, or a board larger than the grid.

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from wallgo_jax.board import bitboard
-from wallgo_jax.board.bitboard import Cells
+from wallgo_jax.board.bitboard import Cells, Exits
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
 from wallgo_jax.game import referee, symmetry
@@ -30,6 +30,7 @@ from wallgo_jax.game.terrain import BoardAnalysis, Terrain
 from wallgo_jax.planes import (
     DISTANCE_TURNS,
     HISTORY_LENGTH,
+    LONGER_TURNS,
     NEARER_TURNS,
     WALLS_LEFT_STEPS,
     Channel,
@@ -107,7 +108,7 @@ def observe_sets(
 
 
 def _present(state: State, planes: str, precomputed: Precomputed | None) -> jax.Array:
-    """uint32[W, n]: the channels of B, T, R and D, which show the position itself."""
+    """uint32[W, n]: the channels of B, T, R, D, L and W, which show the position itself."""
     variant, position = state
     players, token = position.stones.shape[0], position.ply < 0
     if precomputed is None:
@@ -129,14 +130,20 @@ def _present(state: State, planes: str, precomputed: Precomputed | None) -> jax.
         reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
         parts.append(_rows(fusion_barrier(reach, token=token)))
     if "D" in planes:
-        parts.append(_rows(fusion_barrier(_distances(terrain), token=token)))
+        longer = LONGER_TURNS if "L" in planes else ()
+        free = _distances(terrain, terrain.free_exits, longer=longer)
+        parts.append(_rows(fusion_barrier(free, token=token)))
+    if "W" in planes:
+        parts.append(_rows(fusion_barrier(_distances(terrain, terrain.exits), token=token)))
     return jnp.concatenate(parts, axis=1)
 
 
-def _distances(terrain: Terrain) -> list[Cells]:
-    """The sets that D shows, in order."""
-    by_turn = terrain_lib.reach_by_turn(terrain, NEARER_TURNS)
+def _distances(terrain: Terrain, exits: Exits, *, longer: tuple[int, ...] = ()) -> list[Cells]:
+    """The sets of D and L, or of W, in order: cells within some turns, who is nearer, cells within
+    longer turns."""
+    by_turn = terrain_lib.reach_by_turn(terrain, exits, NEARER_TURNS)
     shown = [*(by_turn[turns] for turns in DISTANCE_TURNS), terrain_lib.nearer(by_turn)]
+    shown += [by_turn[turns] for turns in longer]
     return [cells for sets in shown for cells in sets]
 
 

@@ -1,22 +1,28 @@
 """The planes of an observation by name: which channels a plane set has, and in which order.
 
 Plane sets are named as in WallZero (Chen, Arjonilla, Wu, Wu), "WallZero Feature Designs": B board,
-T territory, R reachability, H four past positions. Two are not WallZero's. D shows distances in
-turns. V names the variant for a network that plays several: all ones or all zeros over the board.
+T territory, R reachability, H four past positions. The others are not WallZero's. D shows distances
+in turns, L longer ones, W those round walls alone, as if no stone stood in the way. V names the
+variant for a network that plays several: all ones or all zeros over the board.
 Nothing here needs JAX, so that a config can be checked without it.
 """
 
 from typing import NamedTuple
 
-_WITHOUT_VARIANT = ("B", "BT", "BTR", "BTRH", "BTRD", "BTRHD")
+_WALLZEROS = ("B", "BT", "BTR", "BTRH")
+_DISTANCES = ("D", "DL", "W", "DW", "DLW")
+_WITH_DISTANCES = tuple(f"{planes}{more}" for more in _DISTANCES for planes in ("BTR", "BTRH"))
+_WITHOUT_VARIANT = (*_WALLZEROS, *_WITH_DISTANCES)
 PLANE_SETS = (*_WITHOUT_VARIANT, *(f"{planes}V" for planes in _WITHOUT_VARIANT))
 DEFAULT_PLANES = "BTRH"
 HISTORY_LENGTH = 4
 """Past positions that H shows; a position's trail holds as many plies."""
 DISTANCE_TURNS = (2, 3, 4)
 """Turns of which D shows the cells within reach, a plane for each player; R shows one turn."""
+LONGER_TURNS = (5, 6, 7)
+"""Turns of which L shows the cells within reach: with those of R and D the whole distance."""
 NEARER_TURNS = 7
-"""Turns up to which D compares who reaches a cell first."""
+"""Turns up to which D and W compare who reaches a cell first."""
 WALLS_LEFT_STEPS = (0, 2, 5, 10)
 """Planes of V that tell walls left: one for "more than this many", for each player."""
 
@@ -36,8 +42,8 @@ class Channel(NamedTuple):
 def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[Channel, ...]:
     """The channels of a plane set, in order.
 
-    For two players: 8 (B), 11 (BT), 13 (BTR) or 49 (BTRH), 8 more with D, 12 more with V, and one
-    more where playable cells show.
+    For two players: 8 (B), 11 (BT), 13 (BTR) or 49 (BTRH), 8 more with D, 6 with L, 8 with W, 12
+    with V, and one more where playable cells show.
 
     Raises:
       ValueError: for an unknown plane set.
@@ -52,6 +58,11 @@ def channels(planes: str, players: int, *, has_playable: bool = False) -> tuple[
         table += [Channel("reach", player) for player in who]
     if "D" in planes:
         kinds = [*(f"reach{turns}" for turns in DISTANCE_TURNS), "nearer"]
+        table += [Channel(kind, player) for kind in kinds for player in who]
+    if "L" in planes:
+        table += [Channel(f"reach{turns}", player) for turns in LONGER_TURNS for player in who]
+    if "W" in planes:
+        kinds = [*(f"walk{turns}" for turns in DISTANCE_TURNS), "walk_nearer"]
         table += [Channel(kind, player) for kind in kinds for player in who]
     if "H" in planes:
         for age in range(1, HISTORY_LENGTH + 1):
@@ -87,7 +98,8 @@ def orders_by_side(table: tuple[Channel, ...], players: int) -> tuple[tuple[int,
 def check_planes(planes: str) -> None:
     """Refuse an unknown plane set with a ValueError."""
     if planes not in PLANE_SETS:
-        raise ValueError(f"planes: {planes!r} is not one of {', '.join(PLANE_SETS)}")
+        allowed = ", ".join(_WITHOUT_VARIANT)
+        raise ValueError(f"planes: {planes!r} is not one of {allowed}, or one of these and V")
 
 
 def _board_channels(players: int, age: int) -> list[Channel]:

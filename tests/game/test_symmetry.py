@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.board.test_geometry import SYMMETRIES
 from tests.support.game import harness
-from tests.support.game.planes import expected_planes
+from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import Record, random_game, random_games, record
 from tests.support.reference.referee import MOVES, SIDES, Cell, random_rules
 from wallgo_jax import observation
@@ -100,7 +100,7 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
 
 
 def test_all_planes_turn_as_the_turned_games_show(games):
-    channels = planes_lib.channels("BTRHDV", PLAYERS, has_playable=True)
+    channels = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 
     @jax.jit
     @jax.vmap

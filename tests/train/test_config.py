@@ -43,6 +43,11 @@ ownership = false
 margin = true
 reply = true
 destination_head = true
+destination_width = 8
+destination_rank = 4
+walled_convolutions = 2
+stones_close_gates = true
+walking_bias = true
 planes = "BTRH"
 mover_first = false
 dtype = "bfloat16"
@@ -53,6 +58,7 @@ max_considered_actions = 4
 kind = "puct"
 engine = "mctx"
 value_scale = 0.5
+player_value_scale = 0.75
 visit_offset = 20
 rescale_values = false
 c_init = 2
@@ -68,6 +74,7 @@ boards = 6
 plies = 7
 full_search_prob = 0.125
 cheap_simulations = 2
+cheap_policy_weight = 0.5
 policy_surprise_weight = 0.5
 cheap_noise = true
 opening_plies = 6
@@ -96,6 +103,7 @@ weight_decay = 0.125
 max_grad_norm = 2
 symmetry = false
 ema_decay = 0.375
+value_mix = 0.5
 
 [learner.weights]
 policy = 1.5
@@ -147,10 +155,30 @@ FULL_CONFIG = RunConfig(
     iterations=12,
     rules=PRESETS["hkoi"],
     network=NetworkConfig(
-        "2R1T", 16, 2, 1.5, "layer", 24, "wdl", False, True, True, True, "BTRH", False, "bfloat16"
+        blocks="2R1T",
+        width=16,
+        heads=2,
+        mlp_ratio=1.5,
+        norm="layer",
+        value_width=24,
+        value="wdl",
+        ownership=False,
+        margin=True,
+        reply=True,
+        destination_head=True,
+        destination_width=8,
+        destination_rank=4,
+        walled_convolutions=2,
+        stones_close_gates=True,
+        walking_bias=True,
+        planes="BTRH",
+        mover_first=False,
+        dtype="bfloat16",
     ),
-    search=SearchConfig(5, 4, "puct", "mctx", 0.5, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3),
-    selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, True, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"),
+    search=SearchConfig(
+        5, 4, "puct", "mctx", 0.5, 0.75, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3
+    ),
+    selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 0.5, True, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
         9,
@@ -166,6 +194,7 @@ FULL_CONFIG = RunConfig(
         2.0,
         False,
         0.375,
+        0.5,
         LossWeights(1.5, 0.75, 0.0, 0.5, 0.25),
     ),
     evaluation=EvaluationConfig(
@@ -276,8 +305,12 @@ def test_round_trip_through_json(config):
 
 def test_config_saved_before_a_key_was_there_has_its_default():
     fields = config_to_dict(RunConfig())
-    del fields["network"]["destination_head"]
-    for key in ("value_scale", "visit_offset", "rescale_values"):
+    for key in ("destination_head", "destination_width", "destination_rank"):
+        del fields["network"][key]
+    for key in ("walled_convolutions", "stones_close_gates", "walking_bias"):
+        del fields["network"][key]
+    del fields["selfplay"]["cheap_policy_weight"], fields["learner"]["value_mix"]
+    for key in ("value_scale", "player_value_scale", "visit_offset", "rescale_values"):
         del fields["search"][key]
     assert config_from_dict(fields, where="here") == RunConfig()
 

@@ -2,11 +2,13 @@
 
 FOLDER/weights.npz   arrays by name
 FOLDER/card.json     config, checksum of the weights, how they were made, how strong
+FOLDER/README.md     the card in words
 """
 
 import hashlib
 import io
 import json
+import os
 import zipfile
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,13 +18,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.checkpoints.card_page import card_page
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.network import Variables
 from train.runtime import files
 from train.runtime.errors import UsageError
+from train.runtime.files import replace_text, write_json
 from wallgo_jax.env import VERSION
 
-WEIGHTS_FILE, CARD_FILE = "weights.npz", "card.json"
+WEIGHTS_FILE, CARD_FILE, PAGE_FILE = "weights.npz", "card.json", "README.md"
 OWN_KEYS = ("model", "env_version", "sha256", "bytes", "parameters", "config")
 """Entries of a card that `write_model` makes; the others are told to it."""
 
@@ -86,8 +90,34 @@ def read_weights(folder: Traversable, like: Variables, *, where: str) -> Variabl
     return tree.unflatten([jnp.asarray(leaf) for leaf in leaves])
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that holds something else than a model.
+
+    Raises:
+      UsageError: it is a file, or a folder that is not empty and that `write_model` did not write.
+    """
+    if folder.is_dir():
+        if any(folder.iterdir()) and not _is_written_here(folder):
+            raise UsageError(f"{folder}: is not empty and holds no exported model; choose another")
+    elif folder.exists():
+        raise UsageError(f"{folder}: is a file, not a folder")
+
+
+def _is_written_here(folder: Path) -> bool:
+    try:
+        card = json.loads((folder / CARD_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(card, dict) and all(key in card for key in OWN_KEYS)
+
+
 def write_model(
-    folder: Path, variables: Variables, config: RunConfig, about: dict[str, Any]
+    folder: Path,
+    variables: Variables,
+    config: RunConfig,
+    about: dict[str, Any],
+    *,
+    player: str | None = None,
 ) -> None:
     """Write weights and their card into a folder, which is made if it is missing.
 
@@ -96,7 +126,12 @@ def write_model(
       variables: the weights.
       config: of their run.
       about: further entries of the card, JSON-ready.
+      player: the model's name as commands take it; the folder's path if it is None.
+
+    Raises:
+      UsageError: the folder holds something else.
     """
+    check_folder(folder)
     paths, _ = jax.tree_util.tree_flatten_with_path(variables)
     buffer = io.BytesIO()
     arrays = {_name_of(path): np.asarray(leaf) for path, leaf in paths}
@@ -112,8 +147,20 @@ def write_model(
         "config": config_to_dict(config),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / WEIGHTS_FILE).write_bytes(data)
-    (folder / CARD_FILE).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    _replace_bytes(folder / WEIGHTS_FILE, data)
+    write_json(folder / CARD_FILE, card)
+    replace_text(folder / PAGE_FILE, card_page(card, player=player or str(folder)))
+
+
+def _replace_bytes(path: Path, data: bytes) -> None:
+    """Write a file in one step: after an error it is as before."""
+    unnamed = path.with_name(f"{path.name}.tmp")
+    try:
+        unnamed.write_bytes(data)
+        os.replace(unnamed, path)
+    except OSError:
+        unnamed.unlink(missing_ok=True)
+        raise
 
 
 def add_to_card(folder: Path, entries: dict[str, Any]) -> None:

@@ -53,6 +53,12 @@ def folder_of(name: str) -> Path:
     return Path(str(_folder_of(name)))
 
 
+def name_of(folder: Path) -> str | None:
+    """The player's name of a folder among the package's models; None for one that lies
+    elsewhere."""
+    return f"pretrained:{folder.name}" if folder.resolve().parent == Path(str(_folder())) else None
+
+
 def _folder_of(name: str) -> Traversable:
     if name not in models():
         known = ", ".join(models()) or "none"

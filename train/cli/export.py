@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,71 +17,108 @@ from train.runtime.files import writing
 if TYPE_CHECKING:
     from train.checkpoints.weights import TrainedNetwork
 
+_OF_A_MATCH = ("first", "second", "wins", "draws", "losses", "win_rate", "interval_95")
+
 
 @dataclasses.dataclass(frozen=True)
 class Export:
     """Write a player's weights into a folder that is a player itself, with a card that says how
-    they were made."""
+    they were made and how strong they are."""
 
-    EXAMPLES = ("export runs/quickstart out/quickstart",)
+    EXAMPLES = (
+        "export runs/quickstart out/quickstart",
+        "export runs/cpu models/mine --matches out/wjx.json out/shipped.json",
+    )
 
     player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|PLAYER")]
     """Run, one of its checkpoints, or another trained player, named as in docs/players.md."""
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
-    """Folder to write; its name is the model's."""
+    """Folder to write: a new or empty one, or a model that is replaced; its name is the model's."""
+    matches: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="FILE ...", help_behavior_hint="")
+    ] = ()
+    """Matches of these weights for the card, as `match --json` wrote them."""
 
     def run(self) -> int:
         """Returns the exit code."""
-        trained = export(self.player, self.out)
+        trained = export(self.player, self.out, self.matches)
         options.say_written(self.out, f"weights and card of {trained.source}")
         return 0
 
 
-def export(player: str, out: Path) -> TrainedNetwork:
+def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwork:
     """Write the weights of a trained player, with what is known of how they were made and how
     strong they are, and return them.
 
     Raises:
-      UsageError: there are no such weights, or the folder cannot be written or is a run's.
+      UsageError: there are no such weights, the folder holds something else or cannot be written,
+        or a match is none of these weights.
     """
-    from train.checkpoints import weights
-    from train.checkpoints.exported import write_model
+    from train.checkpoints import pretrained, weights
+    from train.checkpoints.exported import check_folder, write_model
     from train.registry import load_network
 
     trained = load_network(player)
     if weights.is_run(out):
         raise UsageError(f"{out}: is a run directory; export into a folder of its own")
+    check_folder(out)
+    about = _about(trained)
+    played = [_read_match(path, trained) for path in matches]
+    if played:
+        known = about.get("matches") or []
+        about |= {"matches": [*known, *(match for match in played if match not in known)]}
     with writing(out):
-        write_model(out, trained.variables, trained.config, _about(trained))
+        name = pretrained.name_of(out)
+        write_model(out, trained.variables, trained.config, about, player=name)
     return trained
 
 
 def _about(trained: TrainedNetwork) -> dict[str, Any]:
-    """What the run's directory tells, or, of weights that were exported before, their card."""
-    from train.loop.run_directory import RESULT_FILE, STARTS_FILE
-    from train.metrics.rows import METRICS_FILE
+    """Entries of the card, with the run's time to strength where `bench` has measured it."""
+    from train.loop.provenance import provenance
+    from train.study.strength import CURVE_FILE
 
-    run = trained.run
-    if run is None:
-        return trained.about
-    iteration, evaluation = trained.about["iteration"], _read(run / RESULT_FILE)
-    # The matches of a run's end say nothing of its earlier weights.
-    is_of_these = evaluation is not None and evaluation.get("iterations") == iteration
-    return {
-        **trained.about,
-        "starts": (_read(run / STARTS_FILE) or {}).get("starts"),
-        "evaluation": evaluation if is_of_these else None,
-        "last_metrics": _row(run / METRICS_FILE, iteration),
-    }
+    about = provenance(trained)
+    path = None if trained.run is None else trained.run / CURVE_FILE
+    if path is not None and path.exists():
+        curve = json.loads(path.read_text(encoding="utf-8"))
+        # A checkpoint's card tells nothing of weights that came after it.
+        if all(point["iteration"] <= about["iteration"] for point in curve["points"]):
+            about = about | {"strength": curve}
+    return about
 
 
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
+    """A match that the weights have played as its first player.
+
+    Raises:
+      UsageError: the file holds none, or its first player has other weights.
+    """
+    from train.registry import load_network
+
+    try:
+        match = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    missing = [key for key in _OF_A_MATCH if not isinstance(match, dict) or key not in match]
+    if missing:
+        raise UsageError(f"{path}: no match of `match --json`: it has no {missing[0]!r}")
+    try:
+        first = load_network(match["first"])
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    if not _is_same(first, trained):
+        raise UsageError(
+            f"{path}: its first player, {match['first']}, has other weights than {trained.source}"
+        )
+    return match
 
 
-def _row(path: Path, iteration: int) -> Any:
-    """The row of metrics of an iteration, counted from 1; None where there is none."""
-    from train.metrics.rows import read_rows
+def _is_same(one: TrainedNetwork, other: TrainedNetwork) -> bool:
+    import jax
+    import numpy as np
 
-    rows = read_rows(path) if path.exists() else []
-    return next((row for row in rows if row["iteration"] == iteration), None)
+    trees = [each.variables for each in (one, other)]
+    return jax.tree.structure(trees[0]) == jax.tree.structure(trees[1]) and all(
+        map(np.array_equal, *map(jax.tree.leaves, trees))
+    )

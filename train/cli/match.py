@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from train.arena.result import MatchResult
     from train.arena.sprt import Verdict
     from train.runtime.display import Display
+    from wallgo_jax.game.rules import Rules
 
 SHIPPED = "pretrained:wallzero-4stone"
 EXIT_NOT_PASSED = 1
@@ -194,11 +195,12 @@ def _shipped_like(player: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy:
-    """Measure how often a player keeps the value of the game, over all positions of a solved
-    board or over proven late positions of games."""
+    """Measure how often a player keeps the value of the game: over all positions of a solved
+    board, over sampled ones of a larger board, or over proven late positions of games."""
 
     EXAMPLES = (
         "accuracy search:runs/tiny@64",
+        "accuracy search:runs/tiny_4x4@64 --positions 5000",
         "accuracy pretrained:wallzero-4stone@64 --late out/late.jsonl",
     )
 
@@ -210,7 +212,12 @@ class Accuracy:
             metavar="RULES", help_behavior_hint=f"(default: the player's own, else {SOLVED_RULES})"
         ),
     ] = ""
-    """Rules of a board that can be solved as a whole: JSON object, or file (JSON or TOML)."""
+    """Rules of a board that can be solved: JSON object, or file (JSON or TOML)."""
+    positions: int = 0
+    """Positions of random games to sample, each solved by alpha-beta (one stone each, at most 4x4
+    cells); 0 for all positions of a board that is solved as a whole (3x3)."""
+    min_walls: int = 4
+    """Fewest walls of a sampled position; fewer take alpha-beta longer."""
     late: options.OptionalFile = None
     """File of late positions that `late` has proven, to measure there instead."""
     batch: int = 512
@@ -232,11 +239,43 @@ class Accuracy:
         if self.late is not None:
             return self._measure_late(self.late)
         rules = options.read_rules_for(self.rules, [self.player], default=SOLVED_RULES)
+        if self.positions:
+            return self._measure_sample(rules)
         found = value_accuracy.value_accuracy(self.player, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))
         if self.json is not None:
             options.write_json(self.json, value_accuracy.accuracy_record(found))
         return 0
+
+    def _measure_sample(self, rules: Rules) -> int:
+        from train.analysis import sampled_accuracy
+        from train.runtime.display import Display
+
+        sample = sampled_accuracy.Sample(self.positions, self.min_walls, self.seed)
+        options.check_files(self.json)
+        display = Display()
+        with (
+            display,
+            display.task(self.player, self.positions, "positions") as task,
+            interrupts("the positions solved so far count", show=display.note) as is_interrupted,
+        ):
+
+            def on_progress(done: int) -> None:
+                is_interrupted.keeps_work()
+                task(done)
+
+            found = sampled_accuracy.sampled_accuracy(
+                self.player,
+                rules,
+                sample,
+                batch=self.batch,
+                on_progress=on_progress,
+                should_stop=is_interrupted,
+            )
+        display.console.print(sampled_accuracy.sampled_table(found))
+        if self.json is not None:
+            options.write_json(self.json, sampled_accuracy.sampled_record(found))
+        return EXIT_INTERRUPTED if is_interrupted() else 0
 
     def _measure_late(self, path: Path) -> int:
         from rich.console import Console
@@ -245,6 +284,8 @@ class Accuracy:
 
         if self.rules:
             raise UsageError("accuracy: --late has rules of its own, leave out --rules")
+        if self.positions:
+            raise UsageError("accuracy: --late has positions of its own, leave out --positions")
         found = late_accuracy.late_accuracy(self.player, path, batch=self.batch, seed=self.seed)
         Console().print(late_accuracy.late_table(found))
         if self.json is not None:

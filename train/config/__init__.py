@@ -3,6 +3,7 @@
 from train.config.run import (
     BEST,
     CONFIG_FILE,
+    SHIPPED,
     CheckpointConfig,
     EvaluationConfig,
     RunConfig,
@@ -17,6 +18,7 @@ from train.config.run import (
 __all__ = [
     "BEST",
     "CONFIG_FILE",
+    "SHIPPED",
     "CheckpointConfig",
     "EvaluationConfig",
     "RunConfig",

@@ -28,6 +28,8 @@ from wallgo_jax.planes import check_planes
 
 BEST = "best"
 """Stands for the best checkpoint so far where a player is named."""
+SHIPPED = "pretrained:wallzero-4stone"
+"""The player that commands take where none is named."""
 CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
 MAX_WHOLE = 10**15
@@ -138,6 +140,9 @@ class RunConfig:
       iterations: length of the run [iterations]. An iteration plays, adds to the replay and learns.
       rules: a preset's name, or a table of rules (`wallgo_jax/RULES.md`) [text or table]. The
         command line also takes a JSON object or a file.
+      start_weights: a trained player whose weights the run begins with; empty for random weights
+        [player]. It must have the same rules and network; optimizer, replay and schedules begin
+        anew.
     """
 
     # Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
@@ -147,6 +152,7 @@ class RunConfig:
     seed: int = 0
     iterations: int = 26
     rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
+    start_weights: str = ""
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
     selfplay: SelfPlayConfig = dataclasses.field(
@@ -176,6 +182,11 @@ class RunConfig:
             raise ValueError(
                 f"selfplay.opening_plies ({self.selfplay.opening_plies}) must be below "
                 f"{self.rules.max_plies}, the most plies of a game by these rules"
+            )
+        if self.learner.value_mix > 0 and self.network.value == "wdl" and self.rules.players != 2:
+            raise ValueError(
+                "learner.value_mix must be 0 for network.value 'wdl' and rules of "
+                f"{self.rules.players} players: a search knows the value of one of them"
             )
         if self.rules.players != 2 and self.evaluation.opponents:
             raise ValueError(

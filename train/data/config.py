@@ -14,12 +14,15 @@ class SelfPlayConfig:
       plies: plies of each board in an iteration [plies].
       full_search_prob: playout cap randomisation: chance that a ply is searched in full; one coin
         for all boards (the built-in quickstart has 0.25) [0 to 1]. The other plies get
-        `cheap_simulations` without noise, and their policies are not learned. This is after Wu,
+        `cheap_simulations` without noise, and their policies are not learned; `cheap_noise` and
+        `cheap_policy_weight` change that. This is after Wu,
         "Accelerating Self-Play Learning in Go" (2019), section 3.1, with one coin for the boards of
         all devices: the batch stays full, and no device waits for one that has drawn more full
         searches.
-      cheap_simulations: budget of the other plies, whose policies are not learned [simulations].
+      cheap_simulations: budget of the other plies [simulations].
         It is at most that of a full search.
+      cheap_policy_weight: weight in learning of the other plies' policies, of which those searched
+        in full have 1; 0 to leave them out [0 to 1]. All plies teach the value.
       policy_surprise_weight: share of the policy weight that follows the divergence of search and
         network [0 to 1]. This is after Wu, "Other Methods Implemented in KataGo", section Policy
         Surprise Weighting. KataGo uses 0.5 and weights whole samples, this weights policies only.
@@ -47,6 +50,7 @@ class SelfPlayConfig:
     plies: int = 32
     full_search_prob: float = 1.0
     cheap_simulations: int = 4
+    cheap_policy_weight: float = 0.0
     policy_surprise_weight: float = 0.0
     cheap_noise: bool = False
     opening_plies: int = 0
@@ -65,8 +69,9 @@ class SelfPlayConfig:
             raise ValueError("full_search_prob must be above 0, at most 1")
         if self.bootstrap_iterations < 0:
             raise ValueError("bootstrap_iterations must not be negative")
-        if not 0 <= self.policy_surprise_weight <= 1:
-            raise ValueError("policy_surprise_weight must be from 0 to 1")
+        for key in ("cheap_policy_weight", "policy_surprise_weight"):
+            if not 0 <= getattr(self, key) <= 1:
+                raise ValueError(f"{key} must be from 0 to 1")
         self._check_exploration()
 
     def _check_exploration(self) -> None:

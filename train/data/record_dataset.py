@@ -215,6 +215,7 @@ def take(examples: Examples, index: jax.Array, *, has_reply: bool) -> Sample:
         position=position,
         policy=jax.nn.one_hot(examples.slot[index], slots),
         policy_weight=jnp.ones(index.shape),
+        root_value=None,
         outcome=jax.tree.map(lambda x: x[game], examples.outcome),
         reply=reply,
     )

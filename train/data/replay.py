@@ -32,6 +32,9 @@ class Trajectory(NamedTuple):
     slot: jax.Array  # int16[...], the slot that was played
     policy: jax.Array  # float16[..., A], the search's improved policy
     policy_weight: jax.Array  # float32[...], weight of the policy in learning, 0 to leave it out
+    root_value: jax.Array | None
+    """float32[...], the value that the search found, for the player to move; NaN where it found
+    none. None where values are learned from outcomes alone."""
     step_outcome: Outcome  # of the game where the ply ended it, else zeros
     terminated: jax.Array  # bool[...], whether the ply ended its game
 
@@ -62,6 +65,7 @@ class Sample(NamedTuple):
     position: Position
     policy: jax.Array  # float16[N, A]
     policy_weight: jax.Array  # float32[N]
+    root_value: jax.Array | None  # float32[N], as in `Trajectory`
     outcome: Outcome
     reply: Reply | None  # None unless asked for
 
@@ -148,6 +152,7 @@ def sample(
         position=jax.tree.map(lambda x: x[row, board], replay_state.plies.position),
         policy=replay_state.plies.policy[row, board],
         policy_weight=replay_state.plies.policy_weight[row, board],
+        root_value=jax.tree.map(lambda x: x[row, board], replay_state.plies.root_value),
         outcome=jax.tree.map(lambda x: x[row, board], replay_state.outcome),
         reply=_reply(replay_state.plies, row, board) if has_reply else None,
     )

@@ -3,6 +3,7 @@
 B boards, T plies of an iteration.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -30,6 +31,24 @@ from wallgo_jax.game.state import Position, State, Variant, initial_position
 POLICY_DTYPE = jnp.float16
 
 
+@dataclasses.dataclass(frozen=True)
+class TargetOptions:
+    """What plies teach beside their outcome, as in `SelfPlayConfig`.
+
+    Attributes:
+      policy_surprise_weight: as there.
+      cheap_policy_weight: as there.
+      has_root_value: whether plies keep the value that the search found.
+    """
+
+    policy_surprise_weight: float = 0.0
+    cheap_policy_weight: float = 0.0
+    has_root_value: bool = False
+
+
+PLAIN_TARGETS = TargetOptions()
+
+
 class SelfPlayMetrics(NamedTuple):
     """Sums over an iteration, float32[]."""
 
@@ -53,7 +72,7 @@ class Boards(NamedTuple):
 class _Plies(NamedTuple):
     """The plies that the scan stacks: leading axes [T, B]."""
 
-    made: Trajectory  # policy_weight is 1 where the policy is learned, else 0
+    made: Trajectory  # its policy_weight not weighed by surprise yet
     length: jax.Array  # int[...], plies of the game where the ply ended it, else 0
     is_full: jax.Array  # bool[...], whether the search was full
     is_drawn: jax.Array  # bool[...], whether the opening drew the ply
@@ -74,7 +93,7 @@ def make_selfplay(
     plies: int,
     cheap: Search | None = None,
     full_search_prob: float = 1.0,
-    policy_surprise_weight: float = 0.0,
+    targets: TargetOptions = PLAIN_TARGETS,
     exploration: Exploration = SEARCH_DECIDES,
 ) -> Callable[..., tuple[Boards, Trajectory, SelfPlayMetrics]]:
     """Make a function that plays an iteration.
@@ -84,7 +103,7 @@ def make_selfplay(
       plies: T.
       cheap: the cheap search; None to search every ply in full.
       full_search_prob: as in `SelfPlayConfig`; not read without `cheap`.
-      policy_surprise_weight: as in `SelfPlayConfig`.
+      targets: what plies teach.
       exploration: plies that are played in place of the search's choice.
 
     Returns:
@@ -94,7 +113,7 @@ def make_selfplay(
       without a coin key the key draws them.
     """
     choose = _always(search) if cheap is None else _by_coin(search, cheap)
-    explore, has_surprise = make_exploration(exploration), policy_surprise_weight > 0
+    explore = make_exploration(exploration)
 
     def selfplay(
         variables: Any,
@@ -113,7 +132,7 @@ def make_selfplay(
             found = choose(variables, states, ply_key, is_full)
             slot, is_drawn = explore(found, states, opening, ply_key)
             position, played = _play_ply(
-                states, found._replace(slot=slot), is_full, is_drawn, has_surprise=has_surprise
+                states, found._replace(slot=slot), is_full, is_drawn, targets=targets
             )
             return Boards(position, opening), played
 
@@ -126,7 +145,7 @@ def make_selfplay(
         made, metrics = played.made, _sum_up(played)
         if played.surprise is not None:
             weight = surprise_weights(
-                made.policy_weight, played.surprise, share=policy_surprise_weight
+                made.policy_weight, played.surprise, share=targets.policy_surprise_weight
             )
             made = made._replace(policy_weight=weight)
         return boards, made, metrics
@@ -140,7 +159,7 @@ def _play_ply(
     is_full: jax.Array,
     is_drawn: jax.Array,
     *,
-    has_surprise: bool,
+    targets: TargetOptions,
 ) -> tuple[Position, _Plies]:
     """Play the slots that were chosen in states [B], and restart finished boards."""
     after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, found.slot)
@@ -149,7 +168,8 @@ def _play_ply(
         position=states.position,
         slot=found.slot.astype(jnp.int16),
         policy=found.policy.astype(POLICY_DTYPE),
-        policy_weight=(is_full & ~is_drawn).astype(jnp.float32),
+        policy_weight=_policy_weight(is_full, is_drawn, targets.cheap_policy_weight),
+        root_value=found.value if targets.has_root_value else None,
         step_outcome=Outcome(rewards, _at_end(over, analysis.owned)),
         terminated=over,
     )
@@ -159,9 +179,17 @@ def _play_ply(
         is_full=jnp.broadcast_to(is_full, over.shape),
         is_drawn=is_drawn,
         entropies=policy_entropies(found.policy, states),
-        surprise=found.surprise if has_surprise else None,
+        surprise=found.surprise if targets.policy_surprise_weight > 0 else None,
     )
     return jax.vmap(referee.restart_if_over)(after).position, played
+
+
+def _policy_weight(is_full: jax.Array, is_drawn: jax.Array, cheap: float) -> jax.Array:
+    """float32[B]: 1 for plies that were searched in full, `cheap` for the others, 0 for those that
+    the opening drew."""
+    if cheap == 0:
+        return (is_full & ~is_drawn).astype(jnp.float32)
+    return jnp.where(is_drawn, 0.0, jnp.where(is_full, 1.0, cheap)).astype(jnp.float32)
 
 
 def _sum_up(played: _Plies) -> SelfPlayMetrics:
@@ -181,21 +209,21 @@ def _sum_up(played: _Plies) -> SelfPlayMetrics:
     )
 
 
-def surprise_weights(is_learned: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
+def surprise_weights(weight: jax.Array, surprise: jax.Array, *, share: float) -> jax.Array:
     """Weigh policies partly by surprise (Wu, "Other Methods Implemented in KataGo", section Policy
     Surprise Weighting).
 
     Args:
-      is_learned: float32[...], 1 where the policy is learned, else 0.
+      weight: float32[...], of the policies so far, 0 where they are not learned.
       surprise: float32[...], nats from the network's policy to the search's.
       share: of the weight that is given out in proportion to surprise.
 
     Returns:
-      float32[...] with mean 1 over the learned policies, 0 elsewhere.
+      float32[...] of the same sum, 0 where it was 0.
     """
-    mean = (is_learned * surprise).sum() / jnp.maximum(is_learned.sum(), 1)
+    mean = (weight * surprise).sum() / jnp.maximum(weight.sum(), 1)
     relative = jnp.where(mean > 1e-6, surprise / jnp.maximum(mean, 1e-6), 1.0)
-    return is_learned * (1 - share + share * relative)
+    return weight * (1 - share + share * relative)
 
 
 _Choose = Callable[[Any, State, jax.Array, jax.Array], SearchResult]

@@ -53,6 +53,9 @@ class LearnerConfig:
       max_grad_norm: gradients are clipped to this global norm [norm].
       symmetry: turn each sample by a random symmetry of the square.
       ema_decay: decay a step of averaged weights, which then play; 0 for none [0 to 1].
+      value_mix: share of the search's value of the root in the target of the value, the rest of
+        which is the game's outcome [0 to 1]. Iterations of the bootstrap and recorded games teach
+        outcomes alone. Beyond two players it mixes the value of the player to move.
     """
 
     batch: int = 512
@@ -68,6 +71,7 @@ class LearnerConfig:
     max_grad_norm: float = 1.0
     symmetry: bool = True
     ema_decay: float = 0.0
+    value_mix: float = 0.0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
 
     def __post_init__(self) -> None:
@@ -86,8 +90,9 @@ class LearnerConfig:
         for key in ("momentum", "ema_decay"):
             if not 0 <= getattr(self, key) < 1:
                 raise ValueError(f"{key} must be from 0 to below 1")
-        if not 0 <= self.final_rate <= 1:
-            raise ValueError("final_rate must be from 0 to 1")
+        for key in ("final_rate", "value_mix"):
+            if not 0 <= getattr(self, key) <= 1:
+                raise ValueError(f"{key} must be from 0 to 1")
         if not all(0 < share < 1 for share in self.lr_drops) or list(self.lr_drops) != sorted(
             self.lr_drops
         ):

@@ -98,7 +98,7 @@ def make_learner(
         params: Any, stats: Any, targets: TrainingTargets, shown: jax.Array
     ) -> tuple[jax.Array, tuple[Any, Losses]]:
         output, stats = network.evaluate_batch(Variables(params, stats), shown)
-        found = losses(output, targets, config.weights)
+        found = losses(output, targets, config.weights, value_mix=config.value_mix)
         return found.loss, (stats, found)
 
     def update(
@@ -177,7 +177,7 @@ def _bad_tensor(gradient: Any) -> jax.Array:
 
 
 def _decays(params: Any) -> Any:
-    """bool of each parameter: kernels decay; norms, biases and offset tables do not."""
+    """bool of each parameter: kernels decay; norms, biases and tables of biases do not."""
     return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: leaf.ndim > 1 and "offset_bias" not in jax.tree_util.keystr(path), params
+        lambda path, leaf: leaf.ndim > 1 and "_bias" not in jax.tree_util.keystr(path), params
     )

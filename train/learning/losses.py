@@ -26,6 +26,7 @@ class TrainingTargets(NamedTuple):
     policy: jax.Array  # float32[N, A]
     policy_weight: jax.Array  # float32[N]
     outcome: jax.Array  # float32[N, P], final rewards
+    root_value: jax.Array | None  # float32[N], the search's, for the mover; NaN where it has none
     owner: jax.Array  # int32[N, H, W], of each cell at the end of the game, P for nobody
     on_board: jax.Array  # bool[N, H, W]
     margin: jax.Array  # float32[N]
@@ -75,6 +76,7 @@ def _targets_of(sample: Sample, turn: jax.Array) -> TrainingTargets:
         policy=policy,
         policy_weight=sample.policy_weight,
         outcome=outcomes.from_mover(sample.outcome.rewards, player),
+        root_value=sample.root_value,
         owner=outcomes.owners_of(owned).reshape(grid, grid),
         on_board=board.reshape(grid, grid),
         margin=outcomes.margin_of(owned, board),
@@ -89,12 +91,21 @@ def _turn(state: State, policy: jax.Array, turn: jax.Array) -> tuple[State, jax.
     return symmetry.turn_state(state, turn), turned
 
 
-def losses(output: Output, targets: TrainingTargets, weights: LossWeights) -> Losses:
-    """The losses of a network's output against the targets, and their weighted sum."""
+def losses(
+    output: Output, targets: TrainingTargets, weights: LossWeights, *, value_mix: float = 0.0
+) -> Losses:
+    """The losses of a network's output against the targets, and their weighted sum.
+
+    Args:
+      output: of the network, for samples [N].
+      targets: of the samples.
+      weights: of the heads' losses.
+      value_mix: as in `LearnerConfig`; not read where the targets have no value of a search.
+    """
     logits = jax.vmap(slot_logits)(output.policy, targets.states, targets.legal)
     weight = targets.policy_weight
     policy_loss = weighted_mean(cross_entropy(logits, targets.policy), weight)
-    value_loss = _value_loss(output, targets.outcome)
+    value_loss = _value_loss(output, targets, value_mix)
     agrees = logits.argmax(axis=-1) == targets.policy.argmax(axis=-1)
     accuracy = weighted_mean(agrees, weight > 0)
     total = weights.policy * policy_loss + weights.value * value_loss
@@ -126,11 +137,51 @@ def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
     return (weight * x).sum() / jnp.maximum(weight.sum(), 1e-9)
 
 
-def _value_loss(output: Output, outcome: jax.Array) -> jax.Array:
+def _value_loss(output: Output, targets: TrainingTargets, value_mix: float) -> jax.Array:
+    root_value = targets.root_value if value_mix > 0 else None
     if output.result is None:
-        return jnp.square(output.value - outcome).mean()
-    result = jax.vmap(outcomes.winner_of)(outcome)
-    return cross_entropy(output.result, jax.nn.one_hot(result, output.result.shape[-1])).mean()
+        target = targets.outcome
+        if root_value is not None:
+            target = mix_rewards(target, root_value, value_mix)
+        return jnp.square(output.value - target).mean()
+    result = jax.vmap(outcomes.winner_of)(targets.outcome)
+    chances = jax.nn.one_hot(result, output.result.shape[-1])
+    if root_value is not None:
+        chances = mix_chances(chances, root_value, value_mix)
+    return cross_entropy(output.result, chances).mean()
+
+
+def mix_rewards(outcome: jax.Array, root_value: jax.Array, share: float) -> jax.Array:
+    """float32[N, P]: rewards of which a share is the search's.
+
+    Of two players the other loses what the mover wins. Beyond two, a search knows the value of the
+    mover alone, and the others keep their rewards.
+
+    Args:
+      outcome: float32[N, P], rewards, the mover's first.
+      root_value: float32[N], the search's, for the mover; NaN where it has none.
+      share: of the search's value.
+    """
+    chex.assert_shape(root_value, outcome.shape[:1])
+    found = jnp.where(jnp.isnan(root_value), outcome[:, 0], root_value)[:, None]
+    others = -found if outcome.shape[1] == 2 else outcome[:, 1:]
+    return (1 - share) * outcome + share * jnp.concatenate([found, others], axis=1)
+
+
+def mix_chances(chances: jax.Array, root_value: jax.Array, share: float) -> jax.Array:
+    """float32[N, 3]: chances of the mover's win, the other's win and a draw, of which a share is
+    the search's: those of its value without draws.
+
+    Args:
+      chances: float32[N, 3], of two players.
+      root_value: as in `mix_rewards`.
+      share: of the search's value.
+    """
+    chex.assert_shape(chances, (*root_value.shape, 3))
+    win = (1 + jnp.clip(root_value, -1.0, 1.0)) / 2
+    found = jnp.stack([win, 1 - win, jnp.zeros_like(win)], axis=-1)
+    found = jnp.where(jnp.isnan(root_value)[:, None], chances, found)
+    return (1 - share) * chances + share * found
 
 
 def _ownership_losses(

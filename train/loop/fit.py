@@ -27,9 +27,11 @@ from train.loop.run_directory import (
     lock_run,
 )
 from train.loop.run_loop import Session, open_session, run_loop, say_saved
+from train.loop.start import note_stages, start_of
 from train.metrics.columns import FIT_COLUMNS
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
+from train.network import Variables
 from train.network.build import network_for
 from train.runtime.ahead import Ahead
 from train.runtime.errors import UsageError
@@ -65,7 +67,8 @@ class _Data(NamedTuple):
 
 
 class _Programs(NamedTuple):
-    init: Callable[[], FitState]
+    init: Callable[..., FitState]
+    """() -> the first state, with random weights; (variables) -> the same with these."""
     learn: Ahead
     """(learner, examples, int32[N] positions to learn, key) -> the learner a step later, metrics;
     the learner is consumed."""
@@ -120,7 +123,9 @@ def _fit(
     check_wandb(config.tracking.wandb)
     programs = _make_programs(config)
     _check_memory(config, programs, data)
-    state = first_state(directory, programs.init, _place, resume=resume)
+    start = start_of(config, directory, resume=resume)
+    init = programs.init if start is None else functools.partial(programs.init, start.variables)
+    state = first_state(directory, init, _place, resume=resume)
 
     def compile_for(state: FitState, iteration: int) -> float:
         del iteration
@@ -135,6 +140,7 @@ def _fit(
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
         )
         write_json(directory / RECORDS_FILE, summary)
+        note_stages(directory, start)
         ended = run_loop(session, state, compile_for, iterate)
         # What is left to do after the last iteration takes no time worth an interruption.
         if ended.is_interrupted and int(fetch(ended.state.iterations)) < config.iterations:
@@ -223,9 +229,11 @@ def _make_programs(config: RunConfig) -> _Programs:
     )
     choose = functools.partial(take, has_reply=has_reply)
 
-    def init() -> FitState:
+    def init(variables: Variables | None = None) -> FitState:
         key = jax.random.fold_in(jax.random.key(config.seed), 2**31 - 1)
-        return FitState(learner.init(network.init(key)), jnp.zeros((), jnp.int32))
+        # Copied, for the first step of learning consumes the state.
+        first = network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
+        return FitState(learner.init(first), jnp.zeros((), jnp.int32))
 
     def learn(state: LearnerState, examples: Examples, learned: jax.Array, key: jax.Array):
         sample_key, turn_key = jax.random.split(key)

@@ -34,9 +34,11 @@ GAME_FILE, GAME_TEXT_FILE = "game.jsonl", "game.txt"
 RECORDS_FILE = "records.json"
 """File of a directory that `fit` made: which games it learns."""
 STARTS_FILE = "run.json"
+STAGES_FILE = "stages.json"
+"""File of a run that began with the weights of another: the runs before it, oldest first."""
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "numpy")
 
-_FIXED = ("seed", "rules", "network", "search", "selfplay", "replay", "learner")
+_FIXED = ("seed", "rules", "start_weights", "network", "search", "selfplay", "replay", "learner")
 """What a resumed run must not change: all of it decides the numbers of the iterations done."""
 _FREE = tuple(
     field.name for field in dataclasses.fields(RunConfig) if field.name not in ("name", *_FIXED)

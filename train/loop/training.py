@@ -21,6 +21,7 @@ from train.loop.run_directory import (
     lock_run,
 )
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
+from train.loop.start import note_stages, start_of
 from train.metrics.columns import SELFPLAY_COLUMNS, WIN_RATE
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
@@ -63,8 +64,10 @@ def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
     check_opponents(config)
     make_bootstrap(config)  # Refused now, not at the first iteration.
     check_wandb(config.tracking.wandb)
+    start = start_of(config, directory, resume=resume)
     programs = make_programs(config)
-    state = first_state(directory, programs.init, programs.place, resume=resume)
+    init = programs.init if start is None else functools.partial(programs.init, start.variables)
+    state = first_state(directory, init, programs.place, resume=resume)
     sync_processes("every process has its first state")
 
     def compile_for(state: RunState, iteration: int) -> float:
@@ -77,6 +80,9 @@ def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
     later = functools.partial(games_after, config)
     with open_session(config, directory, state, _columns(config), games_after=later) as session:
         session.display.say(_about(config, state))
+        if start is not None:
+            session.display.say(f"weights of {start.source}")
+        note_stages(directory, start)
         evaluate = functools.partial(_evaluate, session)
         ended = run_loop(session, state, compile_for, iterate, evaluate)
         if ended.is_interrupted:

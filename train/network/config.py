@@ -31,8 +31,16 @@ class NetworkConfig:
       margin: add the head that predicts the final lead in territory of the player to move.
       reply: add the head that predicts the policy of the next ply.
       destination_head: add the head that adds to each play a logit of its wall where the move ends.
-      planes: feature planes: B, BT, BTR, BTRH, BTRD or BTRHD, each with or without V (the
-        variant's).
+      destination_width: hidden width of the destination head; 0 for one linear map [channels].
+      destination_rank: products of a number at the stone and one where the move ends, summed for
+        each wall and added to each play's logit; 0 for none [products].
+      walled_convolutions: walled convolutions of a W block: 1, its second, or 2 [convolutions].
+      stones_close_gates: stones close the sides of their cells to walled convolutions and steps,
+        as walls do.
+      walking_bias: add to the attention of T blocks a bias for each head and number of steps
+        between two cells round walls.
+      planes: feature planes: B, BT, BTR or BTRH; behind the last two D, DL, W, DW or DLW
+        (distances), behind all V (the variant's).
       mover_first: show the planes of the player to move first, instead of player 0's.
       dtype: compute type: `float32`, `bfloat16`, or `auto` (bfloat16 on accelerators). On CPU
         `auto` is float32. Parameters are always float32.
@@ -49,6 +57,11 @@ class NetworkConfig:
     margin: bool = False
     reply: bool = False
     destination_head: bool = False
+    destination_width: int = 0
+    destination_rank: int = 0
+    walled_convolutions: int = 1
+    stones_close_gates: bool = False
+    walking_bias: bool = False
     planes: str = "BTR"
     mover_first: bool = True
     dtype: str = "auto"
@@ -58,6 +71,13 @@ class NetworkConfig:
         for key in ("width", "heads", "value_width"):
             if getattr(self, key) < 1:
                 raise ValueError(f"{key} must be at least 1")
+        if self.walled_convolutions not in (1, 2):
+            raise ValueError("walled_convolutions must be 1 or 2")
+        for key in ("destination_width", "destination_rank"):
+            if getattr(self, key) < 0:
+                raise ValueError(f"{key} must not be negative")
+            if getattr(self, key) > 0 and not self.destination_head:
+                raise ValueError(f"{key} must be 0 where destination_head is false")
         if not 0 < self.mlp_ratio < float("inf"):
             raise ValueError("mlp_ratio must be a number above 0")
         if TRANSFORMER in blocks and self.width % self.heads:

@@ -78,6 +78,85 @@ class CellHead(nnx.Module):
         return numbers.astype(jnp.float32)
 
 
+class HiddenCellHead(nnx.Module):
+    """A `CellHead` with a hidden layer of ReLUs: float32[B, H, W, D]."""
+
+    def __init__(
+        self, config: NetworkConfig, numbers: int, *, hidden: int, dtype: Any, rngs: nnx.Rngs
+    ) -> None:
+        options = {"dtype": dtype, "rngs": rngs}
+        by_cell = {"conv_general_dilated": multiply_cells, **options}
+        self.here = nnx.Conv(config.width, hidden, (1, 1), **by_cell)
+        self.everywhere = nnx.Linear(2 * config.width, hidden, use_bias=False, **options)
+        self.last = nnx.Conv(
+            hidden, numbers, (1, 1), kernel_init=nnx.initializers.zeros_init(), **by_cell
+        )
+
+    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
+        hidden = nnx.relu(self.here(x) + self.everywhere(pooled)[:, None, None, :])
+        return self.last(hidden).astype(jnp.float32)
+
+
+def destination_head(
+    config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs
+) -> CellHead | HiddenCellHead | None:
+    """The head of four numbers a cell, one for each wall around it, that the config names."""
+    if not config.destination_head:
+        return None
+    options = {"dtype": dtype, "rngs": rngs}
+    if config.destination_width == 0:
+        return CellHead(config, NUM_SIDES, **options)
+    return HiddenCellHead(config, NUM_SIDES, hidden=config.destination_width, **options)
+
+
+class PairHead(nnx.Module):
+    """A logit for each play from a cell, bilinear in the features there and where the move ends:
+    float32[B, H, W, 52], 0 where that is off the board.
+
+    logit(cell, move, wall) is the product of two vectors, start(cell) and end(cell + move, wall).
+    """
+
+    def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
+        rank = config.destination_rank
+        options = {"conv_general_dilated": multiply_cells, "dtype": dtype, "rngs": rngs}
+        self.start = nnx.Conv(
+            config.width, rank, (1, 1), kernel_init=nnx.initializers.zeros_init(), **options
+        )
+        # Without a bias the numbers of cells that are not playable, whose features are 0, are 0.
+        self.end = nnx.Conv(config.width, NUM_SIDES * rank, (1, 1), use_bias=False, **options)
+
+    def __call__(self, x: jax.Array, pooled: jax.Array) -> jax.Array:
+        del pooled
+        boards, height, width, _ = x.shape
+        rank, cells = self.start.out_features, height * width
+        start = self.start(x).reshape(boards, cells, rank)
+        end = self.end(x).reshape(boards, cells, rank, NUM_SIDES)
+        # All pairs of cells in one product: sums of shifted products take longer, above all to
+        # compile.
+        products = jnp.einsum("bcr,bers->bces", start, end)
+        ends, is_on_board = _make_ends(height, width)
+        plays = products[:, np.arange(cells)[:, None], ends]  # [B, H W, 13, 4]
+        plays = jnp.where(is_on_board[None, :, :, None], plays, 0)
+        return plays.reshape(boards, height, width, PLAYS_PER_STONE).astype(jnp.float32)
+
+
+def _make_ends(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The cell where each move from each cell ends, int[H W, 13], and bool[H W, 13], whether that
+    is on the board; else the cell is 0."""
+    rows, columns = np.divmod(np.arange(height * width)[:, None], width)
+    down, across = np.array(MOVE_OFFSETS).T
+    rows, columns = rows + down, columns + across
+    is_on_board = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    return np.where(is_on_board, rows * width + columns, 0), is_on_board
+
+
+def add_plays(policy: jax.Array, *plays: jax.Array) -> jax.Array:
+    """float32[B, H, W, 53]: policy logits plus those of plays, in parts of float32[B, H, W, 52];
+    placements stay."""
+    placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
+    return policy + jnp.concatenate([*plays, placements], axis=-1)
+
+
 def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) -> jax.Array:
     """float32[B, H, W, 53]: policy logits plus those of the cells where the moves end.
 
@@ -91,8 +170,7 @@ def add_destinations(policy: jax.Array, walls: jax.Array, playable: Playable) ->
     chex.assert_shape(policy, (*walls.shape[:3], POLICY_PLANES))
     chex.assert_axis_dimension(walls, 3, NUM_SIDES)
     ends = [shifted(keep(walls, playable), offset) for offset in MOVE_OFFSETS]
-    placements = jnp.zeros_like(policy[..., PLAYS_PER_STONE:])
-    return policy + jnp.concatenate([*ends, placements], axis=-1)
+    return add_plays(policy, *ends)
 
 
 class BoardHead(nnx.Module):

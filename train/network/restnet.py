@@ -14,15 +14,17 @@ from train.network.config import NetworkConfig
 from train.network.heads import (
     BoardHead,
     CellHead,
+    PairHead,
     add_destinations,
+    add_plays,
+    destination_head,
     expected_rewards,
     num_values,
     pool,
 )
 from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock
 from train.network.slots import POLICY_PLANES
-from train.network.walls import WalledBlock, wall_gates
-from wallgo_jax.board.geometry import NUM_SIDES
+from train.network.walls import WalledBlock, walking_steps, wall_gates
 from wallgo_jax.planes import Channel, orders_by_side
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
@@ -124,6 +126,8 @@ class ResTNet(nnx.Module):
         options = {"dtype": self.dtype, "rngs": rngs}
         self.stem = Stem(config, len(channels), **options)
         self.letters = parse_blocks(config.blocks)
+        self.stones_close_gates = config.stones_close_gates
+        self.has_steps = config.walking_bias and TRANSFORMER in self.letters
         self.blocks = nnx.List(BLOCKS[letter](config, **options) for letter in self.letters)
         owners = self.players + 1
         self.policy = CellHead(config, POLICY_PLANES, **options)
@@ -131,9 +135,8 @@ class ResTNet(nnx.Module):
         self.ownership = CellHead(config, owners, **options) if config.ownership else None
         self.margin = BoardHead(config, 1, **options) if config.margin else None
         self.reply = CellHead(config, POLICY_PLANES, **options) if config.reply else None
-        self.destination = (
-            CellHead(config, NUM_SIDES, **options) if config.destination_head else None
-        )
+        self.destination = destination_head(config, **options)
+        self.pairs = PairHead(config, **options) if config.destination_rank else None
 
     def __call__(self, planes: jax.Array) -> Output:
         x, playable = self.trunk(planes)
@@ -142,6 +145,8 @@ class ResTNet(nnx.Module):
         policy = outputs["policy"]
         if "destination" in outputs:
             policy = add_destinations(policy, outputs["destination"], playable)
+        if "pairs" in outputs:
+            policy = add_plays(policy, outputs["pairs"])
         return Output(
             policy=policy,
             value=expected_rewards(outputs["value"], self.value_kind, self.players),
@@ -172,9 +177,9 @@ class ResTNet(nnx.Module):
             raise ValueError("a network without T blocks has no attention")
         return jnp.stack(maps, axis=1)
 
-    def heads(self) -> dict[str, CellHead | BoardHead]:
-        """The heads that the config has, by their names in `Output`; `destination` is added to the
-        policy."""
+    def heads(self) -> dict[str, Any]:
+        """The heads that the config has, by their names in `Output`; `destination` and `pairs` are
+        added to the policy."""
         heads = {
             "policy": self.policy,
             "value": self.value,
@@ -182,6 +187,7 @@ class ResTNet(nnx.Module):
             "margin": self.margin,
             "reply": self.reply,
             "destination": self.destination,
+            "pairs": self.pairs,
         }
         return {name: head for name, head in heads.items() if head is not None}
 
@@ -192,12 +198,20 @@ class ResTNet(nnx.Module):
     def _open(self, planes: jax.Array) -> tuple[jax.Array, Board]:
         """The stem's features, and what the blocks read of the boards."""
         playable = playable_cells(planes, self.channels, dtype=self.dtype)
-        gates = None
-        if WALLED in self.letters:
-            gates = wall_gates(planes, self.channels, playable, dtype=self.dtype)
+        gates = steps = None
+        if WALLED in self.letters or self.has_steps:
+            gates = wall_gates(
+                planes,
+                self.channels,
+                playable,
+                stones_close=self.stones_close_gates,
+                dtype=self.dtype,
+            )
+            if self.has_steps:
+                steps = walking_steps(gates)
         if self.mover_first:
             planes = mover_first(planes, self.channels)
-        return self.stem(planes.astype(self.dtype), playable), Board(playable, gates)
+        return self.stem(planes.astype(self.dtype), playable), Board(playable, gates, steps)
 
 
 def num_players(channels: tuple[Channel, ...]) -> int:

@@ -3,7 +3,6 @@
 Players of equal configs share one compiled program, whatever their weights.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ import jax.numpy as jnp
 
 from train.network import NetworkConfig, Variables
 from train.players.basic import Player
-from train.search.config import SearchConfig
+from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for
 from train.search.root_symmetries import make_symmetric_evaluator
 from train.search.search import Search, make_search
@@ -69,7 +68,7 @@ def search_act(
       simulations: at every ply of a game.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation a search begins with.
     """
-    options = dataclasses.replace(options, simulations=simulations, first_simulations=0)
+    options = as_player(options, simulations)
     return _search_act(evaluator_for(network, rules), options, symmetries)
 
 

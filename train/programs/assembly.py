@@ -27,7 +27,8 @@ from wallgo_jax.game.state import Variant, make_variant
 class Programs(NamedTuple):
     """A run's programs, each compiled once."""
 
-    init: Callable[[], RunState]
+    init: Callable[..., RunState]
+    """() -> the first state, with random weights; (variables) -> the same with these."""
     place: Callable[[RunState], RunState]
     """Takes a state of NumPy arrays, such as a checkpoint's."""
     variant: Variant  # [B], what each board plays

@@ -9,12 +9,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from train import registry
 from train.config import RunConfig
 from train.data.diversity import OpeningVariety, opening_variety
 from train.data.openings import Exploration
-from train.data.selfplay import Boards, SelfPlayMetrics, first_boards, make_selfplay
+from train.data.selfplay import (
+    Boards,
+    SelfPlayMetrics,
+    TargetOptions,
+    first_boards,
+    make_selfplay,
+)
 from train.network import Network
 from train.runtime.ahead import Ahead
 from train.runtime.devices import (
@@ -28,8 +35,8 @@ from train.runtime.devices import (
 from train.runtime.errors import UsageError
 from train.search.config import simulations_at
 from train.search.evaluator import evaluator_for
-from train.search.search import Search, make_search
-from wallgo_jax.game.state import Variant
+from train.search.search import Search, SearchResult, make_search
+from wallgo_jax.game.state import State, Variant
 
 
 class StageKind(enum.Enum):
@@ -92,11 +99,23 @@ def make_bootstrap(config: RunConfig) -> Search:
 
 
 def _bootstrap_selfplay(config: RunConfig) -> Callable[..., Any]:
+    search, has_root_value = make_bootstrap(config), config.learner.value_mix > 0
     return make_selfplay(
-        make_bootstrap(config),
+        _without_value(search) if has_root_value else search,
         plies=config.selfplay.plies,
+        targets=TargetOptions(has_root_value=has_root_value),
         exploration=_exploration_of(config),
     )
+
+
+def _without_value(search: Search) -> Search:
+    """A player of the bootstrap, whose values are not learned: its games teach their outcomes."""
+
+    def search_alone(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        found = search(variables, states, key)
+        return found._replace(value=jnp.full_like(found.value, jnp.nan))
+
+    return search_alone
 
 
 def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
@@ -107,6 +126,11 @@ def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
         search = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
         return make_search(evaluate, search, explores=explores)
 
+    targets = TargetOptions(
+        policy_surprise_weight=options.policy_surprise_weight,
+        cheap_policy_weight=options.cheap_policy_weight,
+        has_root_value=config.learner.value_mix > 0,
+    )
     cheap = None
     if options.full_search_prob < 1:
         cheap = search_of(min(options.cheap_simulations, simulations), explores=options.cheap_noise)
@@ -115,7 +139,7 @@ def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
         plies=options.plies,
         cheap=cheap,
         full_search_prob=options.full_search_prob,
-        policy_surprise_weight=options.policy_surprise_weight,
+        targets=targets,
         exploration=_exploration_of(config),
     )
 

@@ -11,7 +11,7 @@ from train.config import RunConfig
 from train.data.replay import ReplayState
 from train.data.selfplay import Boards, first_boards
 from train.learning.learner import Learner, LearnerState
-from train.network import Network
+from train.network import Network, Variables
 from train.programs.replay import ReplayPrograms
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 from wallgo_jax.game.state import Variant
@@ -39,7 +39,8 @@ class Keys(NamedTuple):
 class StatePrograms(NamedTuple):
     """Functions that put a run's state onto the devices."""
 
-    init: Callable[[], RunState]
+    init: Callable[..., RunState]
+    """() -> the first state, with random weights; (variables) -> the same with these."""
     place: Callable[[RunState], RunState]
     """Takes a state of NumPy arrays, such as a checkpoint's."""
     like: RunState
@@ -60,21 +61,21 @@ def make_state_programs(
       variants: NumPy arrays [B], what each board plays.
     """
 
-    def init_all_but_replay() -> RunState:
+    def init_all_but_replay(variables: Variables | None = None) -> RunState:
         key = jax.random.fold_in(jax.random.key(config.seed), _INIT_SALT)
+        # Copied, for the first step of learning consumes the state.
+        first = network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
         boards = first_boards(jax.tree.map(jnp.asarray, variants))
         # The replay has an init of its own, for it may lie in the host's memory.
         no_replay = cast(Any, ())
-        return RunState(
-            learner.init(network.init(key)), boards, no_replay, jnp.zeros((), jnp.int32)
-        )
+        return RunState(learner.init(first), boards, no_replay, jnp.zeros((), jnp.int32))
 
     like = jax.eval_shape(init_all_but_replay)
     specs = jax.tree.map(lambda x: EVERYWHERE, like)
     specs = specs._replace(boards=jax.tree.map(lambda x: BY_BOARD, like.boards))
 
-    def init() -> RunState:
-        state = jax.jit(init_all_but_replay, out_shardings=devices.shardings(specs))()
+    def init(variables: Variables | None = None) -> RunState:
+        state = jax.jit(init_all_but_replay, out_shardings=devices.shardings(specs))(variables)
         return state._replace(replay_state=replay_programs.init())
 
     def place(state: RunState) -> RunState:

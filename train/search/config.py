@@ -19,6 +19,9 @@ class SearchConfig:
         `native` is faster.
       value_scale: gumbel: weight of a value against a prior logit, for each visit [number]. A value
         counts as `value_scale * (visit_offset + most visits of a slot)` logits.
+      player_value_scale: gumbel: `value_scale` of players, as in matches; 0 for the same as in
+        self-play [number]. There a small one keeps the learned policies soft, and a player may
+        trust its values more.
       visit_offset: gumbel: visits that are added to the most visits of a slot [visits].
       rescale_values: gumbel: spread the values of a node's slots over 0 to 1 before they are
         weighed. Without it they are expected rewards, from -1 to 1.
@@ -40,6 +43,7 @@ class SearchConfig:
     kind: str = "gumbel"
     engine: str = "native"
     value_scale: float = 0.1
+    player_value_scale: float = 0.0
     visit_offset: float = 50.0
     rescale_values: bool = True
     c_init: float = 1.25
@@ -58,7 +62,7 @@ class SearchConfig:
             raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
-        for key in ("value_scale", "visit_offset", "c_init"):
+        for key in ("value_scale", "player_value_scale", "visit_offset", "c_init"):
             if not 0 <= getattr(self, key) < float("inf"):
                 raise ValueError(f"{key} must be a number from 0 on")
         if not 0 < self.c_base < float("inf"):
@@ -73,6 +77,17 @@ class SearchConfig:
             raise ValueError("temperature_plies must not be negative")
         if not 0 <= self.first_simulations <= self.simulations:
             raise ValueError("first_simulations must be from 0 to simulations")
+
+
+def as_player(config: SearchConfig, simulations: int) -> SearchConfig:
+    """The options of a player of a run: this many simulations at every ply, and its own scale."""
+    return dataclasses.replace(
+        config,
+        simulations=simulations,
+        first_simulations=0,
+        value_scale=config.player_value_scale or config.value_scale,
+        player_value_scale=0.0,
+    )
 
 
 def stages(config: SearchConfig) -> tuple[int, ...]:

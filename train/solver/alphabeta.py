@@ -106,6 +106,19 @@ class AlphaBeta:
             plies = [ply for ply in plies if self._keeps(ply.board, value)]
         return [ply.slot for ply in plies]
 
+    def keeps(self, board: Board, slot: int, value: int) -> bool:
+        """Whether a legal play keeps the value, which is that of `value`. Raises as that does."""
+        self._begin()
+        after = next(ply.board for ply in self.plies(board) if ply.slot == slot)
+        return value == LOSS or self._keeps(after, value)
+
+    def can_err(self, board: Board, value: int) -> bool:
+        """Whether some legal play loses value, which is that of `value`. Raises as that does."""
+        self._begin()
+        if value == LOSS:
+            return False
+        return not all(self._keeps(after, value) for after in reversed(self._ordered(board)))
+
     def plies(self, board: Board) -> list[Ply]:
         """Every legal play of the player to move, in order of slots."""
         found = []

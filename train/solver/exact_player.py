@@ -106,10 +106,15 @@ def best_slots(search: AlphaBeta, position: Position) -> list[int]:
     cells = tuple(int(cell) for cell in position.stones[:, 0])
     if position.ply < len(search.rules.order):
         return _best_placements(search, cells, int(position.ply))
+    return search.optimal_slots(board_of(position))
+
+
+def board_of(position: Position) -> Board:
+    """A position on the host, after setup, as alpha-beta takes it."""
+    cells = [int(cell) for cell in position.stones[:, 0]]
     built = np.bitwise_or.reduce(np.asarray(position.walls))[:, 0]
     mover = int(position.player)
-    board = Board(int(built[HORIZONTAL]), int(built[VERTICAL]), cells[mover], cells[1 - mover])
-    return search.optimal_slots(board)
+    return Board(int(built[HORIZONTAL]), int(built[VERTICAL]), cells[mover], cells[1 - mover])
 
 
 def _best_placements(search: AlphaBeta, cells: tuple[int, ...], ply: int) -> list[int]:

@@ -46,7 +46,10 @@ class Change(NamedTuple):
     def digest(self) -> str:
         """Checksum of everything that decides how it learns, besides seed and length."""
         fields = config_to_dict(self.config)
-        text = json.dumps({key: fields[key] for key in _KEPT}, sort_keys=True)
+        kept = {key: fields[key] for key in _KEPT}
+        if self.config.start_weights:
+            kept["start_weights"] = self.config.start_weights
+        text = json.dumps(kept, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -21,11 +21,13 @@ from train.ratings import pool
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import Batch, ResultsCache
 from train.runtime.errors import UsageError
+from train.runtime.files import write_json
 
 OPPONENT = "heuristic-search:wjx@64"
 SIMULATIONS = 64
 LEVELS = (0.5, 0.9)
-CACHE_FILE = "strength-games.jsonl"
+CACHE_FILE, CURVE_FILE = "strength-games.jsonl", "strength.json"
+"""Files of a run's directory: matches that were played, and the curve of the newest call."""
 _POINTS = 16
 """Checkpoints of a run that is trained for its curve."""
 _RESAMPLES = 2000
@@ -81,6 +83,8 @@ def measure(
 ) -> Curve:
     """Match every kept checkpoint of a run with the opponent; matches played before are read.
 
+    Writes the curve into the run's directory, from where `export` takes it.
+
     Args:
       run: its directory.
       config: of the run.
@@ -117,7 +121,10 @@ def measure(
         rate = (batch.wins + batch.draws / 2) / batch.games
         points.append(Point(iteration, minutes[iteration], rate, batch.games))
     passings = tuple(passing(points, level) for level in LEVELS)
-    return Curve(tuple(points), passings, max(minutes.values()), compile_minutes)
+    curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes)
+    how = {"opponent": against.name, "simulations": simulations, "opening_plies": opening_plies}
+    write_json(run / CURVE_FILE, {**how, "seed": seed, **record(curve)})
+    return curve
 
 
 def passing(points: Sequence[Point], level: float) -> Passing:

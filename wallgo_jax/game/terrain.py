@@ -131,13 +131,18 @@ def movement(own: Cells, variant: Variant, terrain: Terrain) -> Cells:
     return bitboard.union(staying, once, bitboard.step(once, terrain.free_exits, grid))
 
 
-def reach_by_turn(terrain: Terrain, turns: int) -> list[tuple[Cells, ...]]:
+def reach_by_turn(terrain: Terrain, exits: Exits, turns: int) -> list[tuple[Cells, ...]]:
     """Find each player's cells within 0, 1, ... `turns` turns if nobody else moves.
 
-    A turn is two steps over free exits as they stand, whether or not a wall can be built; a
-    player's own stones count as reached.
+    A turn is two steps over exits as they stand, whether or not a wall can be built; a player's own
+    stones count as reached.
+
+    Args:
+      terrain: of the position.
+      exits: those that steps take, of `terrain`: the free ones, or all for ways round walls alone.
+      turns: the most.
     """
-    exits, grid = terrain.free_exits, terrain.grid.side
+    grid = terrain.grid.side
 
     def step(cells: Cells) -> Cells:
         return bitboard.union(cells, bitboard.step(cells, exits, grid))

@@ -8,6 +8,9 @@ from tests.support.game.comparison import cell_mask, wall_table
 from tests.support.reference.games import Record
 from tests.support.reference.referee import Board, Cell
 
+EVERYTHING = "BTRHDLWV"
+"""The plane set of `expected_planes`, without the playable cells."""
+
 
 def expected_planes(game: Record, ply: int) -> np.ndarray:
     """bool[grid, grid, C] with every group of planes and the playable cells.
@@ -36,18 +39,26 @@ def expected_planes(game: Record, ply: int) -> np.ndarray:
 
 
 def _distance_planes(board: Board, grid: int) -> list[np.ndarray]:
-    """Cells within 2, 3 and 4 turns by player, then those that a player reaches first."""
-    turns = [
-        {cell: -(-steps // 2) for cell, steps in board.distances(player).items()}
-        for player in range(len(board.stones))
-    ]
+    """Cells within 2, 3 and 4 turns by player, those that a player reaches first, cells within 5, 6
+    and 7 turns; then the first two again, through stones."""
     never = 8  # one turn more than the planes look at
-    within = [[c for c in own if own[c] <= limit] for limit in (2, 3, 4) for own in turns]
-    first = [
-        [c for c in own if own[c] < min(never, *(o.get(c, never) for o in turns if o is not own))]
-        for own in turns
-    ]
-    return [_mask(cells, grid) for cells in [*within, *first]]
+    shown: list[list[Cell]] = []
+    for through_stones in (False, True):
+        turns = [
+            {cell: -(-steps // 2) for cell, steps in distances.items()}
+            for player in range(len(board.stones))
+            for distances in [board.distances(player, through_stones=through_stones)]
+        ]
+        within = {n: [[c for c in own if own[c] <= n] for own in turns] for n in range(2, never)}
+        others = [[other for other in turns if other is not own] for own in turns]
+        first = [
+            [c for c in own if own[c] < min(never, *(each.get(c, never) for each in rest))]
+            for own, rest in zip(turns, others, strict=True)
+        ]
+        shown += [*within[2], *within[3], *within[4], *first]
+        if not through_stones:
+            shown += [*within[5], *within[6], *within[7]]
+    return [_mask(cells, grid) for cells in shown]
 
 
 def _variant_facts(game: Record, board: Board) -> list[bool]:

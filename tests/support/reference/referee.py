@@ -72,9 +72,10 @@ class Board:
         twice = {cell for middle in once for cell in self.steps(middle, others)}
         return once | twice if stay_needs_room else once | twice | {stone}
 
-    def distances(self, player: int) -> dict[Cell, int]:
-        """Steps to the cells that the player's stones reach, round walls and all stones."""
-        occupied = self.occupied()
+    def distances(self, player: int, *, through_stones: bool = False) -> dict[Cell, int]:
+        """Steps to the cells that the player's stones reach, round walls and, unless they go
+        through them, round all stones."""
+        occupied = set() if through_stones else self.occupied()
         found = dict.fromkeys(self.stones[player], 0)
         waiting = list(found)
         for here in waiting:  # grows while it is read

@@ -64,6 +64,7 @@ def fake_plies(first: int, terminated, *, player=None, rewards=None) -> Trajecto
         slot=array(nothing, np.int16),
         policy=array(number.sum(axis=-1, keepdims=True) % 1000, np.float16),
         policy_weight=array(number.sum(axis=-1) % 1000 / 8, np.float32),
+        root_value=array(number.sum(axis=-1) % 1000 / 16, np.float32),
         step_outcome=Outcome(
             rewards=array(rewards, np.float32),
             owned=array((rewards > 0)[..., None], np.uint32),
@@ -186,6 +187,7 @@ def test_draws_are_uniform_over_the_plies_of_finished_games():
     np.testing.assert_array_equal(sample.variant.board, numbers[:, 1])
     np.testing.assert_array_equal(sample.policy[:, 0], numbers.sum(axis=1))
     np.testing.assert_array_equal(sample.policy_weight, numbers.sum(axis=1) / 8)
+    np.testing.assert_array_equal(sample.root_value, numbers.sum(axis=1) / 16)
     assert sample.policy.dtype == jnp.float16
 
 

@@ -11,7 +11,7 @@ from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.small_run import RULES
 from train.bench.parts.search import random_search
-from train.data.selfplay import first_boards, make_selfplay, surprise_weights
+from train.data.selfplay import TargetOptions, first_boards, make_selfplay, surprise_weights
 from train.loop.training import make_programs, run_iteration
 from train.network.build import network_for
 from train.programs import selfplay as selfplay_programs
@@ -42,21 +42,24 @@ def last_search(variables, states: State, key: jax.Array):
 
 
 def surprised_search(variables, states: State, key: jax.Array):
-    """Chooses any legal slot; its surprise in nats is the number of plies played."""
+    """Chooses any legal slot; its surprise in nats is the number of plies played, its value that of
+    a game that player 0 wins."""
     found = random_search()(variables, states, key)
-    return found._replace(surprise=states.position.ply.astype(jnp.float32))
+    value = jnp.where(states.position.player == 0, 1.0, -1.0)
+    return found._replace(surprise=states.position.ply.astype(jnp.float32), value=value)
 
 
 @functools.cache
-def play(*, share: float = 0.0):
+def play(*, share: float = 0.0, cheap: float = 0.0, has_root_value: bool = False):
     """40 plies of 6 boards, half of them searched in full."""
+    targets = TargetOptions(share, cheap, has_root_value)
     variant = tiny.variants(RULES, 6)
     selfplay = make_selfplay(
         surprised_search,
         plies=40,
         cheap=last_search,
         full_search_prob=0.5,
-        policy_surprise_weight=share,
+        targets=targets,
     )
     _, plies, sums = jax.jit(selfplay)((), variant, start(variant), jax.random.key(2))
     return variant, *jax.device_get((plies, sums))
@@ -114,6 +117,40 @@ def test_weight_goes_by_surprise_among_plies_in_full():
     nats = np.asarray(plies.position.ply, np.float64)
     expected = 0.5 + 0.5 * nats / nats[is_full].mean()
     np.testing.assert_allclose(weight[is_full], expected[is_full], rtol=1e-5)
+
+
+def test_cheap_policies_are_learned_with_their_weight():
+    _, plain, _ = play()
+    _, plies, _ = play(cheap=0.25)
+    is_full = np.asarray(plain.policy_weight) == 1
+    np.testing.assert_array_equal(plies.policy_weight, np.where(is_full, 1.0, 0.25))
+    np.testing.assert_array_equal(plies.slot, plain.slot)
+    _, surprised, _ = play(cheap=0.25, share=0.5)
+    weight, surprise = np.where(is_full, 1.0, 0.25), np.zeros(is_full.shape)
+    surprise[is_full] = plain.position.ply[is_full]  # the cheap search has none
+    relative = surprise / np.average(surprise, weights=weight)
+    expected = weight * (0.5 + 0.5 * relative)
+    np.testing.assert_allclose(surprised.policy_weight, expected, rtol=1e-5)
+    assert surprised.policy_weight.sum() == pytest.approx(weight.sum(), rel=1e-5)
+
+
+def test_values_of_searches_are_kept_where_they_are_learned():
+    _, plain, _ = play()
+    assert plain.root_value is None
+    _, plies, _ = play(has_root_value=True)
+    is_full = np.asarray(plies.policy_weight) == 1
+    of_mover = np.where(plies.position.player == 0, 1.0, -1.0)
+    np.testing.assert_array_equal(plies.root_value, np.where(is_full, of_mover, 0.0))
+    assert plies.root_value.dtype == np.float32
+    np.testing.assert_array_equal(plies.slot, plain.slot)
+
+
+def test_bootstrap_has_no_values():
+    config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
+    variant = tiny.variants(config.rules, 2)
+    selfplay = selfplay_programs.selfplay_of(config, selfplay_programs.BOOTSTRAP)
+    _, plies, _ = jax.jit(selfplay)((), variant, start(variant), jax.random.key(0))
+    assert np.isnan(plies.root_value).all()
 
 
 def test_weights_of_no_surprise_and_of_no_ply_in_full():

@@ -11,7 +11,7 @@ from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay
 from train.learning import losses as losses_lib
 from train.learning.config import LossWeights
-from train.learning.losses import cross_entropy, make_targets
+from train.learning.losses import cross_entropy, make_targets, mix_chances, mix_rewards
 from train.network import MASKED, Output
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import Rules
@@ -172,6 +172,71 @@ def test_losses_are_the_stated_ones(drawn, kind):
         + 0.125 * expected["reply"]
     )
     np.testing.assert_allclose(found.loss, total, rtol=1e-4)
+
+
+def found_values(drawn, *, of_first: float) -> np.ndarray:
+    """float32[N]: values for the mover of searches that give player 0 `of_first` and the others its
+    negative; every fourth search has found none."""
+    is_first = np.asarray(drawn.position.player) == 0
+    values = np.where(is_first, of_first, -of_first).astype(np.float32)
+    values[::4] = np.nan
+    return values
+
+
+def test_searches_value_is_mixed_into_the_reward_of_whom_it_is_for(drawn):
+    """Seen from each player: of two, both rewards are mixed, of more the mover's alone."""
+    values = found_values(drawn, of_first=0.5)
+    targets = targets_of(drawn._replace(root_value=jnp.asarray(values)), np.zeros(SAMPLES, int))
+    mixed = np.asarray(mix_rewards(targets.outcome, targets.root_value, 0.25))
+    rewards, movers = np.asarray(drawn.outcome.rewards), np.asarray(drawn.position.player)
+    players = rewards.shape[1]
+    for n in range(SAMPLES):
+        for player in range(players):
+            found = rewards[n, player]
+            if not np.isnan(values[n]) and (players == 2 or player == movers[n]):
+                found = 0.75 * found + 0.25 * (0.5 if player == 0 else -0.5)
+            assert mixed[n, (player - movers[n]) % players] == pytest.approx(found)
+    output = random_output(players, kind="scalar")
+    loss = losses_lib.losses(output, targets, LossWeights(), value_mix=0.25).value_loss
+    np.testing.assert_allclose(loss, np.square(output.value - mixed).mean(), rtol=1e-5)
+
+
+def test_searches_value_is_mixed_into_the_chances_of_two_players():
+    chances = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], np.float32)
+    values = np.array([0.5, 1.0, -1.0, np.nan], np.float32)
+    mixed = mix_chances(chances, values, 0.4)
+    expected = [[0.9, 0.1, 0], [0.4, 0.6, 0], [0, 0.4, 0.6], [0, 0, 1]]
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+    # Expected rewards are mixed in the same shares.
+    rewards = chances @ [1.0, -1.0, 0.0]
+    found = np.where(np.isnan(values), rewards, values)
+    np.testing.assert_allclose(mixed @ np.array([1, -1, 0]), 0.6 * rewards + 0.4 * found, atol=1e-6)
+
+
+def test_wdl_learns_mixed_chances(drawn):
+    players = drawn.outcome.rewards.shape[1]
+    if players != 2:
+        pytest.skip("chances are mixed for two players")
+    values = found_values(drawn, of_first=1.0)
+    targets = targets_of(drawn._replace(root_value=jnp.asarray(values)), np.zeros(SAMPLES, int))
+    output = random_output(players, kind="wdl")
+    loss = losses_lib.losses(output, targets, LossWeights(), value_mix=1.0).value_loss
+    outcome = np.asarray(targets.outcome)
+    results = np.where(np.isnan(values), outcome[:, 0], values).astype(int)
+    chances = np.eye(3)[np.select([results == 1, results == -1], [0, 1], 2)]
+    expected = [_nats(*pair) for pair in zip(output.result, chances, strict=True)]
+    np.testing.assert_allclose(loss, np.mean(expected), rtol=1e-4)
+
+
+def test_no_mix_and_no_value_leave_the_outcome(drawn):
+    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
+    assert targets.root_value is None
+    output = random_output(targets.outcome.shape[1], kind="scalar")
+    plain = losses(output, targets, LossWeights())
+    with_value = targets._replace(root_value=jnp.ones(SAMPLES))
+    for given, mix in ((with_value, 0.0), (targets, 0.5)):
+        found = losses_lib.losses(output, given, LossWeights(), value_mix=mix)
+        np.testing.assert_allclose(found.value_loss, plain.value_loss, rtol=1e-6)
 
 
 def test_heads_that_are_not_there_cost_nothing(drawn):

@@ -1,22 +1,27 @@
 """The whole machine learns: a fixed small budget on a small board, from a fixed seed."""
 
 import dataclasses
+from pathlib import Path
 
 import jax
 import pytest
 
+from train.analysis.value_accuracy import value_kept
 from train.arena.match import MatchOptions, play_match
-from train.config import EvaluationConfig, RunConfig
+from train.config import EvaluationConfig, RunConfig, read_config
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player
-from train.players.learned import make_network_player
+from train.players.learned import make_network_player, search_player
 from train.search.config import SearchConfig
 from train.search.evaluator import evaluator_for
+from train.solver.exact_player import tables_of
+from train.solver.reachable import reachable_levels
 from wallgo_jax import Rules
 
+TINY = Path(__file__).parents[3] / "configs" / "tiny.toml"
 CONFIG = RunConfig(
     name="learning",
     seed=1,
@@ -64,3 +69,27 @@ def test_training_beats_random_by_a_margin(engine):
     assert before < 0.65
     assert after >= 0.85
     assert losses[-1] < 0.8 * next(loss for loss in losses if loss is not None)
+
+
+@pytest.mark.slow
+def test_a_solved_board_is_learned(as_users_compile):
+    """A quarter of the run of `configs/tiny.toml` keeps the value of nearly every position."""
+    config = read_config(TINY, ["--iterations", "20"])
+    programs = make_programs(config)
+    state = programs.init()
+    for iteration in range(config.iterations):
+        state, _ = run_iteration(config, programs, state, iteration)
+    player = search_player(
+        "tiny",
+        state.learner.variables,
+        config.network,
+        config.search,
+        config.rules,
+        simulations=64,
+    )
+    levels = list(reachable_levels(config.rules))
+    found = value_kept(
+        player, config.rules, tables_of(config.rules), levels, key=jax.random.key(0), batch=512
+    )
+    assert len(found.kept) == 69_138
+    assert found.kept.mean() >= 0.99

@@ -1,4 +1,4 @@
-"""The destination head against a plain loop over cells, moves and walls."""
+"""The destination head and its variants against plain loops over cells, moves and walls."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.reference.referee import MOVES
-from train.network import POLICY_PLANES, NetworkConfig, make_network
+from train.network import POLICY_PLANES, NetworkConfig, Variables, make_network
 from train.network.heads import add_destinations
 from wallgo_jax import planes as planes_lib
 
@@ -66,3 +66,76 @@ def test_destination_head_is_the_only_difference():
     np.testing.assert_allclose(after.policy, expected, atol=1e-5)
     np.testing.assert_allclose(after.value, before.value, atol=1e-6)
     assert np.abs(after.policy - before.policy).max() > 0.1
+
+
+def random_planes() -> np.ndarray:
+    """bool[2, 5, 5, C]"""
+    return np.random.default_rng(0).random((2, 5, 5, len(CHANNELS))) < 0.4
+
+
+def without(weights: Variables, head: str) -> tuple[Variables, dict]:
+    """The weights without a head's, and the head's."""
+    rest = weights._replace(params=dict(weights.params))
+    return rest, jax.device_get(rest.params.pop(head))
+
+
+def test_hidden_layer_stands_between_features_and_destinations():
+    config = dataclasses.replace(PLAIN, destination_head=True, destination_width=3)
+    plain, more = make_network(PLAIN, CHANNELS), make_network(config, CHANNELS)
+    weights, planes = tiny.new_weights(more), random_planes()
+    rest, head = without(weights, "destination")
+    before, after = jax.jit(plain.evaluate)(rest, planes), jax.jit(more.evaluate)(weights, planes)
+    x = np.asarray(jax.jit(more.features)(weights, planes))
+    pooled = np.concatenate([x.mean((1, 2)), x.max((1, 2))], axis=-1)
+    hidden = x @ head["here"]["kernel"][0, 0] + head["here"]["bias"]
+    hidden = np.maximum(hidden + (pooled @ head["everywhere"]["kernel"])[:, None, None], 0)
+    assert hidden.shape == (2, 5, 5, 3)
+    walls = hidden @ head["last"]["kernel"][0, 0] + head["last"]["bias"]
+    expected = looped(np.asarray(before.policy), walls, np.ones((2, 5, 5), bool))
+    np.testing.assert_allclose(after.policy, expected, atol=1e-5)
+    assert np.abs(after.policy - before.policy).max() > 0.01
+
+
+def test_pairs_multiply_numbers_of_the_stone_and_of_the_end():
+    config = dataclasses.replace(PLAIN, destination_head=True, destination_rank=2)
+    plain = make_network(dataclasses.replace(config, destination_rank=0), CHANNELS)
+    more, planes = make_network(config, CHANNELS), random_planes()
+    weights = tiny.new_weights(more)
+    rest, head = without(weights, "pairs")
+    before, after = jax.jit(plain.evaluate)(rest, planes), jax.jit(more.evaluate)(weights, planes)
+    x = np.asarray(jax.jit(more.features)(weights, planes))
+    start = x @ head["start"]["kernel"][0, 0] + head["start"]["bias"]
+    end = (x @ head["end"]["kernel"][0, 0]).reshape(2, 5, 5, 2, 4)
+    expected = np.array(before.policy)
+    for board, row, column in np.ndindex(2, 5, 5):
+        for move, (down, across) in enumerate(MOVES):
+            there = row + down, column + across
+            if 0 <= min(there) and max(there) < 5:
+                logits = start[board, row, column] @ end[board, *there]
+                expected[board, row, column, 4 * move : 4 * move + 4] += logits
+    np.testing.assert_allclose(after.policy, expected, atol=1e-5)
+    assert np.abs(after.policy - before.policy).max() > 0.01
+
+
+def test_new_pairs_prefer_nothing_but_can_learn():
+    config = dataclasses.replace(PLAIN, destination_head=True, destination_rank=2)
+    network, planes = make_network(config, CHANNELS), random_planes()
+    weights = jax.jit(network.init)(jax.random.key(0))
+    assert (np.asarray(jax.jit(network.evaluate)(weights, planes).policy) == 0).all()
+
+    @jax.jit
+    @jax.grad
+    def gradient_of_corner(pairs: dict) -> jax.Array:
+        params = {**weights.params, "pairs": pairs}
+        return network.evaluate(weights._replace(params=params), planes).policy[0, 0, 0, 0]
+
+    gradient = gradient_of_corner(weights.params["pairs"])
+    assert np.abs(gradient["start"]["kernel"]).max() > 0
+
+
+def test_options_of_the_destination_need_the_head():
+    for key in ("destination_width", "destination_rank"):
+        with pytest.raises(ValueError, match=f"^{key} must be 0 where destination_head is false$"):
+            NetworkConfig(**{key: 4})
+        with pytest.raises(ValueError, match=f"^{key} must not be negative$"):
+            NetworkConfig(destination_head=True, **{key: -1})

@@ -40,6 +40,15 @@ SMALL = NetworkConfig(
 )
 
 
+VARIANTS = {
+    "walled_convolutions": 2,
+    "stones_close_gates": True,
+    "walking_bias": True,
+    "destination_width": 6,
+    "destination_rank": 2,
+}
+
+
 @pytest.fixture(scope="module")
 def network():
     return _jitted(SMALL, CHANNELS)
@@ -145,13 +154,21 @@ def test_mover_first_leaves_red_and_turns_blue():
 
 
 @pytest.mark.parametrize(
-    ("blocks", "norm"), [("RT", "batch"), ("WT", "batch"), ("TWR", "layer"), ("RW", "none")]
+    ("blocks", "norm", "options"),
+    [
+        ("RT", "batch", {}),
+        ("WT", "batch", {}),
+        ("TWR", "layer", {}),
+        ("RW", "none", {}),
+        ("WT", "batch", VARIANTS),
+    ],
+    ids=["RT", "WT", "TWR", "RW", "variants"],
 )
-def test_padded_cells_do_not_count(blocks, norm):
+def test_padded_cells_do_not_count(blocks, norm, options):
     """A board in a larger grid: neither the grid nor its rim's content changes the output for the
     board, nor, in learning, the statistics."""
     channels = planes_lib.channels("BTR", 2, has_playable=True)
-    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm)
+    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm, **options)
     padded = _jitted(config, channels)
     weights = _shaken(tiny.new_weights(padded))
     small = np.concatenate([_planes(9, 5), np.ones((4, 5, 5, 1), bool)], axis=-1)
@@ -297,7 +314,7 @@ def test_gradients_are_finite_at_depth_20(blocks, norm):
 
 def test_parts_make_the_whole():
     other = dataclasses.replace(SMALL, blocks="WTR", norm="none", value="wdl", reply=False)
-    for config in (SMALL, other):
+    for config in (SMALL, other, dataclasses.replace(other, **VARIANTS)):
         parts = census(config, CHANNELS, size=7)
         shapes = make_network(config, CHANNELS).shapes
         assert sum(part.parameters for part in parts) == count_parameters(shapes)
@@ -316,6 +333,24 @@ def test_features_and_attention_are_those_of_the_trunk(network, variables):
         jax.eval_shape(plain.attention, plain.shapes, planes)
 
 
+def test_walking_bias_weighs_cells_by_steps_round_walls():
+    """With a low bias for what is far no cell attends to those beyond a wall over the board."""
+    network = make_network(dataclasses.replace(SMALL, blocks="T", walking_bias=True), CHANNELS)
+    weights = tiny.new_weights(network)
+    block = weights.params["blocks"][0]
+    block["walking_bias"] = np.zeros_like(block["walking_bias"])
+    block["walking_bias"][:, -1] = -50.0
+    planes = np.array(_planes(2, 5))
+    planes[..., [c.kind in ("horizontal", "vertical") for c in CHANNELS]] = False
+    planes[:2, 1, :, CHANNELS.index(planes_lib.Channel("horizontal", 1))] = True
+    attention = np.asarray(jax.jit(network.attention)(weights, planes))[:, 0]
+    above = np.arange(25) < 10
+    across = attention[..., above[:, None] != above]
+    assert (across[:2] < 1e-6).all()
+    assert (across[2:] > 1e-6).all()
+    np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("blocks", "millions"), [("R", 1.181), ("T", 0.528)], ids=["residual", "transformer"]
 )
@@ -331,14 +366,15 @@ def test_blocks_have_the_papers_size(blocks, millions):
 
 
 def test_walled_block_has_five_matrices_in_place_of_nine():
-    def sizes(blocks: str) -> tuple[int, int]:
-        part = census(NetworkConfig(blocks=blocks, width=16), CHANNELS, size=7)[1]
+    def sizes(blocks: str, **options) -> tuple[int, int]:
+        part = census(NetworkConfig(blocks=blocks, width=16, **options), CHANNELS, size=7)[1]
         assert part.name == f"block 1 {blocks}"
         return part.parameters, part.multiply_adds
 
     cells, matrix, norms = 49, 16 * 16, 4 * 16
     assert sizes("R") == (18 * matrix + norms, 18 * matrix * cells)
     assert sizes("W") == (14 * matrix + norms, 14 * matrix * cells)
+    assert sizes("W", walled_convolutions=2) == (10 * matrix + norms, 10 * matrix * cells)
 
 
 def test_slots_are_gathered_at_the_stones():
@@ -394,6 +430,8 @@ def _random_states(count: int) -> State:
 def test_bad_shapes_are_refused():
     with pytest.raises(ValueError, match="width 10 is not a multiple of heads 4"):
         NetworkConfig(blocks="T", width=10, heads=4)
+    with pytest.raises(ValueError, match=r"^walled_convolutions must be 1 or 2$"):
+        NetworkConfig(blocks="W", walled_convolutions=3)
     with pytest.raises(ValueError, match="dtype 'float8'"):
         NetworkConfig(dtype="float8")
     assert make("wallzero-4stone", planes="BTR").observation_shape == (7, 7, len(CHANNELS))

@@ -10,17 +10,29 @@ import pytest
 
 from tests.board.test_geometry import SYMMETRIES
 from tests.game.test_symmetry import GRID, PLAYERS, SHAPE, turned_game, turned_offset
-from tests.support.game.planes import expected_planes
+from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.learner import tiny
 from tests.support.reference.games import Record, random_game, random_games, record
 from tests.support.reference.referee import MOVES, SIDES
 from train.network import Network, NetworkConfig, Variables, make_network
 from wallgo_jax import planes as planes_lib
 
-EVERYTHING = planes_lib.channels("BTRHDV", PLAYERS, has_playable=True)
+ALL_CHANNELS = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 CHANNELS = planes_lib.channels("BTRD", PLAYERS, has_playable=True)
 IS_WALL = [channel.kind in ("horizontal", "vertical") for channel in CHANNELS]
 CONFIG = NetworkConfig(blocks="WWR", width=6, value_width=8, destination_head=True)
+VARIANTS = NetworkConfig(
+    blocks="WT",
+    width=8,
+    heads=2,
+    value_width=8,
+    destination_head=True,
+    destination_width=5,
+    destination_rank=3,
+    walled_convolutions=2,
+    stones_close_gates=True,
+    walking_bias=True,
+)
 TAPS = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1)]
 
 
@@ -38,7 +50,7 @@ def positions() -> list[tuple[int, np.ndarray, list[np.ndarray]]]:
 
 def shown(game: Record, ply: int) -> np.ndarray:
     """bool[GRID, GRID, C]: the channels of a position."""
-    return expected_planes(game, ply)[..., [EVERYTHING.index(channel) for channel in CHANNELS]]
+    return expected_planes(game, ply)[..., [ALL_CHANNELS.index(channel) for channel in CHANNELS]]
 
 
 def moved(values: np.ndarray, places: list[int], axis: int) -> np.ndarray:
@@ -47,13 +59,15 @@ def moved(values: np.ndarray, places: list[int], axis: int) -> np.ndarray:
 
 
 def turned_places(turn: int) -> dict[str, list[int]]:
-    """New places of the taps of a kernel, of matrices of a walled one, of sides and of plays."""
+    """New places of the taps of a kernel, of matrices of a walled one, of sides (of three numbers
+    each in "pair") and of plays."""
     side = [SIDES.index(turned_offset(turn, offset)) for offset in SIDES]
     move = [MOVES.index(turned_offset(turn, offset)) for offset in MOVES]
     return {
         "tap": [TAPS.index(turned_offset(turn, offset)) for offset in TAPS],
         "matrix": [0, *(1 + place for place in side)],
         "side": side,
+        "pair": [4 * number + place for number in range(3) for place in side],
         "play": [4 * move[play // 4] + side[play % 4] for play in range(52)] + [52],
     }
 
@@ -64,15 +78,30 @@ def turned_weights(params: dict, turn: int) -> dict:
 
     def turned(path: tuple, leaf: np.ndarray) -> np.ndarray:
         names = [getattr(step, "key", "") for step in path]
-        if names[0] in ("policy", "destination"):
-            return moved(leaf, places["play" if names[0] == "policy" else "side"], -1)
-        if names[-2:] == ["walled", "kernel"]:
+        if names[0] == "policy":
+            return moved(leaf, places["play"], -1)
+        if names[0] == "destination" and leaf.shape[-1] == 4:
+            return moved(leaf, places["side"], -1)
+        if names[:2] == ["pairs", "end"]:
+            return moved(leaf, places["pair"], -1)
+        if names[-1] == "offset_bias":
+            return turned_table(leaf, turn)
+        if leaf.ndim == 3 and names[-1] == "kernel":
             return moved(leaf, places["matrix"], 0)
         if leaf.shape[:2] == (3, 3):
             return moved(leaf.reshape(9, *leaf.shape[2:]), places["tap"], 0).reshape(leaf.shape)
         return leaf
 
     return jax.tree_util.tree_map_with_path(turned, params)
+
+
+def turned_table(table: np.ndarray, turn: int) -> np.ndarray:
+    """[heads, span, span] numbers by offset, each at its turned offset."""
+    found, far = np.empty_like(table), table.shape[-1] // 2
+    for place in np.ndindex(table.shape[1:]):
+        down, across = turned_offset(turn, (place[0] - far, place[1] - far))
+        found[:, far + down, far + across] = table[:, *place]
+    return found
 
 
 def new_weights(network: Network) -> Variables:
@@ -88,9 +117,13 @@ def new_weights(network: Network) -> Variables:
     return weights._replace(params=params)
 
 
-@pytest.mark.parametrize("norm", ["batch", "none"])
-def test_turned_weights_see_the_turned_board(norm):
-    network = make_network(dataclasses.replace(CONFIG, norm=norm), CHANNELS)
+@pytest.mark.parametrize(
+    "config",
+    [CONFIG, dataclasses.replace(CONFIG, norm="none"), VARIANTS],
+    ids=["batch", "none", "variants"],
+)
+def test_turned_weights_see_the_turned_board(config):
+    network = make_network(config, CHANNELS)
     evaluate, weights = jax.jit(network.evaluate), new_weights(network)
     sizes, before, after = zip(*positions(), strict=True)
     first = jax.device_get(evaluate(weights, np.stack(before)))
@@ -107,9 +140,14 @@ def test_turned_weights_see_the_turned_board(norm):
                 close(second.policy[index, *cell][play], first.policy[index, row, column])
 
 
-def test_gates_alone_tell_of_walls():
+@pytest.mark.parametrize(
+    "config",
+    [CONFIG, NetworkConfig(blocks="T", width=8, heads=2, value_width=8, walking_bias=True)],
+    ids=["gates", "steps"],
+)
+def test_gates_alone_tell_of_walls(config):
     """Without the walls the answer is another, though the stem reads none."""
-    network = make_network(CONFIG, CHANNELS)
+    network = make_network(config, CHANNELS)
     evaluate, weights = jax.jit(network.evaluate), new_weights(network)
     planes = np.stack([before for _, before, _ in positions()])
     bare = planes.copy()

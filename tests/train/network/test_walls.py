@@ -1,6 +1,7 @@
-"""Gates against the slow referee, walled convolutions against a plain loop."""
+"""Gates and steps against the slow referee, walled convolutions against a plain loop."""
 
 import functools
+import itertools
 import random
 
 import jax
@@ -8,38 +9,55 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.game.planes import expected_planes
+from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import random_games
-from tests.support.reference.referee import SIDES
+from tests.support.reference.referee import SIDES, Board, neighbour
 from train.network.convolutions import MIN_BOARDS
+from train.network.layers import MOST_STEPS
 from train.network.restnet import playable_cells
-from train.network.walls import by_rows, by_stack, convolve_walled, wall_gates
+from train.network.walls import (
+    by_rows,
+    by_stack,
+    convolve_walled,
+    walking_steps,
+    wall_gates,
+)
 from train.runtime.devices import BY_BOARD, all_devices
 from wallgo_jax import planes as planes_lib
 
 GRID, PLAYERS = 5, 2
-CHANNELS = planes_lib.channels("BTRHDV", PLAYERS, has_playable=True)
+CHANNELS = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 
 
-def gates_of(planes, channels=CHANNELS) -> np.ndarray:
+def gates_of(planes, channels=CHANNELS, *, stones_close=False) -> np.ndarray:
     """float32[B, H, W, 4]."""
     playable = playable_cells(planes, channels)
-    return np.asarray(wall_gates(planes, channels, playable, dtype=jnp.float32))
+    gates = wall_gates(planes, channels, playable, stones_close=stones_close, dtype=jnp.float32)
+    return np.asarray(gates)
+
+
+@functools.cache
+def boards() -> tuple[np.ndarray, list[Board]]:
+    """Planes of positions of random games, boards of 3x3 to 5x5 in a grid, and their boards."""
+    rng = random.Random(3)
+    games = random_games(5, 20, grid=GRID, sizes=(3, 4, 5), players=PLAYERS, stones=2)
+    planes, found = [], []
+    for game in games:
+        ply = rng.randrange(len(game.plies) // 2, len(game.plies))
+        planes.append(expected_planes(game, ply))
+        found.append(game.plies[ply].board)
+    return np.stack(planes), found
 
 
 @functools.cache
 def positions() -> tuple[np.ndarray, np.ndarray]:
-    """Planes of positions of random games, boards of 3x3 to 5x5 in a grid, and their open sides."""
-    rng = random.Random(3)
-    games = random_games(5, 20, grid=GRID, sizes=(3, 4, 5), players=PLAYERS, stones=2)
-    planes, is_open = [], np.zeros((len(games), GRID, GRID, 4), np.float32)
-    for index, game in enumerate(games):
-        ply = rng.randrange(len(game.plies) // 2, len(game.plies))
-        planes.append(expected_planes(game, ply))
-        board = game.plies[ply].board
+    """The planes of `boards`, and the open sides of their cells."""
+    planes, found = boards()
+    is_open = np.zeros((len(found), GRID, GRID, 4), np.float32)
+    for index, board in enumerate(found):
         for cell in board.cells():
             is_open[index, *cell] = [board.is_open(cell, side) for side in SIDES]
-    return np.stack(planes), is_open
+    return planes, is_open
 
 
 def test_gates_are_the_open_sides():
@@ -53,6 +71,53 @@ def test_gates_need_no_plane_of_playable_cells():
     full = planes[..., -1].all(axis=(1, 2))
     assert full.sum() > 3
     np.testing.assert_array_equal(gates_of(planes[full, ..., :-1], CHANNELS[:-1]), is_open[full])
+
+
+def test_stones_close_gates_where_asked():
+    planes, found = boards()
+    gates = gates_of(planes, stones_close=True)
+    for board, own in zip(found, gates, strict=True):
+        occupied = board.occupied()
+        for cell in board.cells():
+            is_open = [
+                board.is_open(cell, side) and neighbour(cell, side) not in occupied
+                for side in SIDES
+            ]
+            assert own[cell].tolist() == is_open
+    assert (gates < gates_of(planes)).any()
+
+
+@pytest.mark.parametrize("stones_close", [False, True])
+def test_steps_are_those_of_a_plain_flood(stones_close):
+    planes, found = boards()
+    gates = gates_of(planes, stones_close=stones_close)
+    steps = np.asarray(jax.jit(walking_steps)(gates)).reshape(len(found), *4 * [GRID])
+    seen = set()
+    for board, own in zip(found, steps, strict=True):
+        occupied = board.occupied() if stones_close else set()
+        for cell in board.cells():
+            away = {cell: 0}
+            waiting = [cell]
+            for here in waiting:  # grows while it is read
+                for there in board.steps(here, occupied):
+                    if there not in away:
+                        away[there] = away[here] + 1
+                        waiting.append(there)
+            for other in board.cells():
+                assert own[*cell, *other] == min(away.get(other, MOST_STEPS), MOST_STEPS)
+            seen |= set(away.values())
+    assert max(seen) > 8 and (steps == MOST_STEPS).any()
+
+
+def test_steps_stop_counting_at_the_most():
+    """A corridor of 36 cells, to and fro over a board of 6x6."""
+    gates = np.zeros((1, 6, 6, 4), np.float32)
+    way = [(row, column if row % 2 == 0 else 5 - column) for row in range(6) for column in range(6)]
+    for here, there in itertools.pairwise(way):
+        side = SIDES.index((there[0] - here[0], there[1] - here[1]))
+        gates[0, *here, side] = gates[0, *there, (side + 2) % 4] = 1
+    steps = np.asarray(walking_steps(gates)).reshape(6, 6, 6, 6)
+    assert [steps[0, 0, *cell] for cell in way] == [min(i, MOST_STEPS) for i in range(36)]
 
 
 def looped(x: np.ndarray, gates: np.ndarray, kernel: np.ndarray) -> np.ndarray:

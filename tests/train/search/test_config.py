@@ -1,11 +1,15 @@
 """The search's options, and how many simulations each iteration gets."""
 
+import dataclasses
 import subprocess
 import sys
 
 import pytest
 
-from train.search.config import SearchConfig, simulations_at, stages
+from train.network import NetworkConfig
+from train.players.learned import search_act
+from train.search.config import SearchConfig, as_player, simulations_at, stages
+from wallgo_jax.game.rules import Rules
 
 
 @pytest.mark.parametrize(
@@ -27,6 +31,19 @@ def test_simulations_double_up_to_the_last(first, last, expected):
         lengths = [counts.count(count) for count in expected]
         assert max(lengths) - min(lengths) <= 1
     assert simulations_at(config, 1000, 10) == last
+
+
+def test_a_player_may_weigh_values_otherwise_than_self_play():
+    trained = SearchConfig(simulations=8, first_simulations=2, value_scale=0.2)
+    assert as_player(trained, 64) == SearchConfig(simulations=64, value_scale=0.2)
+    trusting = dataclasses.replace(trained, player_value_scale=1.5)
+    assert as_player(trusting, 64) == SearchConfig(simulations=64, value_scale=1.5)
+    # The player's search is that of a run whose self-play has the player's scale.
+    network, rules = NetworkConfig(width=8, value_width=8), Rules(size=3, stones=1, order=(0, 1))
+    same = SearchConfig(value_scale=1.5)
+    acts = [search_act(network, each, rules, simulations=4) for each in (trusting, same, trained)]
+    assert acts[0] is acts[1]
+    assert acts[0] is not acts[2]
 
 
 @pytest.mark.parametrize(

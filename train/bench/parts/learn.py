@@ -18,7 +18,7 @@ from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.search import random_search
 from train.bench.parts.selfplay import steady
 from train.config import RunConfig
-from train.data.selfplay import make_selfplay
+from train.data.selfplay import TargetOptions, make_selfplay
 from train.network import Network, Variables
 from train.network.build import network_for
 from train.programs.assembly import Programs, make_programs
@@ -82,7 +82,10 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     random_play = make_selfplay(
         random_search(),
         plies=config.selfplay.plies,
-        policy_surprise_weight=config.selfplay.policy_surprise_weight,
+        targets=TargetOptions(
+            policy_surprise_weight=config.selfplay.policy_surprise_weight,
+            has_root_value=config.learner.value_mix > 0,
+        ),
     )
 
     def own(variant: Any, boards: Any, key: jax.Array) -> Any:

@@ -1,0 +1,154 @@
+"""A run that begins with the weights of another run."""
+
+import json
+import shutil
+import signal
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.commands import command, complaint, read_rows, untimed
+from train.checkpoints import exported
+from train.checkpoints.weights import load_network
+from train.config import RunConfig, read_saved_config
+from train.loop import run_directory, training
+from train.loop.start import start_of
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_programs():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "make_programs", tiny.shared_programs)
+        yield
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """A run from random weights."""
+    runs = tmp_path_factory.mktemp("first")
+    assert training.train(tiny.config(), runs, resume=False)
+    return runs / "tiny"
+
+
+def config_after(player) -> RunConfig:
+    return tiny.config("--start_weights", str(player))
+
+
+@pytest.fixture(scope="module")
+def second(first, tmp_path_factory):
+    """A run that begins with the weights of the first."""
+    runs = tmp_path_factory.mktemp("second")
+    assert training.train(config_after(first), runs, resume=False)
+    return runs / "tiny"
+
+
+def assert_equal(one, other) -> None:
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def pointers(tree) -> list[int]:
+    return [x.addressable_data(0).unsafe_buffer_pointer() for x in jax.tree.leaves(tree)]
+
+
+def figures(run) -> list[dict]:
+    return [untimed(row) for row in read_rows(run)]
+
+
+def test_the_first_state_has_the_others_weights(first, tmp_path):
+    config = config_after(first)
+    start = start_of(config, tmp_path / "tiny", resume=False)
+    assert start is not None
+    made = tiny.shared_programs(config).init(start.variables)
+    assert_equal(made.learner.variables, load_network(first).variables)
+    new = tiny.shared_programs(config).init()
+    assert_equal(made.learner.optimizer, new.learner.optimizer)
+    assert (int(made.learner.step), int(made.iterations)) == (0, 0)
+    # The first step consumes the state, and with it no other array.
+    assert not set(pointers(made.learner.variables)) & set(pointers(start.variables))
+
+
+def test_averaged_weights_begin_there_as_well(first):
+    config = tiny.config("--start_weights", str(first), "--learner.ema_decay", "0.9")
+    start = start_of(config, first, resume=False)
+    assert start is not None
+    learner = tiny.shared_programs(config).init(start.variables).learner
+    assert_equal(learner.averaged, start.variables)
+
+
+def test_the_run_differs_from_one_from_random_weights_and_repeats(first, second, tmp_path):
+    assert figures(second)[0]["games"] > 0
+    assert figures(first) != figures(second)
+    assert training.train(config_after(first), tmp_path, resume=False)
+    assert figures(tmp_path / "tiny") == figures(second)
+    assert_equal(load_network(tmp_path / "tiny").variables, load_network(second).variables)
+
+
+def test_resuming_does_not_load_again(first, second, tmp_path, monkeypatch):
+    source = tmp_path / "source"
+    shutil.copytree(first, source)
+    run_iteration = training.run_iteration
+
+    def interrupted(config, programs, state, iteration):
+        if iteration == 3:
+            signal.raise_signal(signal.SIGINT)
+        return run_iteration(config, programs, state, iteration)
+
+    monkeypatch.setattr(training, "run_iteration", interrupted)
+    assert not training.train(config_after(source), tmp_path, resume=False)
+    monkeypatch.setattr(training, "run_iteration", run_iteration)
+    shutil.rmtree(source)
+    assert training.train(config_after(source), tmp_path, resume=True)
+    assert figures(tmp_path / "tiny") == figures(second)
+    assert_equal(load_network(tmp_path / "tiny").variables, load_network(second).variables)
+
+
+def test_the_chain_of_runs_is_in_config_and_card(first, second, tmp_path):
+    assert read_saved_config(second).start_weights == str(first)
+    model = tmp_path / "model"
+    assert command("export", second, model).code == 0
+    third = config_after(model)
+    start = start_of(third, tmp_path / "tiny", resume=False)
+    assert start is not None
+    assert [stage["config"]["start_weights"] for stage in start.stages] == ["", str(first)]
+    assert [(stage["run"], stage["iteration"]) for stage in start.stages] == [("tiny", 6)] * 2
+    hours = exported.read_card(model, where="model")["hours"]
+    assert start.stages[1]["hours"] == hours
+    parts = [row["selfplay_seconds"] + row["learn_seconds"] for row in read_rows(second)]
+    assert hours["training"] == pytest.approx(sum(parts) / 3600)
+    assert hours["all"] >= hours["training"] > 0
+    page = (model / exported.PAGE_FILE).read_text()
+    assert "- **Training**: 2 stages" in page
+    assert f"| 2 | `tiny`, iteration 6, seed 7 | `{first}` |" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--network.width", "16"], "{run}: has network.width 8, the run's is 16; they must agree"),
+        (["--network.planes", "BT"], "{run}: has network.planes 'B', the run's is 'BT'; they must"),
+        (["--network.reply", "true"], "{run}: has network.reply False, the run's is True; they"),
+        (["--rules.walls", "5"], "{run}: learned custom rules on 3x3 ("),
+        (["--rules", "wallzero-4stone"], "{run}: learned custom rules on 3x3, the run is to learn"),
+        (["--start_weights", "random"], "player 'random': has no network; allowed: "),
+        (["--start_weights", "runs/none"], "runs/none: no such run directory, checkpoint or expo"),
+        (["--start_weights", "pretrained:none"], "pretrained model 'none': unknown; known models"),
+    ],
+)
+def test_weights_of_another_kind_are_refused_in_a_line(words, told, first, tmp_path):
+    fixed = ["run", tiny.PATH, "--runs", tmp_path / "runs", "--start_weights", first]
+    message = complaint(command(*fixed, *words))
+    assert message.startswith("start_weights: " + told.format(run=first))
+    assert not (tmp_path / "runs" / "tiny").exists()
+
+
+def test_a_run_does_not_go_on_with_other_start_weights(second):
+    message = complaint(command("run", "--resume", second, "--start_weights", ""))
+    assert message.startswith(f"{second}: cannot resume: start_weights was '")
+
+
+def test_old_directories_have_no_stages(first):
+    assert not (first / run_directory.STAGES_FILE).exists()
+    assert json.loads((first / "config.json").read_text())["start_weights"] == ""

@@ -1,0 +1,68 @@
+"""How a trained network was made: entries of its card, from the directory of its run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from train.checkpoints.weights import TrainedNetwork
+from train.loop.run_directory import RESULT_FILE, STAGES_FILE, STARTS_FILE
+from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
+
+
+def provenance(trained: TrainedNetwork) -> dict[str, Any]:
+    """What the run's directory tells of the weights, or, of exported ones, their card.
+
+    Returns:
+      JSON-ready entries: `run` and `iteration`; `starts`, each with time, versions and devices;
+      `hours` (see `_hours`); `stages`, the runs that came before, oldest first; `curve`, the short
+      matches up to these weights; `evaluation`, the final matches, None where they were not of
+      these weights; `last_metrics`, the row of metrics.
+    """
+    run = trained.run
+    if run is None:
+        return trained.about
+    iteration, evaluation = trained.about["iteration"], _read(run / RESULT_FILE)
+    # The matches of a run's end say nothing of its earlier weights.
+    is_of_these = evaluation is not None and evaluation.get("iterations") == iteration
+    path = run / METRICS_FILE
+    rows = read_rows(path) if path.exists() else []
+    rows = [row for row in rows if row["iteration"] <= iteration]
+    is_whole = bool(rows) and rows[-1]["iteration"] == iteration
+    return {
+        **trained.about,
+        "starts": (_read(run / STARTS_FILE) or {}).get("starts"),
+        "hours": _hours(rows) if is_whole else None,
+        "stages": _read(run / STAGES_FILE) or [],
+        "curve": _curve(rows),
+        "evaluation": evaluation if is_of_these else None,
+        "last_metrics": rows[-1] if is_whole else None,
+    }
+
+
+def _hours(rows: list[Row]) -> dict[str, float]:
+    """Hours of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
+    and short matches besides."""
+    return {
+        "training": sum(map(_training_seconds, rows)) / 3600,
+        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
+        "all": elapsed_seconds(rows)[-1] / 3600,
+    }
+
+
+def _curve(rows: list[Row]) -> list[dict[str, Any]]:
+    """Each iteration with short matches, with the hours of training up to it."""
+    found, seconds = [], 0.0
+    for row in rows:
+        seconds += _training_seconds(row)
+        if row.get("matches"):
+            point = {"iteration": row["iteration"], "hours": seconds / 3600}
+            found.append(point | {key: row.get(key) for key in ("matches", "intervals_95")})
+    return found
+
+
+def _training_seconds(row: Row) -> float:
+    return (row.get("selfplay_seconds") or 0.0) + (row.get("learn_seconds") or 0.0)
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
