@@ -34,7 +34,7 @@ MORE_LIBRARIES = {
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
     "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }
-MAX_FILES, MAX_FOLDERS, MAX_EDGES = 13, 24, 137
+MAX_FILES, MAX_FOLDERS, MAX_EDGES = 13, 24, 129
 
 
 def complaints(texts: dict[str, str]) -> list[str]:

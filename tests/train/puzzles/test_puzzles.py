@@ -26,7 +26,7 @@ from wallgo_jax.notation import placement_of
 from wallgo_jax.view.snapshot import take_snapshot
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
-OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.9, others=0.89)
+OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69)
 
 
 @pytest.fixture(scope="module")
