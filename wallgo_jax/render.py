@@ -30,6 +30,7 @@ from wallgo_jax.notation import SIDE_WORDS, format_action
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game, replay_actions
 from wallgo_jax.view.snapshot import Snapshot, game_of, one_board, take_snapshot
+from wallgo_jax.view.win_chances import win_chances
 
 MAX_BOARDS = 16
 """Boards of a batch that `contact_sheet` and `html` show."""
@@ -242,16 +243,22 @@ def page(
     theme: str = "auto",
     seconds: float = 0.9,
     players: Sequence[str] | None = None,
+    values: Sequence[float | None] | None = None,
 ) -> str:
     """Draw a game as one HTML page that needs no other file, stepped with the arrow keys.
 
     Its theme may also be `auto`: light or dark, as the reader's system is set.
 
+    Args:
+      values: of each ply for its mover, as a record holds them; they are drawn as a curve of win
+        chances.
+
     Raises:
       ValueError: if a ply takes no time, or for an unknown theme.
     """
     check_seconds(seconds)
-    return page_lib.draw(game, theme=theme, seconds=seconds, players=players)
+    chances = None if values is None else win_chances(game, values)
+    return page_lib.draw(game, theme=theme, seconds=seconds, players=players, chances=chances)
 
 
 def position_page(state: EnvState | State, *, theme: str = "auto", reach: int | None = None) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 from train.checkpoints.card_page import card_page
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.network import Variables
+from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.files import replace_text, write_json
 from wallgo_jax.env import VERSION
@@ -160,6 +161,17 @@ def _replace_bytes(path: Path, data: bytes) -> None:
     except OSError:
         unnamed.unlink(missing_ok=True)
         raise
+
+
+def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
+    """Add entries to a folder's card, or replace those of the same names.
+
+    Raises:
+      UsageError: there is no card, or it cannot be written.
+    """
+    card = read_card(folder, where=str(folder))
+    config = card.pop("config")
+    files.write_json(folder / CARD_FILE, {**card, **entries, "config": config})
 
 
 def _name_of(path: tuple[Any, ...]) -> str:

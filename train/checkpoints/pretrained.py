@@ -44,6 +44,15 @@ def read_weights(name: str, like: Variables) -> Variables:
     return exported.read_weights(_folder_of(name), like, where=_where(name))
 
 
+def folder_of(name: str) -> Path:
+    """The folder of a model, to write to where the package's files can be written.
+
+    Raises:
+      UsageError: there is no such model.
+    """
+    return Path(str(_folder_of(name)))
+
+
 def name_of(folder: Path) -> str | None:
     """The player's name of a folder among the package's models; None for one that lies
     elsewhere."""

@@ -11,7 +11,9 @@ from train.cli.export import Export
 from train.cli.match import Accuracy, Gate, Late, Match
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.play import Play
+from train.cli.puzzles import Puzzles
 from train.cli.ratings import Elo
+from train.cli.review import Calibrate, Review
 from train.cli.run import Ablate, Curves, Fit, Run
 from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
@@ -36,6 +38,9 @@ Command = (
     | Annotated[Probe, tyro.conf.subcommand("probe")]
     | Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Engine, tyro.conf.subcommand("engine")]
+    | Annotated[Review, tyro.conf.subcommand("review")]
+    | Annotated[Calibrate, tyro.conf.subcommand("calibrate")]
+    | Annotated[Puzzles, tyro.conf.subcommand("puzzles")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 PROGRAM = Program(
@@ -45,6 +50,7 @@ PROGRAM = Program(
     groups={
         "train": ("run", "fit", "config"),
         "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
+        "review games": ("review", "puzzles", "calibrate"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "sit down": ("play",),
         "pass on and time": ("export", "engine", "bench"),

@@ -23,7 +23,7 @@ def load_network(name: str) -> TrainedNetwork:
 
 def network_of(name: PlayerName) -> TrainedNetwork:
     """Load the network of a trained player whose name is read."""
-    model = _model_of(name)
+    model = model_of(name)
     return (
         weights.load_network(Path(name.target)) if model is None else weights.load_pretrained(model)
     )
@@ -31,13 +31,13 @@ def network_of(name: PlayerName) -> TrainedNetwork:
 
 def network_config(name: PlayerName) -> RunConfig:
     """The config of the run that a trained player is from; its weights are not read."""
-    model = _model_of(name)
+    model = model_of(name)
     if model is None:
         return weights.read_network_config(Path(name.target))
     return pretrained.read_config(model)
 
 
-def _model_of(name: PlayerName) -> str | None:
+def model_of(name: PlayerName) -> str | None:
     """The model that a name means, `NAME` of pretrained:NAME or net:pretrained:NAME, if any."""
     if PLAYER_KINDS[name.kind].target == MODEL:
         return name.target

@@ -137,23 +137,31 @@ def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int)
 
 
 def simulate(
-    tree: Tree, key: jax.Array | None, *, at_root: Select, below: Select, play: Play
+    tree: Tree,
+    key: jax.Array | None,
+    *,
+    at_root: Select,
+    below: Select,
+    play: Play,
+    fresh: jax.Array | None = None,
 ) -> Tree:
     """Grow a tree of the root alone by one simulation for each node that it has room for.
 
     Args:
-      tree: as `init_tree` makes it.
+      tree: as `init_tree` makes it, or grown by earlier simulations.
       key: consumed, in mctx's order; None where the choices draw nothing.
       at_root: chooses a slot of the root.
       below: chooses a slot of any other node.
       play: makes a step and evaluates what follows.
+      fresh: int32[M], the nodes that M simulations make, one after the other; None for all that
+        there is room for.
     """
     chex.assert_rank([tree.visits, tree.children], [2, 3])
     boards, nodes = tree.visits.shape
     # Read before the loop, so that values derived from them are computed once, outside of it.
     logits, raw_value = tree.logits[:, ROOT], tree.raw_values[:, ROOT]
 
-    def one_simulation(carry: tuple[jax.Array | None, Tree], fresh: jax.Array):
+    def one_simulation(carry: tuple[jax.Array | None, Tree], new: jax.Array):
         key, tree = carry
         keys = None
         if key is not None:
@@ -161,10 +169,11 @@ def simulate(
             key, walk_key, _ = jax.random.split(key, 3)
             keys = jax.random.split(walk_key, boards)
         root = root_view(tree)._replace(logits=logits, raw_value=raw_value)
-        tree, _ = visit_leaf(tree, keys, root, fresh, at_root=at_root, below=below, play=play)
+        tree, _ = visit_leaf(tree, keys, root, new, at_root=at_root, below=below, play=play)
         return (key, tree), None
 
-    return jax.lax.scan(one_simulation, (key, tree), jnp.arange(1, nodes))[0][1]
+    fresh = jnp.arange(1, nodes) if fresh is None else fresh
+    return jax.lax.scan(one_simulation, (key, tree), fresh)[0][1]
 
 
 def visit_leaf(

@@ -137,12 +137,13 @@ class Replay:
         from wallgo_jax import render
 
         game, players = played.game, played.players
+        values = played.record.values if played.record else None
         theme = _of_picture(self.theme)
         makers: dict[str, Callable[[], str | bytes]] = {
             ".svg": lambda: render.animation(game, theme=theme, seconds=self.seconds),
             ".gif": lambda: render.gif(game, theme=theme, seconds=self.seconds),
             ".html": lambda: render.page(
-                game, theme=self.theme, seconds=self.seconds, players=players
+                game, theme=self.theme, seconds=self.seconds, players=players, values=values
             ),
             ".txt": lambda: render.game_file(game, players=players),
         }

@@ -70,12 +70,14 @@ def draw_snapshots(
     *,
     loop: bool,
     caption: bool,
+    over: Sequence[str] = (),
 ) -> str:
     """Draw like `draw`, from snapshots and a clock that the caller has made.
 
     Args:
       caption: whether the picture says below who moves and what each player holds, and in its
         title how the game ended.
+      over: more elements, above the stones.
     """
     layout = layout_of(snapshots[-1])
     timeline = Timeline(clock, loop)
@@ -87,6 +89,7 @@ def draw_snapshots(
         *_walls(snapshots, layout, theme, timeline),
         *_stones(game, snapshots, layout, theme, timeline),
         *_last_plies(board.last_target, snapshots, layout, theme, timeline),
+        *over,
         *(_footer(snapshots, layout, theme, timeline) if caption else []),
     ]
     end = f": {captions.status(snapshots[-1])}" if caption else ""

@@ -126,21 +126,25 @@ def mark(snapshot: Snapshot, theme: Theme, cell: int) -> list[str]:
     return [outline, element("rect", stroke=theme.mark, stroke_width=5, **box)]
 
 
-def arrows(snapshot: Snapshot, theme: Theme, weights: Mapping[int, float]) -> list[str]:
+def arrows(
+    snapshot: Snapshot, theme: Theme, weights: Mapping[int, float], *, percents: bool = True
+) -> list[str]:
     """Draw a search's moves as arrows, bars (walls) and discs (placements), bold by share.
 
     Args:
       weights: legal public action of the player to move -> visits or probability, at least 0.
+      percents: write the shares beside them.
 
     Raises:
       ValueError: if a weight is negative or not finite, or an action is not legal.
     """
     layout, player = layout_of(snapshot), snapshot.player
     walks, walls, placements = _shares(snapshot, weights)
+    told = 1.0 if percents else 0.0
     return [
         *(_bar(place, bold, player, layout, theme) for place, _, bold in _most(walls)),
-        *(_arrow(*walk, layout, theme) for walk in _most(walks)),
-        *(_disc(*placement, player, layout, theme) for placement in _most(placements)),
+        *(_arrow(at, told * s, bold, layout, theme) for at, s, bold in _most(walks)),
+        *(_disc(at, told * s, bold, player, layout, theme) for at, s, bold in _most(placements)),
     ]
 
 

@@ -3,15 +3,17 @@
 The page of a game holds its animation and sets its clock: right and left arrow step a ply, Home and
 End go to the start and the end, the space bar plays and stops, a click on a move goes to it. The
 address ends in `#` and the ply, and a link with a ply opens it. Nothing tells the result before the
-last ply. Colours follow the system's setting, light or dark, unless a theme is given.
+last ply, but for a curve of win chances, which is there only where they are given. Colours follow
+the system's setting, light or dark, unless a theme is given.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from string import Template
+from typing import NamedTuple
 
-from wallgo_jax.drawing import animation, board
+from wallgo_jax.drawing import animation, board, curve
 from wallgo_jax.drawing.theme import AUTO, DARK, LIGHT, Theme, named, of_variables, variables
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.notation import COLOURS, LETTERS, format_action
@@ -20,8 +22,35 @@ from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
 
 
+class Extras(NamedTuple):
+    """What a page of a game holds beside the game.
+
+    Attributes:
+      over: SVG elements above the board, in the colours of `theme.of_variables()`.
+      notes: HTML behind each move of the list, T of them.
+      panel: HTML of a third column.
+      style: CSS.
+      script: JavaScript that may give `shown(ply)` a body; it is called at each step.
+    """
+
+    over: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    panel: str = ""
+    style: str = ""
+    script: str = ""
+
+
+_NO_EXTRAS = Extras()
+
+
 def draw(
-    game: Game, *, theme: str = AUTO, seconds: float = 0.9, players: Sequence[str] | None = None
+    game: Game,
+    *,
+    theme: str = AUTO,
+    seconds: float = 0.9,
+    players: Sequence[str] | None = None,
+    chances: Sequence[Sequence[float | None]] | None = None,
+    extras: Extras = _NO_EXTRAS,
 ) -> str:
     """Draw the page of a game.
 
@@ -29,6 +58,8 @@ def draw(
       theme: `light`, `dark`, or `auto` for the system's setting.
       seconds: how long a ply takes while the game plays.
       players: names of the players in the order of play.
+      chances: [T + 1][P] win chances in each position, None where they are not known.
+      extras: more to show.
 
     Raises:
       ValueError: for an unknown theme.
@@ -36,25 +67,30 @@ def draw(
     snapshots = [take_snapshot(state) for state in game.states]
     clock = animation.Clock(len(snapshots), seconds, hold=0.0)
     svg = animation.draw_snapshots(
-        game, snapshots, of_variables(), clock, loop=False, caption=False
+        game, snapshots, of_variables(), clock, loop=False, caption=False, over=extras.over
     )
-    moves = "".join(_move_buttons(game))
+    moves = "".join(_move_buttons(game, extras.notes))
     names = players or COLOURS[: game.rules.players]
     return _PAGE.substitute(
         title=escape(f"WallGo: {' – '.join(names)}"),
         colours=_colours(theme),
+        style="" if chances is None else f"{curve.STYLE}{extras.style}",
+        kind="" if chances is None else "has-chances",
         seats=" ".join(_seat(player, name) for player, name in enumerate(names)),
         rules=escape(captions.rules_text(game.rules)),
         svg=svg,
         tally=_tally(snapshots[0]),
         caption=escape(captions.step_text(snapshots[0])),
-        controls=_CONTROLS,
+        controls=_CONTROLS + ("" if chances is None else curve.panel(chances, of_variables())),
         moves=f'<div id="list"><nav id="moves" aria-label="moves">{moves}</nav></div>',
+        panel=extras.panel and f'<div id="panel">{extras.panel}</div>',
         script=_SCRIPT.substitute(
             frames=len(snapshots),
             seconds=seconds,
             settled=animation.SETTLED,
-            steps=_script_json([_step(snapshot) for snapshot in snapshots]),
+            steps=script_json([_step(snapshot) for snapshot in snapshots]),
+            chances=script_json(None if chances is None else [_percents(row) for row in chances]),
+            more=extras.script,
         ),
     )
 
@@ -81,6 +117,8 @@ def draw_position(
     return _PAGE.substitute(
         title=escape(f"WallGo: {caption}"),
         colours=_colours(theme),
+        style="",
+        kind="",
         seats=" ".join(_seat(player, COLOURS[player]) for player in range(snapshot.players)),
         rules=escape(captions.rules_text(rules)),
         svg=board.draw(snapshot, of_variables(), under=under, over=over, caption=False),
@@ -88,6 +126,7 @@ def draw_position(
         caption=escape(caption),
         controls="",
         moves="",
+        panel="",
         script="",
     )
 
@@ -126,16 +165,23 @@ def _step(snapshot: Snapshot) -> dict[str, object]:
     return {"text": captions.step_text(snapshot), "cells": snapshot.territory, "left": left}
 
 
-def _script_json(value: object) -> str:
+def script_json(value: object) -> str:
     """Write JSON that a script element can hold, whatever its strings are."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _move_buttons(game: Game) -> list[str]:
+def _percents(row: Sequence[float | None]) -> list[float | None]:
+    return [None if chance is None else round(100 * chance, 1) for chance in row]
+
+
+def _move_buttons(game: Game, notes: Sequence[str]) -> list[str]:
     buttons = ['<button data-ply="0"><i>0.</i>start</button>']
     for ply, (action, mover) in enumerate(zip(game.actions, game.movers, strict=True), start=1):
         text = escape(format_action(action, grid=game.grid))
-        buttons.append(f'<button data-ply="{ply}"><i>{ply}.</i>{_disc(mover)} {text}</button>')
+        note = notes[ply - 1] if notes else ""
+        buttons.append(
+            f'<button data-ply="{ply}"><i>{ply}.</i>{_disc(mover)} {text}{note}</button>'
+        )
     return buttons
 
 
@@ -154,7 +200,7 @@ _PAGE = Template("""<!DOCTYPE html>
   header div { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; justify-content: center; }
   header p { margin: 0; color: var(--quiet); font-size: .85rem; }
   main { display: grid; grid-template-columns: auto auto; gap: 1.5rem; justify-content: center; }
-  #play-area { width: min(92vw, 100vh - 13rem, 44rem); min-width: 16rem; }
+  #play-area { width: min(100vw - 18rem, 100vh - 13rem, 44rem); min-width: 16rem; }
   #board svg { display: block; width: 100%; height: auto; }
   #tally { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; margin: .4rem 0 0; }
   #tally i { font-style: normal; color: var(--quiet); font-size: .85rem; }
@@ -189,9 +235,9 @@ _PAGE = Template("""<!DOCTYPE html>
     #tally { font-size: .8rem; gap: 0 .8rem; }
     #list { flex: 1; width: 100%; min-height: 5rem; }
   }
-</style>
+$style</style>
 </head>
-<body>
+<body class="$kind">
 <header><div>$seats</div><p>$rules</p></header>
 <main>
   <div id="play-area">
@@ -201,6 +247,7 @@ _PAGE = Template("""<!DOCTYPE html>
     $controls
   </div>
   $moves
+  $panel
 </main>
 $script
 </body>
@@ -225,18 +272,31 @@ _SCRIPT = Template("""<script>
 "use strict";
 const FRAMES = $frames, SECONDS = $seconds, SETTLED = $settled;
 const STEPS = $steps;
+const CHANCES = $chances;
 const PLAY = "M3 1v14l12-7z", STOP = "M3 2h4v12H3zM9 2h4v12H9z";
 const svg = document.querySelector("#board svg");
 const slider = document.querySelector("#ply");
 const moves = document.querySelector("#moves");
 const buttons = [...moves.querySelectorAll("button")];
 const still = matchMedia("(prefers-reduced-motion: reduce)");
+const bar = document.querySelectorAll("#bar span");
+const charts = document.querySelectorAll(".chart svg");
 let ply = 0, time = 0, goal = 0, playing = false, before = null;
+let shown = () => { };
+$more
 
 function settled(frame) { return (frame + SETTLED) * SECONDS; }
 
 function fill(selector, values) {
   document.querySelectorAll(selector).forEach((span, i) => { span.textContent = values[i]; });
+}
+
+function showChances() {
+  const row = CHANCES[ply], known = row.every((chance) => chance !== null);
+  bar.forEach((part, i) => {
+    part.style.flexGrow = known ? row[i] : 1;
+    part.querySelector("i").textContent = row[i] === null ? "?" : Math.round(row[i]) + " %";
+  });
 }
 
 function show() {
@@ -253,6 +313,14 @@ function show() {
     else button.removeAttribute("aria-current");
     if (here) moves.scrollTop = button.offsetTop - moves.clientHeight / 2;
   }
+  if (CHANCES) showChances();
+  for (const chart of charts) {
+    const at = ply / Math.max(FRAMES - 1, 1) * chart.viewBox.baseVal.width;
+    const cursor = chart.querySelector(".cursor");
+    cursor.setAttribute("x1", at);
+    cursor.setAttribute("x2", at);
+  }
+  shown(ply);
   // Browsers refuse too many changes of the address within a short time.
   try { history.replaceState(null, "", "#" + ply); } catch { }
 }
@@ -297,7 +365,8 @@ const keys = {
 };
 document.addEventListener("keydown", (event) => {
   if (!(event.key in keys) || event.altKey || event.ctrlKey || event.metaKey) return;
-  if (event.key === " " && event.target.tagName === "BUTTON") return;
+  const pressed = event.target.tagName === "BUTTON" || event.target.type === "checkbox";
+  if (event.key === " " && pressed) return;
   event.preventDefault();
   keys[event.key]();
 });
@@ -306,6 +375,12 @@ for (const [id, key] of [["first", "Home"], ["back", "ArrowLeft"], ["play", " "]
   document.getElementById(id).addEventListener("click", keys[key]);
 for (const button of buttons)
   button.addEventListener("click", () => { stop(); go(Number(button.dataset.ply), false); });
+for (const chart of charts)
+  chart.addEventListener("click", (event) => {
+    const box = chart.getBoundingClientRect();
+    stop();
+    go(Math.round((event.clientX - box.left) / box.width * (FRAMES - 1)), false);
+  });
 slider.max = FRAMES - 1;
 slider.addEventListener("input", () => { stop(); go(Number(slider.value), false); });
 

@@ -1,0 +1,153 @@
+"""Puzzles on a solved board are right, by a slow solver of its own; files keep them."""
+
+import json
+
+import jax
+import pytest
+
+from tests.support.learner.commands import command, complaint
+from tests.support.reference.referee import Game
+from tests.support.reference.solver import Solver
+from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state_of
+from train.puzzles.find import find_puzzles
+from train.puzzles.puzzle_file import (
+    from_line,
+    read_puzzles,
+    shipped_puzzles,
+    to_line,
+    write_puzzles,
+)
+from train.review.analyst import make_analyst
+from train.review.own_games import play_own_games
+from train.solver.exact_player import make_exact_player
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.notation import placement_of
+from wallgo_jax.view.snapshot import take_snapshot
+
+RULES = Rules(size=3, stones=1, order=(0, 1))
+OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69)
+
+
+@pytest.fixture(scope="module")
+def analyst():
+    return make_analyst("heuristic-search:wjx@16", RULES)
+
+
+@pytest.fixture(scope="module")
+def puzzles(analyst):
+    recorded = play_own_games(analyst, games=200, simulations=4, opening_plies=4, seed=0)
+    return find_puzzles(analyst, recorded, OPTIONS, most=12, seed=0)
+
+
+@pytest.fixture(scope="module")
+def solver():
+    return Solver(RULES.to_dict())
+
+
+def only_win(solver: Solver, played: tuple[int, ...]) -> list[int]:
+    """Actions that win, by the slow solver; none where the position is not won."""
+    game = Game(RULES.to_dict())
+    for action in played:
+        game.act(action)
+    solved = solver.solve(game)
+    if solved.value < 1:
+        return []
+    own = game.board.stones[game.player]
+    turns = game.turns()
+    return [
+        action
+        for action, (stone, end, wall) in turns.items()
+        if (None if wall is None else own[stone], end, wall) in solved.best
+    ]
+
+
+def test_every_solution_is_the_only_winning_move(puzzles, solver):
+    assert len(puzzles) >= 5
+    for puzzle in puzzles:
+        assert only_win(solver, puzzle.record.actions) == [puzzle.solution]
+        assert puzzle.line[0] == puzzle.solution
+        assert puzzle.next_best <= OPTIONS.others < OPTIONS.wins <= puzzle.chance
+
+
+@pytest.mark.slow
+def test_puzzles_of_a_larger_solved_board_are_what_the_exact_player_plays():
+    rules = Rules(size=4, stones=1, order=(0, 1), stay_needs_room=True)
+    analyst = make_analyst("heuristic-search:wjx@16", rules)
+    recorded = play_own_games(analyst, games=100, simulations=4, opening_plies=6, seed=0)
+    found = find_puzzles(analyst, recorded, OPTIONS, most=12, seed=0)
+    assert found
+    exact = make_exact_player(rules)
+    for puzzle in found:
+        states = jax.tree.map(lambda x: x[None], state_of(puzzle))
+        for seed in range(4):
+            slot = exact.act(exact.variables, states, jax.random.key(seed))
+            public = actions.action_of_slot(state_of(puzzle), slot[0])
+            assert int(public) == puzzle.solution
+
+
+def test_the_exact_judge_agrees_with_the_slow_solver(puzzles, solver):
+    judge = exact_judge(RULES)
+    assert judge is not None
+    for puzzle in puzzles[:6]:
+        state = state_of(puzzle)
+        for action in take_snapshot(state).legal:
+            assert judge(state, action) == (action == puzzle.solution)
+    assert exact_judge(PRESETS["wallzero-4stone"]) is None
+
+
+def test_a_check_finds_a_wrong_solution(analyst, puzzles):
+    good, bad = puzzles[:2]
+    legal = take_snapshot(state_of(bad)).legal - {bad.solution}
+    found = check_puzzles(analyst, [good, bad._replace(solution=min(legal))], OPTIONS)
+    assert [each.is_confirmed for each in found] == [True, False]
+
+
+def test_a_file_gives_the_puzzles_again(puzzles, tmp_path):
+    for name in ("a.jsonl", "a.jsonl.gz"):
+        write_puzzles(tmp_path / name, puzzles)
+        again = read_puzzles(tmp_path / name)
+        assert [to_line(each) for each in again] == [to_line(each) for each in puzzles]
+        assert [each.solution for each in again] == [each.solution for each in puzzles]
+    data = (tmp_path / "a.jsonl.gz").read_bytes()
+    write_puzzles(tmp_path / "b.jsonl.gz", puzzles)
+    assert (tmp_path / "b.jsonl.gz").read_bytes() == data
+
+
+def test_difficulties_are_in_order(puzzles):
+    found = [puzzle.difficulty for puzzle in puzzles]
+    assert found == sorted(found) and set(found) <= {1, 2, 3, 4, 5}
+    assert all(placement_of(puzzle.solution, grid=3) is None for puzzle in puzzles)
+
+
+def test_the_command_checks_a_file(puzzles, tmp_path):
+    path = tmp_path / "puzzles.jsonl"
+    write_puzzles(path, puzzles)
+    said = command("puzzles", "--check", path)
+    assert said.code == 0, said.err
+    assert said.out.endswith(f"{len(puzzles)} of {len(puzzles)} confirmed (100%)\n")
+    fields = json.loads(path.read_text().splitlines()[0])
+    del fields["solution"]
+    path.write_text(json.dumps(fields))
+    assert complaint(command("puzzles", "--check", path)).startswith(f"{path}, line 1: key 'sol")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "puzzles: needs either --out FILE or --check FILE"),
+        (["--check", "nowhere"], "nowhere: cannot be read: No such file or directory"),
+        (["--out", "x", "--deep", "8"], "shallow (16) must be from 1 to below deep (8)"),
+        (["--out", "x", "--wins", "0.5"], "win chances must be ordered"),
+        (["--out", "x", "--count", "0"], "puzzles: count (0) must be at least 1"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_line(words, reason, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert reason in complaint(command("puzzles", *words))
+
+
+def test_shipped_puzzles_are_whole():
+    for puzzle in shipped_puzzles():
+        assert puzzle.solution in take_snapshot(state_of(puzzle)).legal
+        assert from_line(to_line(puzzle)) is not None

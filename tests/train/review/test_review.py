@@ -1,0 +1,168 @@
+"""A review searches as the engine does, grades what was played, and writes page and figures."""
+
+import dataclasses
+import json
+import re
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner.commands import command, complaint
+from train.review.analyst import default_analyst, make_analyst
+from train.review.game_review import record_of, review_game, review_record
+from train.review.page import draw_review
+from train.review.positions import search_positions
+from train.review.siblings import compare_siblings, siblings_record
+from train.runtime.errors import UsageError
+from train.search.search import make_search
+from wallgo_jax import render
+from wallgo_jax.formats import records
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.notation import parse_moves
+from wallgo_jax.view.game_replay import replay_actions, replay_moves
+from wallgo_jax.view.snapshot import take_snapshot
+from wallgo_jax.view.win_chances import win_chances
+
+RULES = Rules(size=3, stones=1, order=(0, 1))
+MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
+PLAYER = "heuristic-search:wjx@12"
+
+
+@pytest.fixture(scope="module")
+def game():
+    return replay_moves(RULES, parse_moves(MOVES, grid=3))
+
+
+@pytest.fixture(scope="module")
+def analyst():
+    return make_analyst(PLAYER, RULES)
+
+
+@pytest.fixture(scope="module")
+def review(game, analyst):
+    done: list[int] = []
+    found = review_game(analyst, game, players=("one", "<two>"), on_progress=done.append)
+    assert done == sorted(done) and done[-1] == 12 * 5
+    return found
+
+
+def test_positions_are_searched_as_the_engine_searches(game, analyst):
+    states = game.states[:-1]
+    found = search_positions(analyst, states)
+    options = dataclasses.replace(analyst.search, simulations=12)
+    search = jax.jit(make_search(analyst.evaluate, options, explores=False))
+    stacked = jax.tree.map(lambda *x: np.stack(x), *states)
+    wanted = search((), stacked, jax.random.key(0))
+    public = jax.vmap(actions.action_of_slot)(stacked, wanted.slot)
+    assert [each.best.action for each in found] == public.tolist()
+    chosen = wanted.policy[np.arange(len(states)), wanted.slot]
+    assert [each.best.policy for each in found] == pytest.approx(chosen.tolist(), abs=1e-6)
+    assert all(sum(each.visits for each in one.candidates) <= 12 for one in found)
+
+
+def test_lines_are_legal_and_begin_with_their_move(game, analyst):
+    for ply, found in enumerate(search_positions(analyst, game.states[:-1])):
+        for candidate in found.candidates:
+            assert candidate.line[0] == candidate.action
+            replay_actions(RULES, [*game.actions[:ply], *candidate.line])
+
+
+def test_an_excluded_move_is_not_searched(game, analyst):
+    best = search_positions(analyst, game.states[:1])[0].best.action
+    (other,) = search_positions(analyst, game.states[:1], excluded=[best])
+    assert best not in [candidate.action for candidate in other.candidates]
+
+
+def test_a_review_holds_what_happened(review, game):
+    assert [move.action for move in review.moves] == list(game.actions)
+    assert review.chances.shape == (6, 2)
+    assert review.chances.sum(axis=1) == pytest.approx(1)
+    assert review.chances[-1].tolist() == [(1 + reward) / 2 for reward in game.rewards]
+    for move in review.moves:
+        assert move.after == review.chances[move.ply, move.mover]
+        if move.grade.name == "best":
+            assert move.action == move.searched.best.action
+    # A heuristic has no head for owners.
+    assert review.owners is None
+
+
+def test_figures_are_those_of_the_review(review):
+    figures = json.loads(json.dumps(review_record(review)))
+    assert figures["player"] == PLAYER and figures["simulations"] == 12
+    assert len(figures["positions"]) == 6 and len(figures["moves"]) == 5
+    assert figures["moves"][2]["move"] == "A1->A1:W1"
+    first = figures["positions"][2]
+    assert (1 + first["evaluation"]) / 2 == pytest.approx(first["win_chance"][0], abs=1e-3)
+    assert figures["moves"][1]["win_chance_before"] == figures["positions"][1]["win_chance"][1]
+
+
+def test_the_record_carries_values_that_the_replay_page_draws(review, game):
+    record = records.from_json(records.to_json(record_of(review)))
+    assert record.values is not None
+    chances = win_chances(game, record.values)
+    assert np.array(chances) == pytest.approx(review.chances, abs=1e-4)
+    page = render.page(game, values=record.values)
+    assert 'class="chart"' in page and "const CHANCES = [[" in page
+    assert 'class="chart"' not in render.page(game)
+
+
+def test_the_page_needs_nothing_else(review, analyst, game):
+    step = compare_siblings(analyst, game, 3)
+    page = draw_review(review, siblings=step)
+    links = set(re.findall(r"https?://[^\"' )]+", page)) - {"http://www.w3.org/2000/svg"}
+    assert not links and "src=" not in page and "$" not in page
+    assert "&lt;two&gt;" in page and "<two>" not in page
+    assert page.count("</script>") == 1 and page.count("<figure>") == len(step.each)
+
+
+def test_siblings_are_the_walls_that_could_be_built(analyst, game):
+    found = compare_siblings(analyst, game, 3)
+    legal = take_snapshot(game.states[2]).legal
+    stays = [action for action in legal if action // 4 == game.actions[2] // 4]
+    assert sorted(each.action for each in found.each[1:]) == sorted(stays)
+    assert [each.is_played for each in found.each].count(True) == 1
+    figures = siblings_record(found, 3)
+    assert figures["step"] == "A1 to A1" and len(figures["walls"]) == len(stays)
+    for ply, reason in ((1, "a stone is placed there"), (9, "plies 1 to 5")):
+        with pytest.raises(UsageError, match=reason):
+            compare_siblings(analyst, game, ply)
+
+
+def test_the_command_writes_page_figures_and_record(tmp_path):
+    rules = json.dumps(RULES.to_dict())
+    out, record = tmp_path / "a" / "review.html", tmp_path / "one.jsonl"
+    said = command(
+        "review", MOVES, "--rules", rules, "--player", PLAYER, "--out", out, "--records", record
+    )
+    assert said.code == 0, said.err
+    assert "Accuracy" in said.out and f"written: {out}" in said.out
+    assert out.read_text().startswith("<!DOCTYPE html>")
+    assert json.loads(out.with_suffix(".json").read_text())["player"] == PLAYER
+    again = command("review", record, "--player", PLAYER, "--out", out)
+    assert again.code == 0, again.err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["nowhere.jsonl"], "'nowhere.jsonl' is not a file"),
+        (["wallzero-4stone"], "the game has no move"),
+        (["C3", "--out", "x.svg"], "--out x.svg: the page's ending must be .html"),
+        (["C3", "--player", "wjx"], "player 'wjx': does not search; allowed: PATH"),
+        (["C3", "--player", "heuristic-search:wjx@1s"], "simulations, not seconds"),
+        (["C3", "--game", "0"], "--game 0: games are numbered from 1"),
+        (["C3", "--siblings", "0"], "--siblings 0: the game has plies 1 to 1"),
+        (["B6->B6"], "'B6->B6' is not a play"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_line(tmp_path, monkeypatch, words, reason):
+    monkeypatch.chdir(tmp_path)
+    assert reason in complaint(command("review", *words))
+
+
+def test_the_default_player_fits_the_rules():
+    assert default_analyst(PRESETS["hkoi"], simulations=8) == "heuristic-search:wjx@8"
+    name = default_analyst(PRESETS["wallzero-4stone"], simulations=8)
+    assert name == "pretrained:wallzero-4stone@8"

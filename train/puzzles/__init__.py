@@ -1,0 +1,1 @@
+"""Puzzles: positions in which one move alone wins, found in games, kept in files, checked."""

@@ -1,0 +1,207 @@
+"""Checks puzzles: by exact play on solved boards, by a much longer search elsewhere."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.puzzles.puzzle_file import Puzzle
+from train.review.analyst import Analyst
+from train.review.chances import win_chance
+from train.review.positions import SearchedPosition, search_positions
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.solver.alphabeta import AlphaBeta
+from train.solver.exact_player import best_slots, check_solvable, tables_of
+from train.solver.tablebase import SIZE, optimal_slots, value_of
+from train.solver.values import WIN
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+from wallgo_jax.view.game_replay import replay_actions
+
+CHECK = 16
+"""Simulations of a check, as a multiple of those of the deep search."""
+_NODE_LIMIT = 200_000
+"""Positions that one proof on a 4x4 board may look at; a puzzle without a proof is dropped."""
+Progress = Callable[[str, int, int], None]
+"""Called with the step, the simulations done of it, and its total."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PuzzleOptions:
+    """What counts as a puzzle; win chances are of the player to move.
+
+    Attributes:
+      shallow: simulations of the shallow search.
+      deep: simulations of the deep search.
+      level: how far from an even chance a level position may be.
+      wins: least chance of a move that wins clearly.
+      others: most chance of the best other move.
+    """
+
+    shallow: int = 16
+    deep: int = 512
+    level: float = 0.2
+    wins: float = 0.8
+    others: float = 0.55
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shallow < self.deep:
+            raise ValueError(f"shallow ({self.shallow}) must be from 1 to below deep ({self.deep})")
+        if not 0 < self.others < self.wins < 1:
+            raise ValueError("win chances must be ordered: 0 < others < wins < 1")
+        if not 0 < self.level < 0.5:
+            raise ValueError(f"level ({self.level}) must be above 0 and below 0.5")
+
+
+class PuzzleSearch:
+    """Searches with one analyst, tells progress, and reads win chances of the player to move."""
+
+    def __init__(self, analyst: Analyst, on_progress: Progress) -> None:
+        self.analyst, self._on_progress = analyst, on_progress
+
+    def __call__(
+        self,
+        step: str,
+        states: Sequence[State],
+        simulations: int,
+        excluded: Sequence[int | None] | None = None,
+    ) -> list[SearchedPosition]:
+        """Search positions; see `search_positions`."""
+        total = len(states) * simulations
+        return search_positions(
+            self.analyst,
+            states,
+            simulations=simulations,
+            excluded=excluded,
+            on_progress=lambda done: self._on_progress(step, done, total),
+        )
+
+    def chance(self, found: SearchedPosition) -> float:
+        """The win chance after the search."""
+        factor = self.analyst.calibration.search
+        return self._chance(found.value[found.mover], factor)
+
+    def network_chance(self, found: SearchedPosition) -> float:
+        """The win chance before the search."""
+        return self._chance(found.network_value[found.mover], self.analyst.calibration.network)
+
+    def _chance(self, value: float, factor: float) -> float:
+        return float(win_chance(value, players=self.analyst.rules.players, factor=factor))
+
+
+class CheckedPuzzle(NamedTuple):
+    """What a longer search, or exact play, says of a puzzle."""
+
+    puzzle: Puzzle
+    is_confirmed: bool
+    chance: float | None  # of the solution; None by exact play
+    next_best: float | None
+    best: int | None  # public action that the search chooses
+
+
+def check_puzzles(
+    analyst: Analyst,
+    puzzles: Sequence[Puzzle],
+    options: PuzzleOptions,
+    *,
+    on_progress: Progress = lambda step, done, total: None,
+) -> list[CheckedPuzzle]:
+    """Search each puzzle with CHECK times the simulations of the deep search.
+
+    A puzzle is confirmed where the search chooses its solution and gives it a higher chance than
+    `options.wins`, and a search that must not choose it finds no more than `options.others`. On a
+    solved board exact play decides.
+
+    Raises:
+      UsageError: the puzzles are of other rules than the analyst.
+    """
+    for number, puzzle in enumerate(puzzles, start=1):
+        if puzzle.record.rules != analyst.rules:
+            raise UsageError(f"puzzle {number}: its rules are not those of the first")
+    states = [state_of(puzzle) for puzzle in puzzles]
+    is_only_win = exact_judge(analyst.rules)
+    if is_only_win is not None:
+        return [
+            CheckedPuzzle(each, is_only_win(state, each.solution), None, None, None)
+            for each, state in zip(puzzles, states, strict=True)
+        ]
+    search, count = PuzzleSearch(analyst, on_progress), CHECK * options.deep
+    found = search("checking solutions", states, count)
+    barred = [each.solution for each in puzzles]
+    others = search("checking other moves", states, count, barred)
+    checked = []
+    for puzzle, one, other in zip(puzzles, found, others, strict=True):
+        chance, rest = search.chance(one), search.chance(other)
+        is_confirmed = (
+            one.best.action == puzzle.solution and chance >= options.wins and rest <= options.others
+        )
+        checked.append(CheckedPuzzle(puzzle, is_confirmed, chance, rest, one.best.action))
+    return checked
+
+
+def state_of(puzzle: Puzzle) -> State:
+    """The position of a puzzle."""
+    record = puzzle.record
+    return replay_actions(record.rules, record.actions, grid=puzzle.grid).states[-1]
+
+
+def exact_judge(rules: Rules) -> Callable[[State, int], bool] | None:
+    """Whether a public action is the only one that wins, by exact play; None where the board is
+    not solved."""
+    try:
+        check_solvable(rules)
+    except UsageError:
+        return None
+    judge = _judge_by_table(rules) if rules.size == SIZE else _judge_by_search(rules)
+
+    def is_only_win(state: State, action: int) -> bool:
+        slot = int(fetch(_slot_of(state, jnp.int32(action))))
+        return judge(state, slot)
+
+    return is_only_win
+
+
+def _judge_by_table(rules: Rules) -> Callable[[State, int], bool]:
+    tables = tables_of(rules)
+
+    @jax.jit
+    def solve(state: State) -> Any:
+        return value_of(tables, state), optimal_slots(tables, state)
+
+    def judge(state: State, slot: int) -> bool:
+        value, best = fetch(solve(state))
+        return value == WIN and np.flatnonzero(best).tolist() == [slot]
+
+    return judge
+
+
+def _judge_by_search(rules: Rules) -> Callable[[State, int], bool]:
+    solver = AlphaBeta(rules, node_limit=_NODE_LIMIT)
+
+    def judge(state: State, slot: int) -> bool:
+        host = jax.tree.map(np.asarray, state)
+        try:
+            return best_slots(solver, host.position) == [slot] and _wins(solver, host, slot)
+        except UsageError:  # Beyond the limit nothing is known.
+            return False
+
+    return judge
+
+
+def _wins(solver: AlphaBeta, state: State, slot: int) -> bool:
+    """Whether the player to move wins by a slot, both sides at their best after it."""
+    mover, reward = int(state.position.player), 0.0
+    while not state.position.terminated:
+        state, rewards = fetch(_play(state, jnp.int32(slot)))
+        reward = float(rewards[mover])
+        slot = best_slots(solver, state.position)[0]
+    return reward > 0
+
+
+_play = jax.jit(referee.play)
+_slot_of = jax.jit(actions.slot_of_action)

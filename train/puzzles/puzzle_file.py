@@ -1,0 +1,145 @@
+"""Puzzles as record lines: a game up to a position in which one move alone wins.
+
+Each line is a record (see `wallgo_jax.formats.records`) of the plies before the position, with
+these keys more:
+
+| key | value |
+|---|---|
+| `solution` | the move that wins, in the canonical notation |
+| `line` | the solution and the best plies after it |
+| `difficulty` | 1 to 5, by how far the move is from what is seen at a glance |
+| `win_chance` | of the player to move: `shallow`, `solution`, `next_best` |
+| `played` | what was played in the game, or null |
+| `found_by` | the player that found the puzzle |
+"""
+
+import gzip
+import json
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from train.runtime import files
+from train.runtime.errors import UsageError
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
+
+SHIPPED_FILE = "puzzles.jsonl.gz"
+MAX_DIFFICULTY = 5
+
+
+class Puzzle(NamedTuple):
+    """A position and the one move that wins there."""
+
+    record: Record  # the plies before it
+    solution: int  # public action
+    line: tuple[int, ...]  # public actions, the solution first
+    difficulty: int
+    shallow: float  # win chances of the player to move
+    chance: float
+    next_best: float
+    played: int | None
+    found_by: str
+
+    @property
+    def grid(self) -> int:
+        """Side length of the grid that numbers the actions."""
+        return self.record.grid or self.record.rules.size
+
+
+def to_line(puzzle: Puzzle) -> str:
+    """The line of a puzzle, without its line end."""
+    fields: dict[str, Any] = json.loads(records.to_json(puzzle.record))
+    fields["solution"] = _text(puzzle.solution, puzzle.grid)
+    fields["line"] = [_text(action, puzzle.grid) for action in puzzle.line]
+    fields["difficulty"] = puzzle.difficulty
+    fields["win_chance"] = {
+        "shallow": round(puzzle.shallow, 3),
+        "solution": round(puzzle.chance, 3),
+        "next_best": round(puzzle.next_best, 3),
+    }
+    fields["played"] = None if puzzle.played is None else _text(puzzle.played, puzzle.grid)
+    fields["found_by"] = puzzle.found_by
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def from_line(line: str) -> Puzzle:
+    """Read the puzzle of a line.
+
+    Raises:
+      ValueError: in one line, what is wrong.
+    """
+    record = records.from_json(line)
+    fields, grid = json.loads(line), record.grid or record.rules.size
+    if "solution" not in fields:
+        raise ValueError("key 'solution' is missing: no puzzle")
+    try:
+        chances, played = fields["win_chance"], fields["played"]
+        puzzle = Puzzle(
+            record=record,
+            solution=parse_action(fields["solution"], grid=grid).action,
+            line=tuple(parse_action(move, grid=grid).action for move in fields["line"]),
+            difficulty=int(fields["difficulty"]),
+            shallow=float(chances["shallow"]),
+            chance=float(chances["solution"]),
+            next_best=float(chances["next_best"]),
+            played=None if played is None else parse_action(played, grid=grid).action,
+            found_by=str(fields["found_by"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no puzzle: {error!r}") from None
+    if not 1 <= puzzle.difficulty <= MAX_DIFFICULTY:
+        raise ValueError(f"difficulty {puzzle.difficulty} is not from 1 to {MAX_DIFFICULTY}")
+    return puzzle
+
+
+def read_puzzles(path: Path) -> list[Puzzle]:
+    """Read a file of puzzles; one that ends in .gz is compressed.
+
+    Raises:
+      UsageError: it cannot be read, or which line is wrong and why.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    return _parse(data, name=str(path))
+
+
+def shipped_puzzles() -> list[Puzzle]:
+    """The puzzles that come with the package; none where there are none."""
+    file = resources.files("train").joinpath("models", SHIPPED_FILE)
+    return _parse(file.read_bytes(), name=SHIPPED_FILE) if file.is_file() else []
+
+
+def _parse(data: bytes, *, name: str) -> list[Puzzle]:
+    try:
+        text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+    except (OSError, EOFError, UnicodeDecodeError):
+        raise UsageError(f"{name}: cannot be read: not a text or gzip file") from None
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            try:
+                found.append(from_line(line))
+            except ValueError as error:
+                raise UsageError(f"{name}, line {number}: {error}") from None
+    return found
+
+
+def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:
+    """Write a file of puzzles; the same puzzles give the same bytes.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    data = "".join(to_line(puzzle) + "\n" for puzzle in puzzles).encode()
+    with files.writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
+
+
+def _text(action: int, grid: int) -> str:
+    return format_action(action, grid=grid, sides=CANONICAL_SIDES)

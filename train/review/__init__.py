@@ -1,0 +1,1 @@
+"""Reviews of games: searched positions, graded moves, calibrated win chances, puzzles."""

@@ -1,0 +1,142 @@
+"""Games that an analyst plays against itself, all boards at once, with the noise of self-play.
+
+B boards, P players.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.data.record_dataset import Examples, RecordedGames, make_examples
+from train.review.analyst import Analyst
+from train.runtime.devices import broadcast_boards
+from train.runtime.host import fetch
+from train.search.config import SearchConfig
+from train.search.evaluator import Evaluator
+from train.search.search import make_search
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State, initial_position, make_variant
+
+_BOARDS = 256
+
+
+def play_own_games(
+    analyst: Analyst,
+    *,
+    games: int,
+    simulations: int,
+    opening_plies: int,
+    seed: int,
+    on_progress: Callable[[int], None] = lambda games_done: None,
+) -> RecordedGames:
+    """Play games of the analyst against itself to their end.
+
+    Args:
+      analyst: plays every side.
+      games: to play.
+      simulations: of each move.
+      opening_plies: random plies that each game begins with.
+      seed: decides openings and noise.
+      on_progress: called with the number of games that are over.
+    """
+    records: list[Record] = []
+    boards = min(games, _BOARDS)
+    while len(records) < games:
+        key = jax.random.fold_in(jax.random.key(seed), len(records))
+        done = len(records)
+        records += _play_batch(
+            analyst,
+            boards,
+            simulations,
+            opening_plies,
+            key,
+            lambda over, done=done: on_progress(min(done + over, games)),
+        )
+    records = records[:games]
+    places = tuple(f"own game {number}" for number in range(1, games + 1))
+    return RecordedGames(tuple(records), places)
+
+
+def states_of(recorded: RecordedGames) -> tuple[Examples, list[State]]:
+    """The positions before each ply of some games, as arrays and board by board, on the host."""
+    examples: Examples = fetch(make_examples(recorded))
+    variant = jax.tree.map(lambda x: x[examples.game], examples.variant)
+    leaves, tree = jax.tree.flatten(State(variant, examples.position))
+    rows = zip(*leaves, strict=True)
+    return examples, [tree.unflatten(row) for row in rows]
+
+
+def _play_batch(
+    analyst: Analyst,
+    boards: int,
+    simulations: int,
+    opening_plies: int,
+    key: jax.Array,
+    on_over: Callable[[int], None],
+) -> list[Record]:
+    rules = analyst.rules
+    options = dataclasses.replace(analyst.search, simulations=simulations)
+    open_ply, play = _programs(analyst.evaluate, options)
+    states, rewards = _first_states(rules, boards), jnp.zeros((boards, rules.players))
+    played: list[np.ndarray] = []
+    is_over = np.zeros(boards, np.bool_)
+    while not is_over.all():
+        program = open_ply if len(played) < opening_plies else play
+        own_key = jax.random.fold_in(key, len(played))
+        states, rewards, public = program(analyst.variables, states, rewards, own_key)
+        public, is_over = fetch((public, states.position.terminated))
+        played.append(public)
+        on_over(int(is_over.sum()))
+    ends = fetch(rewards)
+    return [
+        Record(
+            rules=rules,
+            actions=tuple(int(row[board]) for row in played if row[board] != actions.NO_ACTION),
+            result=tuple(float(share) for share in ends[board]),
+        )
+        for board in range(boards)
+    ]
+
+
+def _first_states(rules: Rules, boards: int) -> State:
+    variants = broadcast_boards(jax.tree.map(jnp.asarray, make_variant(rules)), boards)
+    return State(variants, jax.vmap(initial_position)(variants))
+
+
+@functools.cache
+def _programs(evaluate: Evaluator, options: SearchConfig) -> tuple[Any, Any]:
+    """A random ply and a searched one: (variables, states [B], rewards [B, P], key) -> states,
+    rewards, public actions int32[B], NO_ACTION where the game was over."""
+    search = make_search(evaluate, options, explores=True)
+
+    @jax.jit
+    def open_ply(variables: Any, states: State, rewards: jax.Array, key: jax.Array) -> Any:
+        del variables
+        bits = jax.random.bits(key, states.position.ply.shape)
+        words = jax.vmap(actions.legal_words)(states)
+        return _play(states, rewards, jax.vmap(chance.choose_bit)(bits, words))
+
+    @jax.jit
+    def play(variables: Any, states: State, rewards: jax.Array, key: jax.Array) -> Any:
+        return _play(states, rewards, search(variables, states, key).slot)
+
+    return open_ply, play
+
+
+def _play(states: State, rewards: jax.Array, slots: jax.Array) -> tuple[Any, ...]:
+    over = states.position.terminated
+    public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
+    after, new = jax.vmap(referee.play)(states, slots)
+
+    def keep(new: jax.Array, old: jax.Array) -> jax.Array:
+        return jnp.where(over.reshape(-1, *[1] * (new.ndim - 1)), old, new)
+
+    states = State(states.variant, jax.tree.map(keep, after.position, states.position))
+    return states, keep(new, rewards), jnp.where(over, actions.NO_ACTION, public)

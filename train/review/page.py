@@ -1,0 +1,317 @@
+"""The page of a review: the replay page with grades, best moves, expected owners and territory."""
+
+from html import escape
+from string import Template
+
+import numpy as np
+
+from train.review.game_review import (
+    GameReview,
+    ReviewedMove,
+    chance_of,
+    expected_territory,
+)
+from train.review.grades import LIMITS, MARKS
+from train.review.positions import SearchedPosition
+from train.review.siblings import Siblings
+from wallgo_jax.drawing import board, curve, overlay
+from wallgo_jax.drawing import page as page_lib
+from wallgo_jax.drawing.curve import Line
+from wallgo_jax.drawing.layout import TILE, layout_of
+from wallgo_jax.drawing.page import Extras, script_json
+from wallgo_jax.drawing.svg import element
+from wallgo_jax.drawing.theme import AUTO, of_variables
+from wallgo_jax.notation import COLOURS, LETTERS, format_action
+from wallgo_jax.view.snapshot import take_snapshot
+
+_SHOWN_CANDIDATES = 4
+_MARK = 9.0
+"""Distance of an owner's mark from the corner of its cell."""
+_FULL = 100
+"""An owner's lead in per cent of a cell that is certain."""
+
+
+def draw_review(review: GameReview, *, theme: str = AUTO, siblings: Siblings | None = None) -> str:
+    """Draw a review as one HTML page that needs nothing else.
+
+    Args:
+      review: of a game.
+      theme: `light`, `dark`, or `auto` for the system's setting.
+      siblings: a step to show with each of its walls.
+    """
+    extras = Extras(
+        over=[*_best_arrows(review), *_owner_marks(review)],
+        notes=[_note(move, review.game.rules.players) for move in review.moves],
+        panel=_panel(review, siblings),
+        style=_STYLE,
+        script=_SCRIPT.substitute(data=script_json(_data(review))),
+    )
+    return page_lib.draw(
+        review.game,
+        theme=theme,
+        players=review.players,
+        chances=review.chances.tolist(),
+        extras=extras,
+    )
+
+
+def _best_arrows(review: GameReview) -> list[str]:
+    """The best move of each position, hidden until the page shows that position."""
+    theme = of_variables()
+    return [
+        element(
+            "g",
+            *overlay.arrows(
+                review.snapshots[ply], theme, {move.searched.best.action: 1.0}, percents=False
+            ),
+            class_="best",
+            data_ply=ply,
+            style="display: none",
+        )
+        for ply, move in enumerate(review.moves)
+    ]
+
+
+def _owner_marks(review: GameReview) -> list[str]:
+    """A mark in the corner of each cell, to which the page gives owner and size."""
+    if review.owners is None:
+        return []
+    layout, marks = layout_of(review.snapshots[0]), []
+    for cell in review.snapshots[0].cells:
+        x, y = layout.corner(cell)
+        at = f"translate({x + TILE - _MARK:g} {y + TILE - _MARK:g})"
+        marks.append(element("g", element("path", class_="owner"), transform=at))
+    return [element("g", *marks, id="owners", pointer_events="none")]
+
+
+def _note(move: ReviewedMove, players: int) -> str:
+    """A move's mark and the win chance after it: with two players always the first one's."""
+    mark = MARKS.get(move.grade.name, "")
+    title = escape(move.grade.name)
+    shown = f'<em class="mark" title="{title}">{mark}</em>' if mark else ""
+    chance, player = (
+        (1 - move.after, 0) if players == 2 and move.mover else (move.after, move.mover)
+    )
+    return f"{shown}<small>{LETTERS[player]} {100 * chance:.0f} %</small>"
+
+
+def _panel(review: GameReview, siblings: Siblings | None) -> str:
+    parts = [
+        '<h2 id="verdict"></h2><p id="why"></p>',
+        "<h3>best moves now</h3>",
+        '<table id="candidates"><tbody></tbody></table>',
+        '<p id="line"></p>',
+        '<p><label><input type="checkbox" id="show-best" checked> best move</label> ',
+        ""
+        if review.owners is None
+        else '<label><input type="checkbox" id="show-owners"> expected owners</label>',
+        "</p>",
+        _territory(review),
+        _summary(review),
+    ]
+    return "".join(parts) + ("" if siblings is None else _siblings(siblings))
+
+
+def _summary(review: GameReview) -> str:
+    names = review.players or COLOURS[: review.game.rules.players]
+    heads = "".join(f'<th title="{name}">{MARKS[name]}</th>' for name in LIMITS)
+    rows = ""
+    for player, (name, accuracy) in enumerate(zip(names, review.accuracy, strict=True)):
+        disc = f'<b class="disc p{player}">{LETTERS[player]}</b>'
+        counts = "".join(f"<td>{review.count_of(player, grade)}</td>" for grade in LIMITS)
+        told = "–" if accuracy is None else f"{accuracy:.0f} %"
+        rows += f"<tr><th>{disc} {escape(name)}</th><td>{told}</td>{counts}</tr>"
+    losses = ", ".join(f"{MARKS[name]} {100 * least:.0f} %" for name, least in LIMITS.items())
+    calibrated = "" if review.calibration.simulations is None else ", calibrated"
+    return (
+        f"<h3>accuracy</h3><table><tr><th></th><th></th>{heads}</tr>{rows}</table>"
+        f'<p class="small">{losses} of win chance lost, or more. Searched by '
+        f"{escape(review.analyst)}{calibrated}.</p>"
+    )
+
+
+def _territory(review: GameReview) -> str:
+    players = range(review.game.rules.players)
+    plies = range(len(review.snapshots))
+    lines = [
+        Line(player, [review.snapshots[ply].territory[player] for ply in plies])
+        for player in players
+    ]
+    told = "cells owned"
+    expected = [expected_territory(review, ply) for ply in plies]
+    if review.owners is not None:
+        lines += [
+            Line(player, [None if row is None else float(row[player]) for row in expected], True)
+            for player in players
+        ]
+        told += ", pale: expected at the end"
+    cells = len(review.snapshots[0].cells)
+    drawn = curve.lines(lines, of_variables(), top=cells, label="territory over the game")
+    return (
+        f'<h3>territory</h3><div class="chart">{drawn}</div>'
+        f'<p class="small">{told}; {curve.legend(len(players))}</p>'
+    )
+
+
+def _siblings(found: Siblings) -> str:
+    boards = ""
+    for each in found.each:
+        drawn = board.draw(take_snapshot(each.state), of_variables(), caption=False)
+        name = "before" if each.action is None else each.side
+        played = " (played)" if each.is_played else ""
+        boards += (
+            f"<figure>{drawn}<figcaption>{name}{played} <b>{100 * each.chance:.1f} %</b>"
+            "</figcaption></figure>"
+        )
+    return f'<h3>{escape(found.title)}</h3><div id="siblings">{boards}</div>'
+
+
+def _data(review: GameReview) -> dict[str, object]:
+    """What the page's script reads: by ply, the move before and the candidates after."""
+    grid = review.game.grid
+    return {
+        "moves": [
+            {
+                "text": f"{COLOURS[move.mover]} {_move(move.action, grid)}",
+                "grade": move.grade.name,
+                "mark": MARKS.get(move.grade.name, ""),
+                "mover": COLOURS[move.mover],
+                "before": round(100 * move.before, 1),
+                "after": round(100 * move.after, 1),
+                "best": _move(move.searched.best.action, grid),
+            }
+            for move in review.moves
+        ],
+        "candidates": [_candidates(review, move.searched) for move in review.moves],
+        "lines": [
+            ", ".join(_move(action, grid) for action in move.searched.best.line)
+            for move in review.moves
+        ],
+        "owners": None if review.owners is None else [_leads(review, row) for row in review.owners],
+    }
+
+
+def _candidates(review: GameReview, searched: SearchedPosition) -> list[list[object]]:
+    """Move, win chance and share of the visits of the first candidates."""
+    grid = review.game.grid
+    visits = sum(each.visits for each in searched.candidates) or 1
+    return [
+        [
+            _move(each.action, grid),
+            round(100 * chance_of(review, each.value), 1),
+            round(100 * each.visits / visits),
+        ]
+        for each in searched.candidates[:_SHOWN_CANDIDATES]
+    ]
+
+
+def _move(action: int, grid: int) -> str:
+    """A move as text that no line break parts, by a word joiner in its arrow."""
+    return format_action(action, grid=grid).replace("->", "-\u2060>")
+
+
+def _leads(review: GameReview, owners: np.ndarray) -> list[int]:
+    """For each playable cell, (_FULL + 1) * player + the lead over the next in per cent."""
+    found = []
+    for cell in review.snapshots[0].cells:
+        second, first = np.sort(owners[cell])[-2:]
+        player = int(owners[cell].argmax())
+        is_owned = player < owners.shape[1] - 1
+        lead = round(_FULL * float(first - second)) if is_owned else 0
+        found.append((_FULL + 1) * (player if is_owned else 0) + lead)
+    return found
+
+
+_STYLE = """
+  main { grid-template-columns: auto auto minmax(16rem, 22rem); }
+  #panel h2 { font-size: 1.1rem; margin: 0; min-height: 1.4em; }
+  #panel h3 { font-size: .85rem; font-weight: normal; color: var(--quiet); margin: .7rem 0 .1rem; }
+  #panel p { margin: .1rem 0; min-height: 1.35em; }
+  #panel .small { color: var(--quiet); font-size: .8rem; }
+  #panel label { margin-right: .8rem; white-space: nowrap; }
+  #panel table { border-collapse: collapse; width: 100%; }
+  #panel td, #panel th { font-weight: normal; text-align: right; padding: .05rem .3rem;
+                            white-space: nowrap; }
+  #panel td:first-child, #panel th:first-child { text-align: left; white-space: normal;
+                                                        overflow-wrap: anywhere; }
+  #candidates { min-height: 6.2em; }
+  #line { font-size: .85rem; color: var(--quiet); min-height: 3em; }
+  #list { width: 17rem; }
+  #moves button { display: flex; align-items: baseline; gap: .25rem; white-space: nowrap; }
+  #moves small { margin-left: auto; color: var(--quiet); }
+  #moves .mark { font-style: normal; font-weight: bold; padding: 0 .3rem;
+                 border-radius: 4px; background: var(--ink); color: var(--page); }
+  #siblings { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr));
+              gap: .5rem; }
+  #siblings figure { margin: 0; }
+  #siblings svg { width: 100%; height: auto; }
+  #siblings figcaption { font-size: .85rem; text-align: center; white-space: nowrap; }
+  @media (min-width: 72rem) {
+    .has-chances #play-area { width: min(100vw - 38rem, 100vh - 21rem, 44rem); }
+  }
+  @media (max-width: 72rem) {
+    main { grid-template-columns: auto auto; }
+    #panel { grid-column: 1 / -1; max-width: 62rem; }
+  }
+  @media (max-width: 44rem) {
+    body { height: auto; }
+    #list { flex: none; width: 100%; height: 11rem; }
+  }
+"""
+
+_SCRIPT = Template("""
+const REVIEW = $data;
+const SHAPES = ["M-1-1h2v2h-2z", "M-1.1 0a1.1 1.1 0 1 0 2.2 0a1.1 1.1 0 1 0-2.2 0",
+                "M0-1.4L1.4 0L0 1.4L-1.4 0z", "M0-1.3L1.3 1H-1.3z"];
+const WORST = ["inaccuracy", "mistake", "blunder"];
+const showBest = document.querySelector("#show-best");
+const showOwners = document.querySelector("#show-owners");
+const percent = (chance) => Math.round(chance) + " %";
+
+function say(selector, text) { document.querySelector(selector).textContent = text; }
+
+function sayMove(move) {
+  if (!move) { say("#verdict", ""); say("#why", ""); return; }
+  say("#verdict", move.text + " " + move.mark);
+  const change = move.mover + " " + percent(move.before) + " → " + percent(move.after);
+  const best = WORST.includes(move.grade) ? ". Best was " + move.best : "";
+  say("#why", move.grade + ": " + change + best);
+}
+
+function sayCandidates(candidates, line) {
+  const body = document.querySelector("#candidates tbody");
+  body.replaceChildren(...candidates.map((candidate) => {
+    const row = document.createElement("tr");
+    const cells = [candidate[0], percent(candidate[1]), candidate[2] + " % of visits"];
+    row.append(...cells.map((text) => {
+      const cell = document.createElement("td");
+      cell.textContent = text;
+      return cell;
+    }));
+    return row;
+  }));
+  say("#line", line ? "line: " + line : "");
+}
+
+function mark(at) {
+  for (const arrow of document.querySelectorAll(".best"))
+    arrow.style.display = showBest.checked && Number(arrow.dataset.ply) === at ? "" : "none";
+  const owners = showOwners && showOwners.checked ? REVIEW.owners[at] : null;
+  document.querySelectorAll(".owner").forEach((path, i) => {
+    const code = owners ? owners[i] : 0, player = Math.floor(code / 101), lead = code % 101;
+    path.setAttribute("d", SHAPES[player]);
+    path.style.fill = "var(--players-" + player + ")";
+    path.style.stroke = "var(--edges-" + player + ")";
+    path.style.strokeWidth = .2;
+    path.setAttribute("transform", "scale(" + 6.5 * Math.sqrt(lead / 100) + ")");
+  });
+}
+
+shown = (at) => {
+  sayMove(at > 0 ? REVIEW.moves[at - 1] : null);
+  sayCandidates(REVIEW.candidates[at] || [], REVIEW.lines[at] || "");
+  mark(at);
+};
+for (const box of [showBest, showOwners])
+  if (box) box.addEventListener("change", () => mark(ply));
+""")

@@ -1,0 +1,326 @@
+"""Searches many positions in one batch and returns what the search says of each, on the host.
+
+Gumbel search without noise over the native tree, whatever the player's own kind of search: its
+simulations are split into equal parts, so that progress can be shown.
+
+B positions of a batch, A slots, K candidates, D plies of a line, P players, N cells.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.network import MASKED
+from train.review.analyst import Analyst
+from train.runtime.host import fetch
+from train.search.config import SearchConfig
+from train.search.evaluator import Evaluator, make_play
+from train.search.sequential_halving import (
+    best_due,
+    completed_values,
+    halving_schedule,
+    slot_below,
+    visits_due,
+)
+from train.search.tree import NO_CHILD, ROOT, Node, Tree, init_tree, root_view, simulate
+from wallgo_jax.game import actions
+from wallgo_jax.game.actions import NO_ACTION
+from wallgo_jax.game.state import State
+
+CANDIDATES, LINE_PLIES = 6, 8
+_BATCHES = (16, 64, 256)
+_TREE_BYTES = 2**30
+"""Room for the trees of a batch; more positions take more batches."""
+_MOST_PARTS = 20
+"""Parts of a search, between which progress is shown."""
+
+
+class Candidate(NamedTuple):
+    """A move that was searched, from the side of the player who makes it."""
+
+    action: int
+    prior: float
+    policy: float  # of the search
+    visits: int
+    value: float  # of the position after it; meaningless without visits
+    line: tuple[int, ...]  # public actions, this one first
+
+
+class SearchedPosition(NamedTuple):
+    """A position before the end of the game, as a search sees it.
+
+    Attributes:
+      mover: the player to move.
+      value: float[P], expected reward of each player under best play as far as the search saw.
+      network_value: float[P], the same before the search.
+      likeliest: public action that the policy would play, without search.
+      candidates: the best move first, then those of the largest share.
+      owner: float32[N, P + 1], chances of each cell's final owners, nobody last; None without a
+        head for them.
+    """
+
+    mover: int
+    value: tuple[float, ...]
+    network_value: tuple[float, ...]
+    likeliest: int
+    candidates: tuple[Candidate, ...]
+    owner: np.ndarray | None
+
+    @property
+    def best(self) -> Candidate:
+        """The move that the search chooses."""
+        return self.candidates[0]
+
+
+def search_positions(
+    analyst: Analyst,
+    states: Sequence[State],
+    *,
+    simulations: int | None = None,
+    excluded: Sequence[int | None] | None = None,
+    on_progress: Callable[[int], None] = lambda simulations: None,
+) -> list[SearchedPosition]:
+    """Search positions, none of them after the end of a game.
+
+    Args:
+      analyst: the player that searches.
+      states: one board each, on one grid, of the analyst's rules.
+      simulations: of each search; the analyst's own by default.
+      excluded: a public action of each position that its search must not choose, or None.
+      on_progress: called with the simulations done so far, summed over positions.
+    """
+    if not states:
+        return []
+    options = analyst.search
+    if simulations is not None:
+        options = dataclasses.replace(options, simulations=simulations)
+    programs = _programs(analyst.evaluate, analyst.evaluate_root, options)
+    batch = batch_size(len(states), options.simulations, states[0])
+    found: list[SearchedPosition] = []
+    for first in range(0, len(states), batch):
+        own = states[first : first + batch]
+        barred = None if excluded is None else excluded[first : first + batch]
+
+        def on_part(done: int, first: int = first, own: int = len(own)) -> None:
+            on_progress(first * options.simulations + own * done)
+
+        found += _search_batch(analyst, programs, own, barred, batch, on_part)
+    return found
+
+
+def batch_size(positions: int, simulations: int, state: State) -> int:
+    """Positions of a batch; there are few sizes, because each is compiled."""
+    # A node has a float32 and at most a uint32 by slot.
+    room = max(_TREE_BYTES // ((simulations + 1) * state.num_slots * 8), 1)
+    most = 1 << (room.bit_length() - 1)
+    enough = next((size for size in _BATCHES if size >= positions), _BATCHES[-1])
+    return min(most, enough)
+
+
+def parts_of(simulations: int) -> int:
+    """The number of equal parts that the simulations of a search are done in."""
+    return max(part for part in range(1, _MOST_PARTS + 1) if simulations % part == 0)
+
+
+class _Root(NamedTuple):
+    tree: Tree
+    legal: jax.Array  # bool[B, A]
+    values: jax.Array  # float32[B, P], the mover's first
+
+
+class _Found(NamedTuple):
+    likeliest: jax.Array  # int32[B], public action
+    prior: jax.Array  # float32[B, K]
+    policy: jax.Array  # float32[B, K]
+    visits: jax.Array  # int32[B, K]
+    qvalues: jax.Array  # float32[B, K]
+    is_legal: jax.Array  # bool[B, K]
+    lines: jax.Array  # int32[B, K, D], NO_ACTION after the end of a line
+
+
+class _Programs(NamedTuple):
+    begin: Callable[[Any, State, jax.Array], _Root]
+    grow: Callable[[Any, State, jax.Array, Tree, jax.Array], Tree]
+    finish: Callable[[State, jax.Array, Tree], _Found]
+    parts: int
+    simulations: int
+
+
+def _search_batch(
+    analyst: Analyst,
+    programs: _Programs,
+    states: Sequence[State],
+    excluded: Sequence[int | None] | None,
+    batch: int,
+    on_part: Callable[[int], None],
+) -> list[SearchedPosition]:
+    filled = [states[i % len(states)] for i in range(batch)]
+    stacked: State = jax.tree.map(lambda *x: np.stack(x), *filled)
+    barred = np.full(batch, NO_ACTION, np.int32)
+    if excluded is not None:
+        own = [NO_ACTION if action is None else action for action in excluded]
+        barred[: len(own)] = own
+    tree, legal, values = programs.begin(analyst.variables, stacked, jnp.asarray(barred))
+    size = programs.simulations // programs.parts
+    for part in range(programs.parts):
+        fresh = 1 + part * size + jnp.arange(size)
+        tree = programs.grow(analyst.variables, stacked, legal, tree, fresh)
+        jax.block_until_ready(tree.visits)
+        on_part((part + 1) * size)
+    found: _Found = fetch(programs.finish(stacked, legal, tree))
+    owner = None if analyst.owners is None else fetch(analyst.owners(analyst.variables, stacked))
+    values = fetch(values)
+    return [
+        _position(
+            int(states[i].position.player),
+            values[i],
+            jax.tree.map(lambda x, i=i: x[i], found),
+            None if owner is None else owner[i],
+        )
+        for i in range(len(states))
+    ]
+
+
+def _position(
+    mover: int, network_value: np.ndarray, found: _Found, owner: np.ndarray | None
+) -> SearchedPosition:
+    candidates = tuple(
+        Candidate(
+            action=int(found.lines[k, 0]),
+            prior=float(found.prior[k]),
+            policy=float(found.policy[k]),
+            visits=int(found.visits[k]),
+            value=float(found.qvalues[k]),
+            line=tuple(int(action) for action in found.lines[k] if action != NO_ACTION),
+        )
+        for k in range(len(found.visits))
+        if found.is_legal[k] and (found.visits[k] or k == 0)
+    )
+    raw = np.roll(network_value, mover)
+    return SearchedPosition(
+        mover=mover,
+        value=_shared(raw, mover, candidates[0].value),
+        network_value=tuple(float(value) for value in raw),
+        likeliest=int(found.likeliest),
+        candidates=candidates,
+        owner=owner,
+    )
+
+
+def _shared(network_value: np.ndarray, mover: int, value: float) -> tuple[float, ...]:
+    """Every player's value, once the search has found the mover's.
+
+    Rewards add up to zero. A search of more than two players knows the mover's alone: the others
+    share the change equally.
+    """
+    others = np.arange(len(network_value)) != mover
+    shares = np.where(others, network_value, value)
+    shares = np.where(others, shares - shares.sum() / others.sum(), shares)
+    return tuple(float(share) for share in shares)
+
+
+@functools.cache
+def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConfig) -> _Programs:
+    play = make_play(evaluate)
+    schedule = halving_schedule(options.max_considered_actions, options.simulations)
+
+    @jax.jit
+    def begin(variables: Any, states: State, excluded: jax.Array) -> _Root:
+        evaluation = evaluate_root(variables, states)
+        slots = jax.vmap(actions.slot_of_action)(states, excluded)
+        barred = jax.nn.one_hot(slots, evaluation.logits.shape[1], dtype=jnp.bool_)
+        legal = jax.vmap(actions.legal_slots)(states)
+        legal &= ~(barred & (excluded != NO_ACTION)[:, None])
+        prior = _mask(evaluation.logits, legal)
+        tree = init_tree(
+            prior, evaluation.value[:, 0], states.position, nodes=options.simulations + 1
+        )
+        return _Root(tree, legal, evaluation.value)
+
+    def best(node: Node, legal: jax.Array, due: jax.Array) -> jax.Array:
+        completed = completed_values(node, options)
+        none = jnp.zeros_like(node.logits)
+        return best_due(node.logits, node.slot_visits, completed, due, gumbel=none, legal=legal)
+
+    @functools.partial(jax.jit, donate_argnums=3)
+    def grow(variables: Any, states: State, legal: jax.Array, tree: Tree, fresh: jax.Array) -> Tree:
+        game = variables, states.variant, states.position.player
+
+        def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
+            del keys
+            return best(node, legal, visits_due(node.visits, legal, schedule))
+
+        def below(keys: jax.Array | None, node: Node) -> jax.Array:
+            del keys
+            return slot_below(node, completed_values(node, options))
+
+        return simulate(
+            tree,
+            None,
+            at_root=at_root,
+            below=below,
+            play=functools.partial(play, game),
+            fresh=fresh,
+        )
+
+    @jax.jit
+    def finish(states: State, legal: jax.Array, tree: Tree) -> _Found:
+        node = root_view(tree)
+        policy = jax.nn.softmax(_mask(node.logits + completed_values(node, options), legal))
+        chosen = best(node, legal, node.slot_visits.max(axis=1))
+        # The choice first, then what was visited, by its share.
+        rank = jnp.where(node.slot_visits > 0, 1.0, 0.0) + policy
+        rank = jnp.where(legal, rank, -1.0).at[jnp.arange(len(chosen)), chosen].set(3.0)
+        slots = jax.lax.top_k(rank, CANDIDATES)[1]
+
+        def of(array: jax.Array) -> jax.Array:
+            return jnp.take_along_axis(array, slots, axis=1)
+
+        prior = jax.nn.softmax(node.logits, axis=1)
+        likeliest = jax.vmap(actions.action_of_slot)(states, node.logits.argmax(axis=1))
+        return _Found(
+            likeliest,
+            of(prior),
+            of(policy),
+            of(node.slot_visits),
+            of(node.slot_qvalues),
+            of(legal),
+            _lines(states, tree, slots),
+        )
+
+    return _Programs(begin, grow, finish, parts_of(options.simulations), options.simulations)
+
+
+def _lines(states: State, tree: Tree, slots: jax.Array) -> jax.Array:
+    """int32[B, K, D]: from slots int32[B, K] of the root, the most visited plies below each."""
+    rows = jnp.arange(len(slots))[:, None]
+    variant = jax.tree.map(lambda x: x[:, None], states.variant)
+    variants = jax.tree.map(lambda x: jnp.broadcast_to(x, (*slots.shape, *x.shape[2:])), variant)
+
+    def step(walk: tuple[jax.Array, jax.Array, jax.Array], _: None) -> tuple[Any, jax.Array]:
+        node, slot, goes_on = walk
+        positions = jax.tree.map(lambda x: x[rows, node], tree.positions)
+        action = jax.vmap(jax.vmap(actions.action_of_slot))(State(variants, positions), slot)
+        child = tree.children[rows, node, slot].astype(jnp.int32)
+        further = goes_on & (child != NO_CHILD) & (tree.discounts[rows, child] != 0)
+        below = tree.children[rows, child].astype(jnp.int32)  # [B, K, A]
+        visits = jnp.where(below != NO_CHILD, tree.visits[rows[..., None], below], 0)
+        # Of slots with as many visits the one of the higher value, which is at most 1.
+        score = 4.0 * visits + tree.qvalues[rows[..., None], below]
+        further &= visits.max(axis=-1) > 0
+        walk = child, score.argmax(axis=-1).astype(slot.dtype), further
+        return walk, jnp.where(goes_on, action, NO_ACTION)
+
+    start = jnp.full_like(slots, ROOT), slots, jnp.ones(slots.shape, jnp.bool_)
+    return jnp.moveaxis(jax.lax.scan(step, start, None, length=LINE_PLIES)[1], 0, -1)
+
+
+def _mask(logits: jax.Array, legal: jax.Array) -> jax.Array:
+    """float32[B, A]: logits less the largest of their board, MASKED where not legal."""
+    largest = jnp.where(legal, logits, MASKED).max(axis=1, keepdims=True)
+    return jnp.where(legal, logits - largest, MASKED)
