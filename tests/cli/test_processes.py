@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,9 @@ def in_terminal(words, variables, *, interrupt_after=b"", status=0) -> bytes:
         while chunk := _read(near):
             out += chunk
             if interrupt_after and interrupt_after in out:
+                # Python drops an interrupt that falls into a callback of its garbage collector,
+                # so it waits until the program sleeps.
+                time.sleep(1)
                 process.send_signal(signal.SIGINT)
                 interrupt_after = b""
         assert process.wait(timeout=60) == status
