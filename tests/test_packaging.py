@@ -16,7 +16,12 @@ from wallgo_jax import __version__
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HEAVY = {"flax", "jax", "matplotlib", "mctx", "optax", "orbax", "scipy", "tensorstore"}
-MODULES = {"docstring-parser": "docstring_parser", "orbax-checkpoint": "orbax", "pillow": "PIL", "prompt-toolkit": "prompt_toolkit"}
+MODULES = {
+    "docstring-parser": "docstring_parser",
+    "orbax-checkpoint": "orbax",
+    "pillow": "PIL",
+    "prompt-toolkit": "prompt_toolkit",
+}
 
 
 def requirements(*extras: str) -> dict[str, str]:
