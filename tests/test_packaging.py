@@ -61,7 +61,7 @@ def test_the_game_imports_what_the_base_installs():
 
 def test_the_learner_imports_what_its_extra_installs():
     learner = imported("train") - set(requirements())
-    assert learner - {"pgx", "wandb"} == set(requirements("train"))
+    assert learner - {"numba", "pgx", "wandb"} == set(requirements("train"))
 
 
 def test_every_requirement_has_a_lower_bound_alone():

@@ -30,6 +30,7 @@ name = "every key"
 seed = 11
 iterations = 12
 rules = "hkoi"
+start_weights = "runs/old"
 
 [network]
 blocks = "2R1T"
@@ -154,6 +155,7 @@ FULL_CONFIG = RunConfig(
     seed=11,
     iterations=12,
     rules=PRESETS["hkoi"],
+    start_weights="runs/old",
     network=NetworkConfig(
         blocks="2R1T",
         width=16,

@@ -24,7 +24,7 @@ def complaint(path: Path, *overrides: str) -> str:
     [
         # Unknown keys, with a hint where one is near.
         (["--iteration", "1"], "unknown key iteration; did you mean iterations? Known keys: name,"),
-        (["--foo", "1"], "unknown key foo; known keys: name, seed, iterations, rules, network,"),
+        (["--foo", "1"], "unknown key foo; known keys: name, seed, iterations, rules,"),
         (["--learnr.steps", "1"], "unknown key learnr; did you mean learner?"),
         (["--learner.stpes", "1"], "unknown key learner.stpes; did you mean learner.steps? Known"),
         (["--learner.q", "1"], "unknown key learner.q; known keys: batch, steps, optimizer,"),

@@ -17,7 +17,7 @@ legal play, in the order of slots.
 
 import gzip
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,10 +135,23 @@ def plies_left(game: LateGame, ply: int) -> int:
     return len(game.record.actions) - ply
 
 
-def spread(games: Sequence[LateGame], most: int, *, seed: int = 0) -> list[LateGame]:
+def spread(
+    games: Sequence[LateGame],
+    most: int,
+    *,
+    seed: int = 0,
+    preferred: Container[tuple[int, int]] = (),
+) -> list[LateGame]:
     """The games with at most so many proven positions in all, as even over plies left as possible.
 
     Games without a chosen position are left out.
+
+    Args:
+      games: with proven positions.
+      most: number of positions.
+      seed: decides which positions are chosen.
+      preferred: the positions to choose first among those with as many plies left, each as the
+        number of its game from 0 and its ply.
     """
     rng = np.random.default_rng(seed)
     by_left: dict[int, list[tuple[int, LatePosition]]] = {}
@@ -149,6 +162,9 @@ def spread(games: Sequence[LateGame], most: int, *, seed: int = 0) -> list[LateG
         left: [group[place] for place in rng.permutation(len(group))]
         for left, group in by_left.items()
     }
+    for group in by_left.values():
+        # The last one is taken first.
+        group.sort(key=lambda pair: (pair[0], pair[1].ply) in preferred)
     chosen: dict[int, list[LatePosition]] = {}
     left = most
     while left and any(by_left.values()):

@@ -24,7 +24,8 @@ from train.data.record_dataset import (
 from train.runtime import files
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.solver.late import Refusal, board_of, check_provable, prove
+from train.solver.late import Refusal, board_of, check_provable, plays, prove
+from train.solver.values import LOSS
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 
@@ -131,6 +132,23 @@ def _prove_game(record: Record, examples: Examples, index: int, options: ProofOp
             proven.append(found)
     reasons = tuple(refused[Refusal.NODES]), tuple(refused[Refusal.WAITS])
     return LateGame(record, tuple(proven), *reasons, options.node_limit)
+
+
+def telling_positions(games: Sequence[LateGame]) -> set[tuple[int, int]]:
+    """The proven positions in which some legal play loses value, as `spread` takes them."""
+    found = set()
+    for index, game in enumerate(games):
+        recorded = RecordedGames((game.record,), (f"game {index + 1}",))
+        moved = [each for each in game.proven if each.value != LOSS]
+        if not moved:
+            continue
+        examples = fetch(make_examples(recorded))
+        size = game.record.rules.size
+        for each in moved:
+            position = jax.tree.map(lambda x, at=each.ply: x[at], examples.position)
+            if len(plays(board_of(position, size), size)) > len(each.best):
+                found.add((index, each.ply))
+    return found
 
 
 def proofs_table(games: Sequence[LateGame]) -> Table:

@@ -340,7 +340,8 @@ class Late:
     seed: int = 0
     """Random seed."""
     sample: options.OptionalFile = None
-    """File for a share of the proven positions, spread over plies left; may end in .gz."""
+    """File for a share of the proven positions, spread over plies left, with those first in which
+    a play can err; may end in .gz."""
     sample_positions: int = 1000
     """Positions of that share."""
 
@@ -374,7 +375,12 @@ class Late:
             )
         display.console.print(late_proofs.proofs_table(found))
         if self.sample is not None:
-            chosen = late_positions.spread(found, self.sample_positions, seed=self.seed)
+            chosen = late_positions.spread(
+                found,
+                self.sample_positions,
+                seed=self.seed,
+                preferred=late_proofs.telling_positions(found),
+            )
             late_positions.write_late(self.sample, chosen)
             options.say_written(
                 self.sample, f"{sum(len(game.proven) for game in chosen)} positions"

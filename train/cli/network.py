@@ -167,8 +167,8 @@ class Probe:
 
     players: Annotated[
         tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="[PLAYER ...]", help_behavior_hint=f"(default: {SHIPPED})"),
-    ] = (SHIPPED,)
+        tyro.conf.arg(metavar="PLAYER ...", help_behavior_hint="(required)"),
+    ]
     """Trained players, as in docs/players.md; each shape of trunk is probed untrained, too."""
     rules: options.RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""

@@ -9,9 +9,10 @@ import pytest
 
 from tests.support.learner.commands import command, complaint
 from tests.support.reference.games import random_game
+from tests.support.reference.referee import Game
 from train.analysis.late_accuracy import late_kept, late_record, load_late
 from train.analysis.late_positions import plies_left, read_late, spread, write_late
-from train.analysis.late_proofs import ProofOptions, proofs_table, prove_games
+from train.analysis.late_proofs import ProofOptions, proofs_table, prove_games, telling_positions
 from train.data.record_dataset import RecordedGames, read_recorded_games
 from train.players.basic import Player
 from wallgo_jax.formats import records
@@ -72,6 +73,28 @@ def test_sample_is_even_and_the_same_each_time(late_file, tmp_path):
     assert len(set(left)) == min(
         4, len({plies_left(game, each.ply) for game in games for each in game.proven})
     )
+
+
+def test_sample_prefers_positions_in_which_a_play_can_err(late_file):
+    games, late = read_late(late_file), load_late(late_file)
+    places = [(index, each.ply) for index, game in enumerate(games) for each in game.proven]
+    referees = {}
+    for index, ply in places:
+        referee = Game(games[index].record.rules.to_dict())
+        for action in games[index].record.actions[:ply]:
+            referee.act(action)
+        referees[index, ply] = len(referee.turns())
+    telling = {
+        place for place, best in zip(places, late.best, strict=True) if best.sum() < referees[place]
+    }
+    assert 0 < len(telling) < len(places)
+    assert telling_positions(games) == telling
+    left = {place: plies_left(games[place[0]], place[1]) for place in places}
+    wanted = {left[place] for place in telling}
+    chosen = spread(games, len(set(left.values())), preferred=telling)
+    numbers = {game.record.actions: index for index, game in enumerate(games)}
+    taken = {(numbers[game.record.actions], each.ply) for game in chosen for each in game.proven}
+    assert {left[place] for place in taken & telling} == wanted
 
 
 def test_accuracy_counts_kept_results(late_file):

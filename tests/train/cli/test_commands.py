@@ -173,8 +173,8 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["run", tiny.PATH, "--network.blocks", "2(RT"], "'(' at place 2 is never closed"),
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
         (
-            ["match", "random"],
-            "OPPONENT Player that it meets; see python -m train match",
+            ["match"],
+            "PLAYER Player that the result is for; see python -m train match",
         ),
         (
             ["match", "random", "rnd"],
@@ -242,8 +242,8 @@ def test_help_of_a_command(name, capsys, monkeypatch):
 def test_help_names_positionals(capsys, monkeypatch):
     for name, names in (
         ("match", "PLAYER [OPPONENT]"),
-        ("accuracy", "[PLAYER]"),
-        ("probe", "[PLAYER ...]"),
+        ("accuracy", "[PLAYER ...]"),
+        ("probe", "PLAYER ..."),
         ("export", "RUN|PLAYER FOLDER"),
         ("tournament", "PLAYER ..."),
         ("run", "[CONFIG]"),
