@@ -31,7 +31,6 @@ class Engine:
     EXAMPLES = (
         "engine pretrained:wallzero-4stone@64",
         "engine heuristic-search:wjx@32 --rules hkoi playwallgo-3p",
-        "match 'external:python -m train engine runs/quickstart@64' wjx --games 20",
     )
 
     player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]

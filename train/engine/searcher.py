@@ -240,8 +240,9 @@ class Searcher:
                 search.done += steps
         ahead = self._seconds[self._size_for(len(self._active))] * self._options.chunk
         over = [s for s in self._active if s.done >= s.budget or s.is_late(ahead)]
-        self._active = [search for search in self._active if search not in over]
+        # Until they are answered, an error would be theirs as well.
         self._report(over)
+        self._active = [search for search in self._active if search not in over]
 
     def _size_for(self, batch: int) -> int:
         return next(size for size in self._programs.sizes if size >= batch)
@@ -274,7 +275,7 @@ class Searcher:
     def _fail(self, error: Exception) -> None:
         """Tell all who wait of an error, and begin anew: the pool may be lost."""
         for search in self._active:
-            if not search.future.cancelled():
+            if not search.future.done():
                 search.future.set_exception(error)
         self._active, self._rows = [], [None] * self._options.trees
         self._pool = self._programs.new_pool()

@@ -1,5 +1,6 @@
 """Requests and responses: a game, everything that can be wrong with a request, many at once."""
 
+import asyncio
 import json
 import time
 
@@ -146,9 +147,18 @@ def test_many_sessions_are_searched_in_one_batch(protocol):
 
 def test_requests_of_a_session_are_answered_in_order(protocol):
     game = [START, EVALUATE, APPLY | {"move": "B2"}, EVALUATE, APPLY | {"move": "A1"}, EVALUATE]
-    told = answers(protocol, *game, END)
-    assert all(one["success"] for one in told)
-    assert [one.get("ply") for one in told] == [0, 0, 1, 1, 2, 2, None]
+    plies = []
+
+    async def note(request):
+        told = await protocol.answer(json.dumps(request).encode())
+        assert told["success"], told
+        plies.append(told.get("ply"))
+
+    async def ask_all():
+        await asyncio.gather(*map(note, [*game, END]))
+
+    asyncio.run(ask_all())
+    assert plies == [0, 0, 1, 1, 2, 2, None]
 
 
 def test_three_players_get_a_number_each_and_share_the_engine_with_two(protocol):

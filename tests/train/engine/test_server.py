@@ -44,6 +44,12 @@ def test_lines_are_split_whatever_the_blocks(block):
     assert [*found, *splitter.end()] == [b"one", b"two2", None, b"last"]
 
 
+def test_nothing_is_kept_of_a_line_that_is_too_long():
+    splitter = LineSplitter(longest=4)
+    assert [*splitter.add(b"12345"), *splitter.add(b"678")] == [] and splitter._rest == b""
+    assert [*splitter.add(b"9\nnext\n")] == [None, b"next"]
+
+
 def served(protocol, data: bytes, *, signum: int | None = None) -> list[dict]:
     """What the server sends for some input, which ends, or stays open until a signal."""
     ours, theirs = os.pipe()

@@ -7,6 +7,7 @@ import pytest
 from tests.support.learner import saved, tiny
 from tests.support.learner.engines import sessions_of
 from tests.support.learner.searching import DUEL, FOUR_STONES
+from train.engine import searcher, telling
 from train.engine.answers import SessionError
 from train.engine.sessions import make_sessions
 from train.engine.trees.options import EngineOptions
@@ -132,3 +133,22 @@ def test_fresh_answers_are_the_moves_of_the_player_in_a_match(run):
 def test_rules_that_the_network_has_not_learned_are_refused(run):
     with pytest.raises(UsageError, match="learned"):
         make_sessions(str(run[0]), FOUR_STONES, options=SMALL)
+
+
+def test_owners_are_turned_from_the_movers_side_to_the_players_numbers():
+    mover_first = np.array([[[0.7, 0.2, 0.1]]])
+    assert telling._by_player(mover_first, 1).tolist() == [[0.2, 0.7, 0.1]]
+    of_three = np.array([[[0.4, 0.3, 0.2, 0.1]]])
+    assert telling._by_player(of_three, 2).tolist() == [[0.3, 0.2, 0.4, 0.1]]
+
+
+def test_an_error_of_a_search_is_told_and_the_sessions_live_on(sessions, monkeypatch):
+    def fail(*arguments, **named):
+        raise ZeroDivisionError("broken")
+
+    name = sessions.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(searcher, "tell_search", fail)
+        with pytest.raises(ZeroDivisionError, match="broken"):
+            sessions.ask(name).result(timeout=20)
+    assert sessions.ask(name).result(timeout=20).visits == 25
