@@ -13,6 +13,7 @@ import functools
 from typing import NamedTuple
 
 from train.runtime.errors import UsageError
+from train.solver.contest import step
 from train.solver.values import DRAW, LOSS, WIN
 from wallgo_jax.board.geometry import (
     DOWN,
@@ -217,14 +218,7 @@ class AlphaBeta:
         """The cells and their neighbours across open sides."""
         down = self._all_down & ~board.horizontal
         right = self._all_right & ~board.vertical
-        size = self.size
-        return (
-            cells
-            | (cells & down) << size
-            | (cells >> size) & down
-            | (cells & right) << 1
-            | (cells >> 1) & right
-        )
+        return step(down, right, cells, self.size)
 
     def _region(self, board: Board, cells: int) -> int:
         while (grown := self._step(board, cells)) != cells:

@@ -213,10 +213,9 @@ def test_searches_value_is_mixed_into_the_chances_of_two_players():
     np.testing.assert_allclose(mixed @ np.array([1, -1, 0]), 0.6 * rewards + 0.4 * found, atol=1e-6)
 
 
+@pytest.mark.parametrize("drawn", [2], indirect=True)
 def test_wdl_learns_mixed_chances(drawn):
     players = drawn.outcome.rewards.shape[1]
-    if players != 2:
-        pytest.skip("chances are mixed for two players")
     values = found_values(drawn, of_first=1.0)
     targets = targets_of(drawn._replace(root_value=jnp.asarray(values)), np.zeros(SAMPLES, int))
     output = random_output(players, kind="wdl")
