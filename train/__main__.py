@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from train.cli.commands import CONFIGURED, PROGRAM
-from train.cli.options import EXIT_USAGE
+from train.cli.common.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from train.cli import options
-from train.cli.options import ConfigFile
+from train.cli.common import options
+from train.cli.common.options import ConfigFile
 from train.config import EvaluationConfig, RunConfig, read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import writing

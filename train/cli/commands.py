@@ -6,16 +6,16 @@ import tyro
 
 from train.cli.bench import Bench
 from train.cli.config import Config
-from train.cli.engine import Engine
 from train.cli.export import Export
-from train.cli.match import Accuracy, Gate, Late, Match
+from train.cli.games.engine import Engine
+from train.cli.games.match import Accuracy, Gate, Late, Match
+from train.cli.games.play import Play
+from train.cli.games.puzzles import Puzzles
+from train.cli.games.ratings import Elo
+from train.cli.games.review import Calibrate, Review
+from train.cli.games.tournament import Tournament
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
-from train.cli.play import Play
-from train.cli.puzzles import Puzzles
-from train.cli.ratings import Elo
-from train.cli.review import Calibrate, Review
 from train.cli.run import Ablate, Curves, Fit, Run
-from train.cli.tournament import Tournament
 from wallgo_jax.cli.parsing import Program
 
 Command = (

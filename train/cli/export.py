@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from train.cli import options
+from train.cli.common import options
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from train.cli import options
+from train.cli.common import options
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import name_of

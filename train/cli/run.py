@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from train.cli import options
-from train.cli.options import ConfigFile
+from train.cli.common import options
+from train.cli.common.options import ConfigFile
 from train.config import RunConfig, change_config, read_config, read_saved_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED

@@ -12,8 +12,8 @@ from tests.support.learner.engines import opposed_evaluator
 from train.bench import engine_speed, scaling, suite
 from train.bench.harness import play
 from train.bench.parts import learn, memory, search, selfplay
-from train.cli import options
 from train.cli.bench import Bench
+from train.cli.common import options
 from train.config import RunConfig
 from train.engine.trees.guide import Guide
 from train.runtime.devices import all_devices

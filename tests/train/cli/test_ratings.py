@@ -14,7 +14,7 @@ from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.learner.saved import save_run
 from tests.support.reference.referee import Game
 from train import registry
-from train.cli.match import Match
+from train.cli.games.match import Match
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.solver import exact_player

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import compiling
 from tests.support.learner import tiny
-from train.cli.engine import Engine
+from train.cli.games.engine import Engine
 from train.engine.protocol import MAX_MESSAGE
 from train.engine.server import LineSplitter, make_send, serve
 from train.engine.sessions import make_sessions

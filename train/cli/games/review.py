@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import tyro
 
-from train.cli import options
+from train.cli.common import options
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import tyro
 
-from train.cli import options
+from train.cli.common import options
 from train.config import read_config
 from train.engine.trees.options import EngineOptions
 from train.runtime.errors import UsageError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from train.cli import options
-from train.cli.review import games_of
+from train.cli.common import options
+from train.cli.games.review import games_of
 from train.runtime.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from train.cli import options
+from train.cli.common import options
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 
