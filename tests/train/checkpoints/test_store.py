@@ -339,6 +339,8 @@ def test_other_version_of_the_game_is_refused(damaged, fresh, kind):
     assert complaint(read_meta, damaged, kind) == expected
 
 
+# Reads that a damaged file ends may still answer to an event loop that orbax has closed.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_any_bit_that_is_flipped_is_seen_or_does_not_matter(saved, fresh, tmp_path, capsys):
     rng = np.random.default_rng(0)
     files = [p.relative_to(saved[0]) for p in (saved[0] / RESUME / "7").rglob("*") if p.is_file()]
@@ -376,13 +378,15 @@ def test_whole_checkpoints_are_left_in_place(damaged, fresh):
             "--network.width=16",
             "float32[8] for batch_stats.blocks.0.norm1.norm.mean, where float32[16]",
         ),
-        (
+        pytest.param(
             "--network.blocks=2R",
             "nothing for batch_stats.blocks.1.norm1.norm.mean, where float32[8]",
+            marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             "--network.blocks=T",
             "float32[8] for batch_stats.blocks.0.norm1.norm.mean, where nothing",
+            marks=pytest.mark.slow,
         ),
         (
             "--network.planes=BT",
