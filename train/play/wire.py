@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from train.play.games.game_tree import Node
@@ -9,6 +10,7 @@ from train.play.games.levels import HINT_SIMULATIONS, LEVELS, opponent_for
 from train.play.games.saving import rules_fields, write_copy
 from train.play.games.table import PLAY, Table
 from train.play.games.thoughts import Thought
+from train.puzzles.puzzle_file import Puzzle
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 from wallgo_jax.notation import COLOURS, decode_play, format_action, placement_of, target_of
 from wallgo_jax.view import captions
@@ -50,6 +52,8 @@ def table_view(table: Table, name: str) -> dict[str, Any]:
         "hint": table.hint == node.number,
         "hintSimulations": HINT_SIMULATIONS,
         "result": _result(node),
+        "puzzle": None if table.task is None else table.task.to_dict(),
+        "review": None if table.review is None else table.review.to_dict(),
         "copy": write_copy(table),
     }
 
@@ -61,6 +65,8 @@ def status(table: Table) -> str:
         player, reason = table.forfeit
         return f"{COLOURS[player]} {reason}"
     snapshot = node.snapshot
+    if table.is_posed and node is table.tip:
+        return f"Puzzle: {COLOURS[snapshot.player]} to move"
     if node.payoff is not None:
         return f"Game over: {captions.result_text(node.payoff)}"
     told = captions.status(snapshot)
@@ -81,10 +87,10 @@ def _rules(rules: Rules) -> dict[str, Any]:
 
 
 def _node(node: Node) -> list[Any]:
-    """[number, parent's number, move, mover, first player's chance to win or None]."""
+    """[number, parent's number, move, mover, first player's chance to win or None, mark]."""
     parent = None if node.parent is None else node.parent.number
     chance = None if node.thought is None else round(node.thought.chances[0], 3)
-    return [node.number, parent, node.text, node.mover, chance]
+    return [node.number, parent, node.text, node.mover, chance, node.mark]
 
 
 def position_view(snapshot: Snapshot) -> dict[str, Any]:
@@ -170,12 +176,27 @@ def _parts(action: int, grid: int) -> dict[str, Any]:
     return {"move": text, "origin": play.cell, "target": target, "side": play.side}
 
 
-def welcome() -> dict[str, Any]:
-    """What a page is told first: the rules and levels to choose from."""
+def welcome(own_rules: Rules, puzzles: Sequence[tuple[str, Puzzle]] = ()) -> dict[str, Any]:
+    """What a page is told first: the rules, levels and puzzles to choose from.
+
+    Args:
+      own_rules: those that the server was started with, offered first where no preset has them.
+      puzzles: each with its key.
+    """
+    presets = list(PRESETS.values())
+    offered = presets if own_rules in presets else [own_rules, *presets]
     return {
         "type": "welcome",
-        "presets": [_rules(rules) | {"machine": _machine(rules)} for rules in PRESETS.values()],
+        "presets": [_rules(rules) | {"machine": _machine(rules)} for rules in offered],
         "colours": COLOURS,
+        "puzzles": [
+            {
+                "key": key,
+                "difficulty": puzzle.difficulty,
+                "rules": name_of(puzzle.record.rules),
+            }
+            for key, puzzle in puzzles
+        ],
     }
 
 

@@ -9,6 +9,8 @@ import { $, readStore, writeStore } from "./html.js";
 import { drawMoves, readTree, step } from "./moves.js";
 import * as panels from "./panels.js";
 import * as picking from "./picking.js";
+import { Puzzles } from "./puzzles.js";
+import { drawReview, expectReview } from "./review.js";
 import { Setup } from "./setup.js";
 
 const app = {
@@ -19,6 +21,9 @@ const hasPointer = matchMedia("(hover: hover)").matches;
 
 const board = new Board($("#board"), { cell: onCell, side: onSide, edge: onEdge, back: onBack, say });
 const setup = new Setup((fields) => connection.send("new", fields));
+const puzzles = new Puzzles({
+  open: (puzzle) => connection.send("puzzle", { puzzle }), solve: () => connection.send("solution"),
+});
 const files = new Files({ load: (text) => connection.send("load", { text }), say: complain });
 const editor = new Editor({
   change: draw,
@@ -49,6 +54,7 @@ function onMessage(message) {
 function onWelcome(message) {
   setup.setPresets(message.presets);
   editor.setPresets(message.presets);
+  puzzles.set(message.puzzles);
   const table = location.hash.slice(1) || readStore("table", null);
   const kept = readStore("copy", null);
   connection.send("open", { table, copy: kept && (!table || kept.table === table) ? kept.copy : null });
@@ -97,9 +103,11 @@ function draw() {
     wallPlayer: position.player,
   });
   panels.drawPlayers(view);
-  panels.drawEvaluation(view, app.showsBar && !editor.isOpen);
+  panels.drawEvaluation(view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
   panels.drawIdeas(view, ideas, play);
-  panels.drawNote(view, app.showsLand);
+  panels.drawNote(view, app.showsLand && view.puzzle?.state !== "open");
+  puzzles.draw(view);
+  drawReview(view);
   drawMoves(view, app.nodes, {
     go: (node) => connection.send("go", { node }), remove: (node) => connection.send("remove", { node }),
     showsChances: app.showsBar,
@@ -109,15 +117,16 @@ function draw() {
 }
 
 function drawControls() {
-  const { view } = app, playing = view.mode === "play";
+  const { view } = app, playing = view.mode === "play", posed = view.puzzle?.state === "open";
   $("#rules").textContent = view.rules.text;
   $("#status").textContent = statusText();
   $("#advice").textContent = view.mayPlay && !editor.isOpen && !app.isWaiting
     ? picking.advice(view.position, app.pick, hasPointer) : "";
   $("#step-back").disabled = app.pick === picking.NOTHING;
-  $("#takeback").disabled = view.nodes.length < 2;
-  $("#hint").disabled = view.position.isOver;
-  $("#resign").hidden = !playing || view.isOver;
+  $("#takeback").disabled = view.nodes.length < 2 || posed;
+  $("#hint").disabled = view.position.isOver || posed;
+  $("#mode").disabled = posed;
+  $("#resign").hidden = !playing || view.isOver || posed;
   $("#mode").textContent = playing ? "Analyse" : "Play on";
   $("#mode").title = playing ? "try any move, with variations; the machine does not move"
     : "let the seats play on from this position";
@@ -232,6 +241,11 @@ const actions = {
   hint: () => connection.send("hint"),
   bar: () => toggle("showsBar", "bar"),
   land: () => toggle("showsLand", "land"),
+  "puzzles-open": () => puzzles.open(),
+  review: () => {
+    expectReview();
+    connection.send("review", { theme: theme.value });
+  },
   mode: () => connection.send("mode", { mode: app.view.mode === "play" ? "analyse" : "play" }),
   resign: () => { if (confirm("Resign this game?")) connection.send("resign"); },
   help: () => $("#keys").showModal(),
@@ -243,6 +257,7 @@ for (const [id, action] of Object.entries(actions)) $(`#${id}`).addEventListener
 const keys = {
   ArrowLeft: () => go("back"), ArrowRight: () => go("on"), Home: () => go("start"), End: () => go("end"),
   Escape: onBack, u: takeBack, h: actions.hint, e: actions.bar, t: actions.land, a: actions.mode, n: actions.new,
+  r: () => $("#review").click(),
   b: () => board.hits[board.focus].focus(), "?": actions.help,
 };
 document.addEventListener("keydown", (event) => {
