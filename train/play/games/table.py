@@ -85,6 +85,7 @@ class Table:
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
+        self._set_clocks()
         self._go_on()
 
     def leave(self, listener: Callable[[], None]) -> None:

@@ -104,7 +104,7 @@ function draw() {
   });
   panels.drawPlayers(view);
   panels.drawEvaluation(view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
-  panels.drawIdeas(view, ideas, play);
+  panels.drawIdeas(view, ideas, { play, preview: (idea) => board.preview(idea) });
   panels.drawNote(view, app.showsLand && view.puzzle?.state !== "open");
   puzzles.draw(view);
   drawReview(view);
@@ -140,6 +140,7 @@ function drawControls() {
 
 function statusText() {
   const { view } = app;
+  if (editor.isOpen) return "Editing the board";
   const where = view.mode === "analyse" ? "Analysis · " : view.current !== view.tip ? "Earlier position · " : "";
   return `${where}${view.status}${view.thinking && !view.status.includes("thinking") ? " · searching …" : ""}`;
 }
@@ -291,5 +292,5 @@ addEventListener("hashchange", () => {
   if (app.view && table && table !== app.view.table) connection.send("open", { table });
 });
 setInterval(() => {
-  if (app.view?.clocks) panels.drawClocks(app.view, (performance.now() - app.received) / 1000);
+  if (app.view?.clocks && $("#lost").hidden) panels.drawClocks(app.view, (performance.now() - app.received) / 1000);
 }, 100);

@@ -68,7 +68,10 @@ export class Puzzles {
   }
 }
 
-function words({ puzzle, position }) {
+// Says what to do, with moves that no line end splits.
+function words(view) { return told(view).replaceAll("->", "-\u2060>"); }
+
+function told({ puzzle, position }) {
   const last = puzzle.tried.at(-1);
   if (puzzle.state === "open") {
     return last ? `${last} does not win. Try another move.`

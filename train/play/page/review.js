@@ -25,7 +25,7 @@ export function drawReview(view) {
       make("p", {}, ...review.accuracy.flatMap((share, player) => [
         disc(player), ` ${share === null ? "–" : `${share}%`}  `,
       ]), make("span", { class: "small" }, "accuracy")),
-      make("button", { id: "review-open", onclick: () => openReview(review) }, "Open the review"));
+      make("button", { id: "review-open", onclick: () => openReview(review) }, "Open review"));
     if (wanted) openReview(review);
     wanted = false;
   }

@@ -52,10 +52,10 @@ export class Setup {
       rows.push(make("div", { class: "seat" }, disc(player), make("span", {}, COLOURS[player]), select));
     }
     $("#setup-seats").replaceChildren(...rows);
-    const measured = machine.levels.some((level) => level.elo !== null);
-    $("#setup-machine").textContent = measured
-      ? `The machine is ${machine.name}; its levels' Elo is measured, the weakest heuristic at 0.`
-      : `The machine is ${machine.name}. The strength of its levels is not measured.`;
+    const searches = machine.levels.map((level) => level.simulations);
+    const measured = machine.levels.some((level) => level.elo !== null)
+      ? "Elo 0 plays at random." : "The strength of its levels is not measured.";
+    $("#setup-machine").textContent = `The machine is ${machine.name}: ${searches[0]} to ${searches.at(-1)} simulations a move. ${measured}`;
   }
 
   drawClock() { $("#setup-times").hidden = !$("#setup-clock").checked; }
@@ -83,7 +83,5 @@ export class Setup {
 }
 
 export function levelText(level) {
-  const searches = level.simulations === 1 ? "1 simulation" : `${level.simulations} simulations`;
-  const elo = level.elo === null ? "Elo not measured" : `Elo ${Math.round(level.elo)}`;
-  return `machine: ${level.name} (${searches}, ${elo})`;
+  return `machine: ${level.name} (${level.elo === null ? "Elo not measured" : `Elo ${Math.round(level.elo)}`})`;
 }
