@@ -51,6 +51,24 @@ def search_player(
     return Player(name, variables, search_act(network, options, rules, simulations=simulations))
 
 
+def drawing_player(
+    name: str,
+    variables: Variables,
+    network: NetworkConfig,
+    options: SearchConfig,
+    rules: Rules,
+    *,
+    simulations: int,
+    temperature: float,
+) -> Player:
+    """Searches and draws a move with chances policy^(1 / temperature) of the search's policy; at a
+    temperature of 0 it plays what the search chooses."""
+    options = as_player(options, simulations)
+    return Player(
+        name, variables, _drawing_act(evaluator_for(network, rules), options, temperature)
+    )
+
+
 def search_act(
     network: NetworkConfig,
     options: SearchConfig,
@@ -102,3 +120,19 @@ def _network_act(evaluate: Evaluator) -> Act:
 def _search_act(evaluate: Evaluator, options: SearchConfig, symmetries: int) -> Act:
     search = make_search(evaluate, options, explores=False, symmetries=symmetries)
     return make_search_player("search", (), search).act
+
+
+@functools.cache
+def _drawing_act(evaluate: Evaluator, options: SearchConfig, temperature: float) -> Act:
+    if not temperature:
+        return _search_act(evaluate, options, 1)
+    search = make_search(evaluate, options, explores=False)
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        search_key, draw_key = jax.random.split(key)
+        policy = search(variables, states, search_key).policy
+        logits = jnp.where(policy > 0, jnp.log(policy) / temperature, -jnp.inf)
+        return jax.random.categorical(draw_key, logits).astype(jnp.int32)
+
+    return act

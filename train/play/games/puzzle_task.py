@@ -89,4 +89,3 @@ def key_of(puzzle: Puzzle) -> str:
     """A name that follows from the position and its solution."""
     fields = (puzzle.record.rules.to_dict(), puzzle.record.actions, puzzle.solution)
     return hashlib.sha256(repr(fields).encode()).hexdigest()[:12]
-

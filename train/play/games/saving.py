@@ -53,7 +53,9 @@ def write_copy(table: Table) -> dict[str, Any]:
         "left": None if clocks is None else [clocks.left(p) for p in range(len(table.seats))],
         "forfeit": table.forfeit,
         "evaluates": table.shows_evaluation,
-        "puzzle": None if table.task is None else {"key": table.task.key, "state": table.task.state},
+        "puzzle": None
+        if table.task is None
+        else {"key": table.task.key, "state": table.task.state},
     }
 
 

@@ -11,10 +11,10 @@ from train.play.games.clocks import Clocks
 from train.play.games.game_tree import GameTree, Node, path_to
 from train.play.games.levels import GLANCE_SIMULATIONS, HINT_SIMULATIONS, LEVELS
 from train.play.games.puzzle_task import SHOWN, SOLVED, PuzzleTask
+from train.play.games.review_status import ReviewStatus
 from train.play.games.seats import Seat
 from train.play.games.thinking import Thinker
 from train.play.games.thoughts import Thought, choose
-from train.play.games.review_status import ReviewStatus
 from train.runtime.errors import UsageError
 from wallgo_jax.notation import COLOURS, parse_action
 from wallgo_jax.view.illegality import illegality
