@@ -12,10 +12,11 @@ from train.play.games import saving
 from train.play.games.clocks import Clocks, read_clock
 from train.play.games.game_tree import GameTree
 from train.play.games.levels import DEFAULT_LEVEL
-from train.play.games.puzzle_task import OPEN, PuzzleBook
+from train.play.games.puzzle_task import OPEN
 from train.play.games.seats import MACHINE, PERSON, Seat, read_seats
 from train.play.games.table import ANALYSE, PLAY, Table
 from train.play.games.thinking import Thinker
+from train.play.puzzles import PuzzleBook
 from train.play.reviewing import Reviewer
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import Rules
@@ -111,23 +112,13 @@ class Hall:
 
     async def pose(self, message: Mapping[str, Any]) -> tuple[str, Table]:
         """Set the puzzle that a `puzzle` message asks for."""
-        table = await asyncio.to_thread(self._pose, message.get("puzzle"))
+        table = await asyncio.to_thread(self.puzzles.table, message.get("puzzle"), self._thinker)
         return self.add(table), table
-
-    def _pose(self, key: object) -> Table:
-        task = self.puzzles.task(key)
-        record = task.puzzle.record
-        tree = GameTree(record.rules)
-        for action in record.actions:
-            tree.play(action)
-        table = Table(tree, [Seat(PERSON)] * record.rules.players, self._thinker)
-        table.task = task
-        return table
 
     def _restore(self, copy: Mapping[str, Any]) -> Table:
         puzzle = copy.get("puzzle")
         if isinstance(puzzle, dict) and puzzle.get("state") == OPEN:
-            return self._pose(puzzle.get("key"))
+            return self.puzzles.table(puzzle.get("key"), self._thinker)
         return saving.read_copy(copy, self._thinker)
 
     async def _new(self, message: Mapping[str, Any]) -> Table:

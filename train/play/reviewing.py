@@ -13,7 +13,6 @@ from train.play.games.game_tree import Node, main_line, path_to
 from train.play.games.levels import opponent_for
 from train.play.games.review_status import ReviewStatus
 from train.play.games.table import PLAY, Table
-from train.registry import read_name
 from train.review.analyst import make_analyst
 from train.review.game_review import GameReview, review_game, review_record
 from train.review.grades import MARKS
@@ -107,8 +106,8 @@ class Reviewer:
         self, table: Table, line: list[Node], on_share: Callable[[float], None]
     ) -> GameReview:
         rules = table.tree.rules
-        wanted = read_name(self._player or opponent_for(rules).name)
-        analyst = make_analyst(wanted.with_simulations(self._simulations).full, rules)
+        name = self._player or opponent_for(rules).name
+        analyst = make_analyst(name, rules, simulations=self._simulations)
         total = self._simulations * sum(not node.snapshot.is_over for node in line)
         return review_game(
             analyst,

@@ -24,10 +24,10 @@ from aiohttp import WSMsgType, web
 from train.play import hall as hall_lib
 from train.play import wire
 from train.play.games import saving
-from train.play.games.puzzle_task import PuzzleBook
 from train.play.games.table import Table
 from train.play.games.thinking import EngineThinker
 from train.play.hall import Hall
+from train.play.puzzles import PuzzleBook
 from train.play.reviewing import Reviewer
 from train.puzzles.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
@@ -221,7 +221,7 @@ class _Page:
     async def run(self) -> None:
         """Answer messages until the page is closed."""
         hall = self._hall
-        await self.socket.send_json(wire.welcome(hall.default_rules, hall.puzzles.items()))
+        await self.socket.send_json(wire.welcome(hall.default_rules, hall.puzzles.listing()))
         sender = asyncio.ensure_future(self._send_changes())
         try:
             async for message in self.socket:

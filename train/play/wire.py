@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from train.play.games.game_tree import Node
@@ -10,7 +10,6 @@ from train.play.games.levels import HINT_SIMULATIONS, LEVELS, opponent_for
 from train.play.games.saving import rules_fields, write_copy
 from train.play.games.table import PLAY, Table
 from train.play.games.thoughts import Thought
-from train.puzzles.puzzle_file import Puzzle
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 from wallgo_jax.notation import COLOURS, decode_play, format_action, placement_of, target_of
 from wallgo_jax.view import captions
@@ -176,12 +175,12 @@ def _parts(action: int, grid: int) -> dict[str, Any]:
     return {"move": text, "origin": play.cell, "target": target, "side": play.side}
 
 
-def welcome(own_rules: Rules, puzzles: Sequence[tuple[str, Puzzle]] = ()) -> dict[str, Any]:
+def welcome(own_rules: Rules, puzzles: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """What a page is told first: the rules, levels and puzzles to choose from.
 
     Args:
       own_rules: those that the server was started with, offered first where no preset has them.
-      puzzles: each with its key.
+      puzzles: as `PuzzleBook.listing` returns them.
     """
     presets = list(PRESETS.values())
     offered = presets if own_rules in presets else [own_rules, *presets]
@@ -189,14 +188,7 @@ def welcome(own_rules: Rules, puzzles: Sequence[tuple[str, Puzzle]] = ()) -> dic
         "type": "welcome",
         "presets": [_rules(rules) | {"machine": _machine(rules)} for rules in offered],
         "colours": COLOURS,
-        "puzzles": [
-            {
-                "key": key,
-                "difficulty": puzzle.difficulty,
-                "rules": name_of(puzzle.record.rules),
-            }
-            for key, puzzle in puzzles
-        ],
+        "puzzles": list(puzzles),
     }
 
 

@@ -51,24 +51,6 @@ def search_player(
     return Player(name, variables, search_act(network, options, rules, simulations=simulations))
 
 
-def drawing_player(
-    name: str,
-    variables: Variables,
-    network: NetworkConfig,
-    options: SearchConfig,
-    rules: Rules,
-    *,
-    simulations: int,
-    temperature: float,
-) -> Player:
-    """Searches and draws a move with chances policy^(1 / temperature) of the search's policy; at a
-    temperature of 0 it plays what the search chooses."""
-    options = as_player(options, simulations)
-    return Player(
-        name, variables, _drawing_act(evaluator_for(network, rules), options, temperature)
-    )
-
-
 def search_act(
     network: NetworkConfig,
     options: SearchConfig,
@@ -76,6 +58,7 @@ def search_act(
     *,
     simulations: int,
     symmetries: int = 1,
+    temperature: float = 0.0,
 ) -> Act:
     """The `act` of a player that searches; the same object for equal arguments.
 
@@ -85,9 +68,13 @@ def search_act(
       rules: to play.
       simulations: at every ply of a game.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation a search begins with.
+      temperature: 0 plays what the search chooses; else a slot is drawn with chances
+        policy^(1 / temperature) of the search's policy.
     """
-    options = as_player(options, simulations)
-    return _search_act(evaluator_for(network, rules), options, symmetries)
+    options, evaluate = as_player(options, simulations), evaluator_for(network, rules)
+    if temperature:
+        return _drawing_act(evaluate, options, symmetries, temperature)
+    return _search_act(evaluate, options, symmetries)
 
 
 def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
@@ -123,10 +110,10 @@ def _search_act(evaluate: Evaluator, options: SearchConfig, symmetries: int) -> 
 
 
 @functools.cache
-def _drawing_act(evaluate: Evaluator, options: SearchConfig, temperature: float) -> Act:
-    if not temperature:
-        return _search_act(evaluate, options, 1)
-    search = make_search(evaluate, options, explores=False)
+def _drawing_act(
+    evaluate: Evaluator, options: SearchConfig, symmetries: int, temperature: float
+) -> Act:
+    search = make_search(evaluate, options, explores=False, symmetries=symmetries)
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:

@@ -100,46 +100,29 @@ class Levels:
         """The anchors and the levels, weakest first, with the rules and the folder of the card."""
         from train import registry
         from train.play.games.levels import LEVELS
-        from train.players.learned import drawing_player
         from train.ratings import pool
         from train.registry.names import read_network_name
-        from train.registry.networks import network_of
         from train.review.analyst import card_folder
 
         read = read_network_name(self.player)
-        if read.has_budget or read.options_text:
-            raise UsageError(f"levels: player {self.player!r}: name it without simulations")
+        if read.has_budget or read.kind == "net":
+            raise UsageError(f"levels: player {self.player!r}: name a network without simulations")
         folder = card_folder(self.player) if self.card else None
-        trained = network_of(read)
-        config = trained.config
-        if config.rules.players != 2:
+        rules = options.read_rules_for("", [read.full])
+        if rules.players != 2:
             raise UsageError("levels: Elo is measured in games of two players")
-        levels = []
+        config, levels = registry.network_config(read), []
+        played_by = {key: dataclasses.asdict(getattr(config, key)) for key in ("network", "search")}
         for level in LEVELS.values():
-            player = drawing_player(
-                level.name,
-                trained.variables,
-                config.network,
-                config.search,
-                config.rules,
-                simulations=level.simulations,
-                temperature=level.temperature,
-            )
-            known_by = pool.identity(
-                read.with_simulations(level.simulations).full,
-                player,
-                {
-                    "network": dataclasses.asdict(config.network),
-                    "search": dataclasses.asdict(config.search),
-                    **level._asdict(),
-                },
-            )
+            name = read.with_simulations(level.simulations).full
+            player = registry.make_player(name, rules, temperature=level.temperature)
+            known_by = pool.identity(name, player, played_by | level._asdict())
             levels.append(pool.Entrant(level.name, known_by, player))
         heuristics = read_config(None).heuristics
         anchors = pool.entrants_of_names(
-            ANCHORS, config.rules, heuristics=heuristics, make_player=registry.make_player
+            ANCHORS, rules, heuristics=heuristics, make_player=registry.make_player
         )
-        return anchors + levels, config.rules, folder
+        return anchors + levels, rules, folder
 
     def _write_card(self, folder: Path, rows: list[dict[str, Any]]) -> None:
         """Write the Elo of each level, with what it was measured by."""

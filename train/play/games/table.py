@@ -272,19 +272,17 @@ class Table:
         assert task is not None
         if action not in snapshot.legal:
             raise ValueError(illegality(snapshot, action))
-        if action == task.puzzle.solution:
+        if action == task.solution:
             self._solve(SOLVED)
-        elif action not in task.tried:
-            task.tried.append(action)
         else:
-            task.tried.append(task.tried.pop(task.tried.index(action)))
+            task.note(action)
 
     def _solve(self, state: str) -> None:
         """Play the line of the puzzle's solution, and look at the position after its first move."""
         assert self.task is not None
         self.task.state, self.mode = state, ANALYSE
         self.tree.current = self.tip
-        for action in self.task.puzzle.line:
+        for action in self.task.line:
             if self.tree.current.snapshot.is_over or action not in self.tree.current.snapshot.legal:
                 break
             self.tree.play(action)
