@@ -53,7 +53,8 @@ function onMessage(message) {
 
 function onWelcome(message) {
   setup.setPresets(message.presets);
-  editor.setPresets(message.presets);
+  // A diagram names its rules.
+  editor.setPresets(message.presets.filter((preset) => typeof preset.fields === "string"));
   puzzles.set(message.puzzles);
   const table = location.hash.slice(1) || readStore("table", null);
   const kept = readStore("copy", null);
