@@ -107,7 +107,9 @@ class Hall:
         text = message.get("text")
         if not isinstance(text, str) or not text.strip():
             raise ValueError("load: needs the text of a game")
-        table = await asyncio.to_thread(saving.read_game, text, self._thinker)
+        told = message.get("rules")
+        rules = self.default_rules if told is None else saving.read_rules(told)
+        table = await asyncio.to_thread(saving.read_game, text, self._thinker, rules)
         return self.add(table), table
 
     async def pose(self, message: Mapping[str, Any]) -> tuple[str, Table]:

@@ -13,7 +13,7 @@ from train.play import server
 from train.play.hall import Hall
 from train.play.reviewing import Reviewed
 from wallgo_jax.drawing.theme import DARK, LIGHT
-from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 RULES = PRESETS["wallzero-4stone"]
 
@@ -303,3 +303,13 @@ def test_rules_of_the_command_line_are_offered_first():
     assert [preset["name"] for preset in welcome["presets"]][1:] == list(PRESETS)
     assert welcome["presets"][0]["fields"] == view["rules"]["fields"]
     assert view["rules"]["size"] == 4
+
+
+def test_moves_that_name_no_rules_are_of_the_rules_at_the_table():
+    async def ask(client):
+        page = await open_page(client)
+        view = await page.table("load", text="1. A1 2. B2", rules="playwallgo-2p")
+        default = await page.table("load", text="1. E6 2. C6")
+        return view["rules"]["name"], default["rules"]["name"]
+
+    assert served(ask) == ("playwallgo-2p", name_of(RULES))

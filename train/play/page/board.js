@@ -209,6 +209,7 @@ export class Board {
   wallButton(cell, side, player) {
     const place = geometry.wallOnSide(cell, side, this.size);
     const ghost = shapes.wall(place, player, this.size);
+    ghost.append(shapes.outline(place, this.size, { "stroke-width": 1.5, "stroke-dasharray": "4 3" }));
     const [x, y] = geometry.centre(cell, this.size);
     const half = geometry.PITCH / 2;
     // The half of the cell's own quarter and of its neighbour's: wide enough for a finger.

@@ -24,7 +24,7 @@ const setup = new Setup((fields) => connection.send("new", fields));
 const puzzles = new Puzzles({
   open: (puzzle) => connection.send("puzzle", { puzzle }), solve: () => connection.send("solution"),
 });
-const files = new Files({ load: (text) => connection.send("load", { text }), say: complain });
+const files = new Files({ load: (text) => connection.send("load", { text, rules: app.view.rules.fields }), say: complain });
 const editor = new Editor({
   change: draw,
   check: (position) => connection.send("check", { position }),
@@ -270,6 +270,7 @@ document.addEventListener("keydown", (event) => {
   keys[event.key]();
 });
 
+$("#error").addEventListener("click", hush);
 $("#type-move").addEventListener("submit", (event) => {
   event.preventDefault();
   const move = $("#typed").value.trim();
