@@ -132,6 +132,11 @@ def test_a_whole_game_against_the_machine_by_clicks(open_page):
             assert len(moves(page)) > before
     assert turns > 5
     assert page.inner_text("#status").startswith("Game over: ")
+    page.click("#rematch")
+    page.wait_for_function(
+        "() => document.querySelector('#players').textContent.includes('Red · machine')"
+    )
+    assert "Blue · you" in page.inner_text("#players")
 
 
 def test_every_pick_can_be_undone_and_moves_taken_back(open_page):
@@ -292,6 +297,16 @@ def test_puzzles_are_solved(open_page):
     page.wait_for_selector("#puzzle-told.shown")
     page.click("#puzzle-list")
     assert "1 of 2 solved" in page.inner_text("#puzzles-about")
+
+
+def test_a_stone_is_dragged(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    play_four(page)
+    cell(page, "B6").drag_to(cell(page, "C5"))
+    assert page.inner_text("#advice") == "Pick the wall to build"
+    page.locator('[data-side="1"]').click()
+    assert wait_for_moves(page, 5)[-1] == "B6->C5:right"
 
 
 def test_a_hint_is_looked_at_alone(open_page):

@@ -9,13 +9,14 @@ const KEYS = { ArrowUp: 0, ArrowRight: 1, ArrowDown: 2, ArrowLeft: 3 };
 const LAYERS = ["ground", "land", "marks", "walls", "stones", "over", "hits", "edges"];
 
 export class Board {
-  // `on` has cell(cell), side(side), edge(place), back() and say(text).
+  // `on` has cell(cell), drag(from, to), side(side), edge(place), back() and say(text).
   constructor(svg, on) {
     this.svg = svg;
     this.on = on;
     this.size = 0;
     this.focus = 0;
     this.side = null;
+    this.grabbed = null;
     this.layers = {};
     svg.addEventListener("keydown", (event) => this.onKey(event));
   }
@@ -85,6 +86,12 @@ export class Board {
       role: "button", tabindex: cell === this.focus ? 0 : -1, "data-cell": cell,
     });
     hit.addEventListener("click", () => { this.setFocus(cell); this.on.cell(cell); });
+    // A finger that is drawn over the board scrolls the page.
+    hit.addEventListener("pointerdown", (event) => { this.grabbed = event.pointerType === "mouse" ? cell : null; });
+    hit.addEventListener("pointerup", () => {
+      if (this.grabbed !== null && this.grabbed !== cell) this.on.drag(this.grabbed, cell);
+      this.grabbed = null;
+    });
     hit.addEventListener("focus", () => { this.focus = cell; });
     this.hits.push(hit);
     this.layers.hits.append(hit);

@@ -19,7 +19,7 @@ const app = {
 };
 const hasPointer = matchMedia("(hover: hover)").matches;
 
-const board = new Board($("#board"), { cell: onCell, side: onSide, edge: onEdge, back: onBack, say });
+const board = new Board($("#board"), { cell: onCell, drag: onDrag, side: onSide, edge: onEdge, back: onBack, say });
 const setup = new Setup((fields) => connection.send("new", fields));
 const puzzles = new Puzzles({
   open: (puzzle) => connection.send("puzzle", { puzzle }), solve: () => connection.send("solution"),
@@ -128,6 +128,8 @@ function drawControls() {
   $("#hint").disabled = view.position.isOver || posed;
   $("#mode").disabled = posed;
   $("#resign").hidden = !playing || view.isOver || posed;
+  $("#rematch").hidden = !playing || !view.isOver || Boolean(view.puzzle);
+  document.title = playing && view.mayPlay ? "Your move · WallGo" : "WallGo";
   $("#mode").textContent = playing ? "Analyse" : "Play on";
   $("#mode").title = playing ? "try any move, with variations; the machine does not move"
     : "let the seats play on from this position";
@@ -198,6 +200,13 @@ function onCell(cell) {
   else setPick(found.pick);
 }
 
+function onDrag(from, to) {
+  const { view } = app;
+  if (editor.isOpen || !view?.mayPlay || app.isWaiting || !picking.stonesToPick(view.position).includes(from)) return;
+  const picked = { origin: from, target: null };
+  setPick(picking.cellsToPick(view.position, picked).includes(to) ? { origin: from, target: to } : picked);
+}
+
 function onSide(side) {
   const move = picking.chooseSide(app.view.position, app.pick, side);
   if (move) play(move);
@@ -250,6 +259,12 @@ const actions = {
   },
   mode: () => connection.send("mode", { mode: app.view.mode === "play" ? "analyse" : "play" }),
   resign: () => { if (confirm("Resign this game?")) connection.send("resign"); },
+  rematch: () => {
+    const { copy, rules, seats } = app.view;
+    connection.send("new", {
+      rules: rules.fields, position: copy.position, seats: [...seats.slice(1), seats[0]], clock: copy.clock,
+    });
+  },
   help: () => $("#keys").showModal(),
   "keys-close": () => $("#keys").close(),
   first: () => go("start"), previous: () => go("back"), next: () => go("on"), last: () => go("end"),
