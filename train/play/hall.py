@@ -30,6 +30,7 @@ class Hall:
 
     Attributes:
       default_rules: of the first game of a page.
+      player: the machine in all seats; empty for the one that comes with the rules.
       reviewer: reviews the games.
       puzzles: to solve.
     """
@@ -39,11 +40,12 @@ class Hall:
         thinker: Thinker,
         default_rules: Rules,
         *,
+        player: str = "",
         reviewer: Reviewer | None = None,
         puzzles: PuzzleBook | None = None,
     ) -> None:
         """Open a hall without tables."""
-        self.default_rules = default_rules
+        self.default_rules, self.player = default_rules, player
         self.reviewer = reviewer or Reviewer()
         self.puzzles = puzzles or PuzzleBook()
         self._thinker = thinker

@@ -36,6 +36,7 @@ from wallgo_jax.game.rules import Rules
 
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_PAGES = 16
+MAX_COMPLAINT = 400
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
 _TYPES = {
     ".html": "text/html",
@@ -82,7 +83,7 @@ def run(
 
 async def _run(rules: Rules, player: str, port: int, opens: bool, puzzles: PuzzleBook) -> int:
     thinker = EngineThinker(player)
-    hall = Hall(thinker, rules, reviewer=Reviewer(player), puzzles=puzzles)
+    hall = Hall(thinker, rules, player=player, reviewer=Reviewer(player), puzzles=puzzles)
     runner = web.AppRunner(make_app(hall), access_log=None, shutdown_timeout=2.0)
     await runner.setup()
     try:
@@ -221,7 +222,8 @@ class _Page:
     async def run(self) -> None:
         """Answer messages until the page is closed."""
         hall = self._hall
-        await self.socket.send_json(wire.welcome(hall.default_rules, hall.puzzles.listing()))
+        offered = wire.welcome(hall.default_rules, hall.puzzles.listing(), player=hall.player)
+        await self.socket.send_json(offered)
         sender = asyncio.ensure_future(self._send_changes())
         try:
             async for message in self.socket:
@@ -299,4 +301,5 @@ class _Page:
 
     async def _complain(self, reason: str) -> None:
         with contextlib.suppress(ConnectionError):
-            await self.socket.send_json({"type": "error", "error": reason})
+            told = reason if len(reason) <= MAX_COMPLAINT else f"{reason[:MAX_COMPLAINT]} …"
+            await self.socket.send_json({"type": "error", "error": told})

@@ -175,27 +175,29 @@ def _parts(action: int, grid: int) -> dict[str, Any]:
     return {"move": text, "origin": play.cell, "target": target, "side": play.side}
 
 
-def welcome(own_rules: Rules, puzzles: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def welcome(
+    own_rules: Rules, puzzles: Sequence[Mapping[str, Any]] = (), *, player: str = ""
+) -> dict[str, Any]:
     """What a page is told first: the rules, levels and puzzles to choose from.
 
     Args:
       own_rules: those that the server was started with, offered first where no preset has them.
       puzzles: as `PuzzleBook.listing` returns them.
+      player: the machine that the server was started with, or empty for the rules' own.
     """
     presets = list(PRESETS.values())
     offered = presets if own_rules in presets else [own_rules, *presets]
     return {
         "type": "welcome",
-        "presets": [_rules(rules) | {"machine": _machine(rules)} for rules in offered],
+        "presets": [_rules(rules) | {"machine": _machine(rules, player)} for rules in offered],
         "colours": COLOURS,
         "puzzles": list(puzzles),
     }
 
 
-def _machine(rules: Rules) -> dict[str, Any]:
+def _machine(rules: Rules, player: str) -> dict[str, Any]:
     """The machine that plays some rules, and its levels with the Elo that was measured."""
-    opponent = opponent_for(rules)
-    levels = [
-        level._asdict() | {"elo": opponent.ratings.get(level.name)} for level in LEVELS.values()
-    ]
-    return {"name": opponent.name, "levels": levels}
+    own = opponent_for(rules)
+    ratings = own.ratings if player in ("", own.name) else {}
+    levels = [level._asdict() | {"elo": ratings.get(level.name)} for level in LEVELS.values()]
+    return {"name": player or own.name, "levels": levels}

@@ -9,7 +9,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.support.play import PlainThinker
 from train.play import hall as hall_lib
-from train.play import server
+from train.play import server, wire
+from train.play.games.levels import Opponent
 from train.play.hall import Hall
 from train.play.reviewing import Reviewed
 from wallgo_jax.drawing.theme import DARK, LIGHT
@@ -313,3 +314,14 @@ def test_moves_that_name_no_rules_are_of_the_rules_at_the_table():
         return view["rules"]["name"], default["rules"]["name"]
 
     assert served(ask) == ("playwallgo-2p", name_of(RULES))
+
+
+def test_the_machine_of_the_command_line_is_named_and_not_measured(monkeypatch):
+    rated = Opponent("pretrained:mine", {"club": 900.0})
+    monkeypatch.setattr(wire, "opponent_for", lambda rules: rated)
+    own = wire.welcome(RULES)["presets"][0]["machine"]
+    other = wire.welcome(RULES, player="heuristic-search:ethen")["presets"][0]["machine"]
+    elo = {level["name"]: level["elo"] for level in own["levels"]}
+    assert (own["name"], elo["club"], elo["expert"]) == ("pretrained:mine", 900.0, None)
+    assert other["name"] == "heuristic-search:ethen"
+    assert {level["elo"] for level in other["levels"]} == {None}

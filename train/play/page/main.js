@@ -108,7 +108,7 @@ function draw() {
   panels.drawIdeas(view, ideas, { play, preview: (idea) => board.preview(idea) });
   panels.drawNote(view, app.showsLand && view.puzzle?.state !== "open");
   puzzles.draw(view);
-  drawReview(view);
+  drawReview(view, app.nodes);
   drawMoves(view, app.nodes, {
     go: (node) => connection.send("go", { node }), remove: (node) => connection.send("remove", { node }),
     showsChances: app.showsBar,

@@ -10,7 +10,7 @@ dialog.addEventListener("close", () => $("#review-frame").removeAttribute("src")
 // The next review that is finished opens by itself.
 export function expectReview() { wanted = true; }
 
-export function drawReview(view) {
+export function drawReview(view, nodes) {
   const box = $("#review-box"), { review } = view;
   $("#review").disabled = view.nodes.length < 2 || view.puzzle?.state === "open" || Boolean(review && !review.name && !review.error);
   box.hidden = !review;
@@ -24,7 +24,7 @@ export function drawReview(view) {
     box.replaceChildren(
       make("p", {}, ...review.accuracy.flatMap((share, player) => [
         disc(player), ` ${share === null ? "–" : `${share}%`}  `,
-      ]), make("span", { class: "small" }, "accuracy")),
+      ]), make("span", { class: "small" }, review.tip === view.tip ? "accuracy" : `accuracy to move ${nodes.get(review.tip)?.depth ?? "…"}`)),
       make("button", { id: "review-open", onclick: () => openReview(review) }, "Open review"));
     if (wanted) openReview(review);
     wanted = false;

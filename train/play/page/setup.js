@@ -47,8 +47,8 @@ export class Setup {
         id: `seat-${player}`, "aria-label": `${COLOURS[player]} is played by`,
         onchange: (event) => { this.seats[player] = event.target.value; },
       }, make("option", { value: "person", selected: chosen === "person" }, "a person"),
-      ...machine.levels.map((level) => make("option", { value: level.name, selected: chosen === level.name },
-        levelText(level))));
+      make("optgroup", { label: "the machine" }, ...machine.levels.map((level) =>
+        make("option", { value: level.name, selected: chosen === level.name }, levelText(level)))));
       rows.push(make("div", { class: "seat" }, disc(player), make("span", {}, COLOURS[player]), select));
     }
     $("#setup-seats").replaceChildren(...rows);
@@ -83,5 +83,5 @@ export class Setup {
 }
 
 export function levelText(level) {
-  return `machine: ${level.name} (${level.elo === null ? "Elo not measured" : `Elo ${Math.round(level.elo)}`})`;
+  return `${level.name} · ${level.elo === null ? "not measured" : `Elo ${Math.round(level.elo)}`}`;
 }
