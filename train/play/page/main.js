@@ -121,8 +121,7 @@ function drawControls() {
   const { view } = app, playing = view.mode === "play", posed = view.puzzle?.state === "open";
   $("#rules").textContent = view.rules.text;
   $("#status").textContent = statusText();
-  $("#advice").textContent = view.mayPlay && !editor.isOpen && !app.isWaiting
-    ? picking.advice(view.position, app.pick, hasPointer) : "";
+  $("#advice").textContent = adviceText();
   $("#step-back").disabled = app.pick === picking.NOTHING;
   $("#takeback").disabled = view.nodes.length < 2 || posed;
   $("#hint").disabled = view.position.isOver || posed;
@@ -139,6 +138,13 @@ function drawControls() {
   $("#game-panel").hidden = editor.isOpen;
   document.body.classList.toggle("editing", editor.isOpen);
   $("#typed").disabled = !view.mayPlay;
+}
+
+function adviceText() {
+  const { view } = app;
+  if (editor.isOpen || app.isWaiting) return "";
+  if (view.mayPlay) return picking.advice(view.position, app.pick, hasPointer);
+  return view.mode === "play" && view.current !== view.tip ? "Analyse tries other moves here; the last move goes on" : "";
 }
 
 function statusText() {
