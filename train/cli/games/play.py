@@ -21,8 +21,8 @@ class Play:
     """Play against the machine or other people, on a local page or in the terminal."""
 
     EXAMPLES = (
-        "play",
-        "play --rules playwallgo-3p --port 9000 --no-browser",
+        "play --rules playwallgo-3p",
+        "play --port 9000 --no-browser --puzzles out/puzzles.jsonl",
         "play --terminal --level strong --colour Blue",
     )
 
