@@ -69,6 +69,7 @@ def make_analyst(
     read = read_name(name)
     if simulations is not None:
         read = read.with_simulations(simulations)
+        name = read.full
     if read.kind not in ("search", "pretrained", "heuristic-search"):
         raise UsageError(f"player {name!r}: does not search; allowed: {_ALLOWED}")
     if read.seconds is not None:
