@@ -1,5 +1,7 @@
 """Sessions that keep their trees find what a slow independent search finds over the same moves."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -77,6 +79,16 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
             break
     assert max(kept) > 3, "no tree was kept"
     sessions.close(name)
+
+
+def test_no_program_copies_the_arrays_of_all_trees():
+    """A search of one tree must not take longer because others are kept."""
+    options = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=60, trees=30)
+    programs = sessions_of(DUEL, "gumbel", options)._searcher._programs._programs
+    for name, size in (("resume", 1), ("resume", 4), ("grow", 1), ("grow", 4)):
+        text = programs[name, size].result().as_text()
+        assert re.search(r"\[31,60\b", text), "no array has all trees"
+        assert not re.search(r"= \w+\[31,60\b\S* copy\(", text), name
 
 
 def test_no_request_compiles():
