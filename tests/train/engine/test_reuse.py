@@ -18,8 +18,10 @@ from tests.support.reference.slow_search import SlowSearch
 from train.engine.trees.options import EngineOptions
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
+from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state
+from wallgo_jax.notation import CANONICAL_SIDES, format_action
 
 OPTIONS = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=128, trees=4)
 
@@ -47,6 +49,11 @@ def slow_search(rules: Rules, kind: str) -> SlowSearch:
     return SlowSearch(state, SearchConfig(kind=kind), look, step)
 
 
+def move_of(state, slot: int) -> str:
+    action = int(actions.action_of_slot(state, np.int32(slot)))
+    return format_action(action, grid=state.grid, sides=CANONICAL_SIDES)
+
+
 def visits_of(answer) -> dict[str, int]:
     return {candidate.move: candidate.visits for candidate in answer.candidates}
 
@@ -64,11 +71,13 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
         kept.append(before - 1)
         slot, _ = slow.search(20 + ply)
         own = sessions._of(name).game
-        expected = {
-            slot: child.visits for slot, child in slow.root.children.items() if child.visits
-        }
+        children = {move_of(own.state, slot): slot for slot in slow.root.children}
+        expected = {name: slow.root.children[slot].visits for name, slot in children.items()}
         assert answer.visits == slow.root.visits == before + 20 + ply
-        assert sorted(visits_of(answer).values()) == sorted(expected.values())
+        assert visits_of(answer) == expected
+        for candidate in answer.candidates:
+            own_value = slow.root.q(children[candidate.move])
+            assert candidate.win_chance == pytest.approx((1 + own_value) / 2, abs=1e-4)
         mover = int(own.state.position.player)
         value = answer.evaluation if mover == 0 else -answer.evaluation
         assert value == pytest.approx(slow.root.value, abs=1e-4)
