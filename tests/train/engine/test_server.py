@@ -161,10 +161,11 @@ def test_an_engine_that_still_compiles_ends_at_once():
     while b"engine: ready" not in engine.stderr.readline():
         assert engine.poll() is None
     began = time.monotonic()
-    engine.stdin.close()
+    engine.send_signal(signal.SIGTERM)
     assert engine.wait(timeout=60) == 0
-    assert time.monotonic() - began < 3
-    log = engine.stderr.read().decode()
+    # All batches take minutes; a busy machine needs seconds to end a process.
+    assert time.monotonic() - began < 15
+    log = engine.communicate()[1].decode()
     assert "Traceback" not in log and "are compiled" not in log
 
 
