@@ -10,7 +10,6 @@ import numpy as np
 
 from train.puzzles.puzzle_file import Puzzle
 from train.review.analyst import Analyst
-from train.review.chances import win_chance
 from train.review.positions import SearchedPosition, search_positions
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -83,15 +82,11 @@ class PuzzleSearch:
 
     def chance(self, found: SearchedPosition) -> float:
         """The win chance after the search."""
-        factor = self.analyst.calibration.search
-        return self._chance(found.value[found.mover], factor)
+        return float(self.analyst.chance(found.value[found.mover]))
 
     def network_chance(self, found: SearchedPosition) -> float:
         """The win chance before the search."""
-        return self._chance(found.network_value[found.mover], self.analyst.calibration.network)
-
-    def _chance(self, value: float, factor: float) -> float:
-        return float(win_chance(value, players=self.analyst.rules.players, factor=factor))
+        return float(self.analyst.chance(found.network_value[found.mover], is_searched=False))
 
 
 class CheckedPuzzle(NamedTuple):

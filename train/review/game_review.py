@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from train.checkpoints.calibration import Calibration, to_dict
 from train.review.analyst import Analyst
-from train.review.chances import Calibration, to_dict, win_chance
 from train.review.grades import LIMITS, Grade, grade_move, side_accuracy
 from train.review.positions import SearchedPosition, search_positions
 from wallgo_jax.formats import records
@@ -88,13 +88,12 @@ def review_game(
     """
     live = [state for state in game.states if not state.position.terminated]
     searched = search_positions(analyst, live, on_progress=on_progress)
-    factor, seats = analyst.calibration.search, game.rules.players
+    seats = game.rules.players
     values = np.array([position.value for position in searched])
-    chances = win_chance(values, players=seats, factor=factor)
+    chances = analyst.chance(values)
     if game.is_over:
         values = np.vstack([values.reshape(-1, seats), game.rewards])
-        end = win_chance(game.rewards, players=seats)
-        chances = np.vstack([chances.reshape(-1, seats), end])
+        chances = np.vstack([chances.reshape(-1, seats), analyst.chance(game.rewards)])
     snapshots = tuple(take_snapshot(state) for state in game.states)
     owners = None
     if analyst.owners is not None:
@@ -131,9 +130,12 @@ def _owners_now(snapshot: Snapshot) -> np.ndarray:
 
 
 def record_of(review: GameReview) -> Record:
-    """The game's record with the search's value of each ply, which the replay page draws."""
+    """The game's record with the value of each ply, which the replay page draws: the expected
+    reward of its mover that its win chance means."""
+    seats = review.game.rules.players
     values = [
-        round(float(review.values[ply, mover]), 4) for ply, mover in enumerate(review.game.movers)
+        round((seats * float(review.chances[ply, mover]) - 1) / (seats - 1), 4)
+        for ply, mover in enumerate(review.game.movers)
     ]
     return records.of_game(review.game, players=review.players, values=values)
 
@@ -190,8 +192,7 @@ def _expected(review: GameReview, ply: int) -> list[float] | None:
 
 def chance_of(review: GameReview, value: float) -> float:
     """The win chance of a searched value, for the player whose value it is."""
-    players, factor = review.game.rules.players, review.calibration.search
-    return float(win_chance(value, players=players, factor=factor))
+    return float(review.calibration.chance(value, players=review.game.rules.players))
 
 
 def _move_record(review: GameReview, move: ReviewedMove) -> dict[str, Any]:

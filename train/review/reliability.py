@@ -6,6 +6,7 @@ games; every figure is of the other half.
 N positions, G games.
 """
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +15,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from train.checkpoints.calibration import Calibration, to_dict, win_chance
 from train.data.record_dataset import RecordedGames
 from train.review.analyst import Analyst
-from train.review.chances import Calibration, fit_factor, to_dict, win_chance
 from train.review.own_games import states_of
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
@@ -116,6 +117,26 @@ def measure_reliability(
         plain=curves(lambda name: 1.0),
         fitted=curves(factors.__getitem__),
     )
+
+
+def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:
+    """The factor of log-odds of the least cross entropy; two players.
+
+    Args:
+      value: float[N] in [-1, 1].
+      outcome: float[N]: 1, 0 or -1 from the same side.
+    """
+    from scipy.optimize import minimize_scalar
+
+    chance = np.clip((1 + np.asarray(value, np.float64)) / 2, 1e-3, 1 - 1e-3)
+    odds, target = np.log(chance / (1 - chance)), (1 + np.asarray(outcome, np.float64)) / 2
+
+    def loss(log_factor: float) -> float:
+        scaled = math.exp(log_factor) * odds
+        return float(np.mean(np.logaddexp(0, scaled) - target * scaled))
+
+    found: Any = minimize_scalar(loss, bounds=(math.log(0.05), math.log(20)), method="bounded")
+    return math.exp(float(found.x))
 
 
 def make_curve(

@@ -183,7 +183,8 @@ class Calibrate:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.review import chances, reliability
+        from train.checkpoints import calibration
+        from train.review import reliability
         from train.review.analyst import card_folder, make_analyst
         from train.runtime.display import Display
 
@@ -220,7 +221,7 @@ class Calibrate:
         if folder is not None:
             from train.checkpoints.exported import add_to_card
 
-            add_to_card(folder, {chances.CARD_KEY: chances.to_dict(found.calibration)})
+            add_to_card(folder, {calibration.CARD_KEY: calibration.to_dict(found.calibration)})
             options.say_written(folder / "card.json", "calibration")
         return 0
 
