@@ -15,6 +15,7 @@ from train.review.positions import SearchedPosition, search_positions
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import name_of
+from wallgo_jax.game.state import State
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
@@ -99,9 +100,10 @@ def review_game(
     if analyst.owners is not None:
         predicted = [each.owner for each in searched if each.owner is not None]
         owners = (*predicted, *(_owners_now(each) for each in snapshots if each.is_over))
+    afters = _afters(analyst, game, live, chances)
     moves = []
     for ply, (action, mover) in enumerate(zip(game.actions, game.movers, strict=True)):
-        before, after = float(chances[ply, mover]), float(chances[ply + 1, mover])
+        before, after = float(chances[ply, mover]), afters[ply]
         grade = grade_move(
             before,
             after,
@@ -121,6 +123,25 @@ def review_game(
         owners=owners,
         snapshots=snapshots,
     )
+
+
+def _afters(
+    analyst: Analyst, game: Game, live: Sequence[State], chances: np.ndarray
+) -> list[float]:
+    """The mover's win chance after each of T plies.
+
+    With more than two players a search tells the chance of the one to move alone, so the move is
+    searched by itself from the position before it.
+    """
+    if game.rules.players == 2:
+        return [float(chances[ply + 1, mover]) for ply, mover in enumerate(game.movers)]
+    found = search_positions(
+        analyst, live[: len(game.actions)], excluded=game.actions, is_only=True
+    )
+    afters = [float(analyst.chance(each.best.value)) for each in found]
+    if game.is_over:
+        afters[-1] = float(chances[-1, game.movers[-1]])
+    return afters
 
 
 def _owners_now(snapshot: Snapshot) -> np.ndarray:

@@ -26,7 +26,7 @@ from wallgo_jax.notation import placement_of
 from wallgo_jax.view.snapshot import take_snapshot
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
-OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69)
+OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69, skipped=0)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def analyst():
 
 @pytest.fixture(scope="module")
 def puzzles(analyst):
-    recorded = play_own_games(analyst, games=200, simulations=4, opening_plies=4, seed=0)
-    return find_puzzles(analyst, recorded, OPTIONS, most=12, seed=0)
+    recorded = play_own_games(analyst, games=300, simulations=4, opening_plies=5, seed=0)
+    return find_puzzles(analyst, [recorded], OPTIONS, most=12, counts_played=True)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_puzzles_of_a_larger_solved_board_are_what_the_exact_player_plays():
     rules = Rules(size=4, stones=1, order=(0, 1), stay_needs_room=True)
     analyst = make_analyst("heuristic-search:wjx@16", rules)
     recorded = play_own_games(analyst, games=100, simulations=4, opening_plies=6, seed=0)
-    found = find_puzzles(analyst, recorded, OPTIONS, most=12, seed=0)
+    found = find_puzzles(analyst, [recorded], OPTIONS, most=12, counts_played=True)
     assert found
     exact = make_exact_player(rules)
     for puzzle in found:
