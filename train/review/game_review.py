@@ -163,7 +163,7 @@ def record_of(review: GameReview) -> Record:
 
 def review_record(review: GameReview) -> dict[str, Any]:
     """The review as JSON-ready figures; `docs/players.md` says what they are."""
-    game, snapshots = review.game, review.snapshots
+    game = review.game
     players = range(game.rules.players)
     return {
         "player": review.analyst,
@@ -182,7 +182,7 @@ def review_record(review: GameReview) -> dict[str, Any]:
                 "ply": ply,
                 "evaluation": evaluation_of(review.values[ply]),
                 "win_chance": [round(float(chance), 4) for chance in review.chances[ply]],
-                "territory": list(snapshots[ply].territory),
+                "territory": territory(review, ply),
                 "expected_territory": _expected(review, ply),
                 "owner": None
                 if review.owners is None
@@ -199,6 +199,12 @@ def evaluation_of(values: np.ndarray) -> float | list[float]:
     each."""
     rounded = [round(float(value), 4) for value in values]
     return rounded[0] if len(rounded) == 2 else rounded
+
+
+def territory(review: GameReview, ply: int) -> list[int] | None:
+    """The cells that each player owns; None while stones are placed, when walls part nothing."""
+    snapshot = review.snapshots[ply]
+    return None if snapshot.in_setup else list(snapshot.territory)
 
 
 def expected_territory(review: GameReview, ply: int) -> np.ndarray | None:

@@ -19,11 +19,12 @@ from train.checkpoints.calibration import Calibration, to_dict, win_chance
 from train.data.record_dataset import RecordedGames
 from train.review.analyst import Analyst
 from train.review.own_games import states_of
-from train.review.positions import search_positions
+from train.review.positions import SearchedPosition, search_positions
 from train.runtime.errors import UsageError
 
 BINS = 10
 _RESAMPLES = 1000
+_BATCH = 256
 NETWORK, SEARCH = "before search", "after search"
 
 
@@ -63,6 +64,7 @@ def measure_reliability(
     positions: int,
     seed: int,
     on_progress: Callable[[int], None] = lambda simulations: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Reliability:
     """Search positions of finished games and compare their values with how the games ended.
 
@@ -72,16 +74,26 @@ def measure_reliability(
       positions: drawn from all of them; all where there are fewer.
       seed: decides which.
       on_progress: as in `search_positions`.
+      should_stop: asked now and then; what is searched by then is measured.
 
     Raises:
-      UsageError: there are too few games.
+      UsageError: there are too few games or positions.
     """
     if len(recorded.records) < 2:
         raise UsageError("calibrate: needs at least 2 finished games")
     examples, states = states_of(recorded)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(states))[:positions]
-    found = search_positions(analyst, [states[i] for i in chosen], on_progress=on_progress)
+    found: list[SearchedPosition] = []
+    while len(found) < len(chosen) and not should_stop():
+        done = len(found)
+        own = [states[i] for i in chosen[done : done + _BATCH]]
+        found += search_positions(
+            analyst,
+            own,
+            on_progress=lambda new, done=done: on_progress(done * analyst.search.simulations + new),
+        )
+    chosen = chosen[: len(found)]
     games = np.asarray(examples.game)[chosen]
     movers = np.array([each.mover for each in found])
     results = np.array([record.result for record in recorded.records])
