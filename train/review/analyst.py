@@ -125,7 +125,7 @@ def _make_owners(look: Any, players: int) -> Owners:
         shares = jax.nn.softmax(logits, axis=-1).reshape(len(logits), -1, players + 1)
         # The head numbers players from the one to move on.
         mover = states.position.player.astype(jnp.int32)[:, None, None]
-        place = (jnp.arange(players) - mover) % players
+        place = (jnp.arange(players)[None, None] - mover) % players
         absolute = jnp.take_along_axis(shares[..., :players], place, axis=-1)
         return jnp.concatenate([absolute, shares[..., players:]], axis=-1)
 

@@ -102,9 +102,10 @@ def search_positions(
     if simulations is not None:
         options = dataclasses.replace(options, simulations=simulations)
     programs = _programs(analyst.evaluate, analyst.evaluate_root, options)
-    batch = batch_size(len(states), options.simulations, states[0])
     found: list[SearchedPosition] = []
-    for first in range(0, len(states), batch):
+    while len(found) < len(states):
+        first = len(found)
+        batch = batch_size(len(states) - first, options.simulations, states[0])
         own = states[first : first + batch]
         barred = None if excluded is None else excluded[first : first + batch]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wallgo_jax.game.rules import Rules
 
 EXIT_NOT_CONFIRMED, LEAST_CONFIRMED = 1, 0.95
-ROUND_GAMES = 128
+ROUND_GAMES = 256
 """Games that are played and searched together; between rounds the search can end."""
 
 
