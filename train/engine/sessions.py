@@ -235,7 +235,15 @@ class Sessions:
         if simulations is None and seconds is None:
             simulations, seconds = self._budget_of(own)
         game = own.game
-        question = Question(session, game.state, game.ply, game.rewards, temperature, details)
+        question = Question(
+            session,
+            game.state,
+            game.ply,
+            game.rewards,
+            temperature,
+            details,
+            self.guide.calibration,
+        )
         task = Task(
             session=own.number,
             question=question,
