@@ -1,6 +1,7 @@
 """Puzzles on a solved board are right, by a slow solver of its own; files keep them."""
 
 import dataclasses
+import functools
 import json
 from pathlib import Path
 
@@ -205,8 +206,10 @@ def test_a_search_ends_with_enough_puzzles_or_when_it_is_stopped(analyst, record
     def on_found(count, games):
         found.append((count, games))
 
-    options = dict(options=OPTIONS, counts_played=True, on_found=on_found)
-    enough = find_puzzles(analyst, own_games(), most=len(puzzles), **options)
+    find = functools.partial(
+        find_puzzles, analyst, options=OPTIONS, counts_played=True, on_found=on_found
+    )
+    enough = find(own_games(), most=len(puzzles))
     assert [to_line(each) for each in enough] == [to_line(each) for each in puzzles]
     assert rounds == [0] and found == [(len(puzzles), 300)]
     # The same games again hold nothing new, and a stop keeps what was found before.
@@ -216,7 +219,7 @@ def test_a_search_ends_with_enough_puzzles_or_when_it_is_stopped(analyst, record
         if len(rounds) == 3:
             raise StoppedError
 
-    kept = find_puzzles(analyst, own_games(), most=99, on_progress=on_progress, **options)
+    kept = find(own_games(), most=99, on_progress=on_progress)
     assert [to_line(each) for each in kept] == [to_line(each) for each in puzzles]
     assert found[1:] == [(len(puzzles), 300), (len(puzzles), 600)]
 

@@ -60,7 +60,9 @@ def test_the_card_corrects_what_a_review_tells(folder, game):
     assert review.chances[0, 0] == pytest.approx(odds / (1 + odds))
     assert review.chances[0, 0] != pytest.approx((1 + value) / 2, abs=1e-6)
     # The replay page draws the same curve.
-    drawn = win_chances(game, record_of(review).values)
+    values = record_of(review).values
+    assert values is not None
+    drawn = win_chances(game, values)
     assert np.array(drawn) == pytest.approx(review.chances, abs=1e-4)
 
 
