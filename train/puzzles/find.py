@@ -9,7 +9,7 @@ and the move was not obvious. Step by step, each on what the step before has lef
 3. The network's policy would have played another move; where people or other programs played the
    games, a move that they missed will do.
 4. A deep search that must not play that move says that no other wins.
-5. Searches of CONFIRM times the simulations say the same two things.
+5. Searches of CHECK times the simulations say the same two things.
 6. On a solved board, exact play agrees.
 
 Of a game at most one puzzle is kept, and of positions that are the same but for a turn one.
@@ -22,7 +22,14 @@ from typing import NamedTuple
 import numpy as np
 
 from train.data.record_dataset import RecordedGames
-from train.puzzles.check import Progress, PuzzleOptions, PuzzleSearch, exact_judge, state_of
+from train.puzzles.check import (
+    CHECK,
+    Progress,
+    PuzzleOptions,
+    PuzzleSearch,
+    exact_judge,
+    state_of,
+)
 from train.puzzles.puzzle_file import Puzzle
 from train.puzzles.sameness import sameness_key
 from train.review.analyst import Analyst
@@ -31,7 +38,6 @@ from train.review.positions import SearchedPosition
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.state import State
 
-CONFIRM = 4
 _PROBES = ((8, 0.0), (2, 0.5))
 """Searches that save deep ones: each has the deep simulations divided by the first number, and must
 find a chance of the second number's share of the way from `others` to `wins`."""
@@ -101,8 +107,8 @@ def _find_in(
     kept = _winning(search, kept, options.deep, options.wins)
     kept = [each for each in kept if _is_missed(recorded, each, counts_played=counts_played)]
     kept = _lonely(search, kept, options, options.deep)
-    kept = _winning(search, kept, CONFIRM * options.deep, options.wins, is_same=True)
-    kept = _lonely(search, kept, options, CONFIRM * options.deep)
+    kept = _winning(search, kept, CHECK * options.deep, options.wins, is_same=True)
+    kept = _lonely(search, kept, options, CHECK * options.deep)
     is_only_win = exact_judge(search.analyst.rules)
     if is_only_win is not None:
         kept = [each for each in kept if is_only_win(each.state, each.deep.best.action)]

@@ -61,7 +61,7 @@ class Puzzles:
     shallow: int = 16
     """Simulations of the search that says level."""
     deep: int = 512
-    """Simulations of the search that says that one move wins; 4 times as many confirm it."""
+    """Simulations of the search that says that one move wins; 16 times as many confirm it."""
     level: float = 0.2
     """How far from an even chance a level position may be."""
     wins: float = 0.8
