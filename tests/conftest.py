@@ -17,7 +17,7 @@ _ROOT = Path(__file__).parents[1]
 
 compiling.set_up()
 
-# A shell's background job ignores interrupts, and so would tests that send them, and their children.
+# A shell's background job ignores interrupts, and so would tests that send them and their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tracing makes millions of small objects, few of them in circles: look for those less often.
