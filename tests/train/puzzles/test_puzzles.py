@@ -173,7 +173,7 @@ def test_shipped_puzzles_are_whole():
         assert puzzle.difficulty >= 2  # The network's policy missed it.
     assert len({sameness_key(state_of(puzzle)) for puzzle in puzzles}) == len(puzzles)
     if puzzles:
-        assert len(puzzles) >= 40 and file.stat().st_size < 200_000
+        assert len(puzzles) >= 50 and file.stat().st_size < 200_000
         assert len({puzzle.difficulty for puzzle in puzzles}) >= 3
 
 
