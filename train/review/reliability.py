@@ -7,7 +7,7 @@ N positions, G games.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from train.review.analyst import Analyst
 from train.review.own_games import states_of
 from train.review.positions import SearchedPosition, search_positions
 from train.runtime.errors import UsageError
+from wallgo_jax.game.state import State
 
 BINS = 10
 _RESAMPLES = 1000
@@ -84,15 +85,9 @@ def measure_reliability(
     examples, states = states_of(recorded)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(states))[:positions]
-    found: list[SearchedPosition] = []
-    while len(found) < len(chosen) and not should_stop():
-        done = len(found)
-        own = [states[i] for i in chosen[done : done + _BATCH]]
-        found += search_positions(
-            analyst,
-            own,
-            on_progress=lambda new, done=done: on_progress(done * analyst.search.simulations + new),
-        )
+    found = _search(
+        analyst, [states[i] for i in chosen], on_progress=on_progress, should_stop=should_stop
+    )
     chosen = chosen[: len(found)]
     games = np.asarray(examples.game)[chosen]
     movers = np.array([each.mover for each in found])
@@ -129,6 +124,25 @@ def measure_reliability(
         plain=curves(lambda name: 1.0),
         fitted=curves(factors.__getitem__),
     )
+
+
+def _search(
+    analyst: Analyst,
+    states: Sequence[State],
+    *,
+    on_progress: Callable[[int], None],
+    should_stop: Callable[[], bool],
+) -> list[SearchedPosition]:
+    """Search positions batch by batch until all are done, or `should_stop` says True."""
+    found: list[SearchedPosition] = []
+    while len(found) < len(states) and not should_stop():
+        done = len(found)
+        found += search_positions(
+            analyst,
+            states[done : done + _BATCH],
+            on_progress=lambda new, done=done: on_progress(done * analyst.search.simulations + new),
+        )
+    return found
 
 
 def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:
