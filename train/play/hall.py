@@ -162,7 +162,7 @@ def _play(table: Table, message: Mapping[str, Any]) -> None:
     table.play(move)
 
 
-_OWN_KINDS = ("open", "new", "load", "puzzle", "save", "check", "review")
+_OWN_KINDS = ("open", "new", "load", "puzzle", "save", "check", "rules", "review")
 """Messages that the server answers itself."""
 _NOT_IN_PUZZLES = ("takeback", "mode", "seats", "resign", "hint")
 

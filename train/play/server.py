@@ -269,6 +269,9 @@ class _Page:
         elif kind == "check":
             found = await asyncio.to_thread(hall_lib.check_position, message.get("position"))
             await self.socket.send_json(found)
+        elif kind == "rules":
+            found = wire.rules_view(message.get("rules"), player=self._hall.player)
+            await self.socket.send_json(found)
         elif self._table is None:
             raise ValueError("no game is open; send open or new first")
         elif kind == "save":

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from train.play.games.game_tree import Node
-from train.play.games.levels import HINT_SIMULATIONS, LEVELS, opponent_for
-from train.play.games.saving import rules_fields, write_copy
+from train.play.games.levels import DEFAULT_LEVEL, HINT_SIMULATIONS, LEVELS, ZERO, opponent_for
+from train.play.games.saving import read_rules, rules_fields, write_copy
 from train.play.games.table import PLAY, Table
 from train.play.games.thoughts import Thought
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
@@ -189,15 +189,42 @@ def welcome(
     offered = presets if own_rules in presets else [own_rules, *presets]
     return {
         "type": "welcome",
-        "presets": [_rules(rules) | {"machine": _machine(rules, player)} for rules in offered],
+        "presets": [_choice(rules, player) for rules in offered],
+        "defaultLevel": DEFAULT_LEVEL,
         "colours": COLOURS,
         "puzzles": list(puzzles),
     }
 
 
+def rules_view(fields: object, *, player: str = "") -> dict[str, Any]:
+    """Tell the dialog of a new game whether rules can be played.
+
+    Args:
+      fields: of `Rules`, as the page has them.
+      player: as in `welcome`.
+
+    Returns:
+      the rules as in `welcome`, or under `error` what is wrong with them.
+    """
+    try:
+        rules = read_rules(fields)
+    except (ValueError, TypeError) as error:
+        return {"type": "rules", "error": str(error)}
+    return {"type": "rules", "error": "", "choice": _choice(rules, player)}
+
+
+def _choice(rules: Rules, player: str) -> dict[str, Any]:
+    """Rules to choose, by all their fields too, with the machine that plays them."""
+    return _rules(rules) | {"all": rules.to_dict(), "machine": _machine(rules, player)}
+
+
 def _machine(rules: Rules, player: str) -> dict[str, Any]:
-    """The machine that plays some rules, and its levels with the Elo that was measured."""
+    """The machine that plays some rules, its levels, and their Elo where it was measured."""
     own = opponent_for(rules)
     ratings = own.ratings if player in ("", own.name) else {}
-    levels = [level._asdict() | {"elo": ratings.get(level.name)} for level in LEVELS.values()]
-    return {"name": player or own.name, "levels": levels}
+    levels = []
+    for level in LEVELS.values():
+        rating = ratings.get(level.name)
+        measured = None if rating is None else rating._asdict()
+        levels.append(level._asdict() | {"rating": measured})
+    return {"name": player or own.name, "levels": levels, "zero": ZERO}

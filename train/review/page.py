@@ -98,7 +98,7 @@ def _note(move: ReviewedMove, players: int) -> str:
 
 def _panel(review: GameReview, siblings: Siblings | None) -> str:
     parts = [
-        '<h2 id="verdict"></h2><p id="why"></p>',
+        '<h2 id="verdict">start</h2><p id="why"></p>',
         "<h3>best moves now</h3>",
         '<table id="candidates"><tbody></tbody></table>',
         '<p id="line"></p>',
@@ -125,7 +125,7 @@ def _summary(review: GameReview) -> str:
     losses = ", ".join(f"{MARKS[name]} {100 * least:.0f} %" for name, least in LIMITS.items())
     calibrated = "" if review.calibration.simulations is None else ", calibrated"
     return (
-        f"<h3>accuracy</h3><table><tr><th></th><th></th>{heads}</tr>{rows}</table>"
+        f"<h3>accuracy</h3><table><tr><td></td><td></td>{heads}</tr>{rows}</table>"
         f'<p class="small">{losses} of win chance lost, or more. Searched by '
         f"{escape(review.analyst)}{calibrated}.</p>"
     )
@@ -272,7 +272,7 @@ const percent = (chance) => Math.round(chance) + " %";
 function say(selector, text) { document.querySelector(selector).textContent = text; }
 
 function sayMove(move) {
-  if (!move) { say("#verdict", ""); say("#why", ""); return; }
+  if (!move) { say("#verdict", "start"); say("#why", ""); return; }
   say("#verdict", move.text + " " + move.mark);
   const change = move.mover + " " + percent(move.before) + " → " + percent(move.after);
   const best = WORST.includes(move.grade) ? ". Best was " + move.best : "";

@@ -197,7 +197,8 @@ _PAGE = Template("""<!DOCTYPE html>
   body { margin: 0; padding: .75rem; background: var(--page); color: var(--ink);
          font: 16px/1.35 Helvetica, Arial, sans-serif; }
   header { text-align: center; margin-bottom: .5rem; }
-  header div { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; justify-content: center; }
+  header h1 { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; justify-content: center; margin: 0;
+              font: inherit; }
   header p { margin: 0; color: var(--quiet); font-size: .85rem; }
   main { display: grid; grid-template-columns: auto auto; gap: 1.5rem; justify-content: center; }
   #play-area { width: min(100vw - 18rem, 100vh - 13rem, 44rem); min-width: 16rem; }
@@ -238,7 +239,7 @@ _PAGE = Template("""<!DOCTYPE html>
 $style</style>
 </head>
 <body class="$kind">
-<header><div>$seats</div><p>$rules</p></header>
+<header><h1>$seats</h1><p>$rules</p></header>
 <main>
   <div id="play-area">
     <div id="board">$svg</div>

@@ -1,7 +1,9 @@
 """A slow search that keeps its tree, written without looking at the fast one: one node at a time.
 
 It follows the papers: Danihelka et al., "Policy improvement by planning with Gumbel" (ICLR 2022),
-without noise, and the AlphaZero rule with values scaled as MuZero's. Two players.
+without noise, and the AlphaZero rule with values scaled as MuZero's. Of more than two players all
+others play against the one at the root (Sturtevant and Korf, "On Pruning Techniques for
+Multi-Player Games", 2000), so that a tree is of use to that player alone.
 """
 
 import dataclasses
@@ -13,10 +15,10 @@ import numpy as np
 from train.search.config import SearchConfig
 from wallgo_jax.game.state import State
 
-Look = Callable[[State], tuple[np.ndarray, float, np.ndarray]]
-"""state -> logits [A], value of the mover, legal bool[A]"""
-Step = Callable[[State, int], tuple[State, float, bool]]
-"""(state, slot) -> (state after, reward of the mover, over)"""
+Look = Callable[[State], tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""state -> logits [A], values of the mover and the players after it [P], legal bool[A]"""
+Step = Callable[[State, int], tuple[State, np.ndarray, bool]]
+"""(state, slot) -> (state after, rewards by player [P], over)"""
 
 
 @dataclasses.dataclass
@@ -50,22 +52,37 @@ class Node:
         return exp / exp.sum()
 
 
+def mover_of(state: State) -> int:
+    return int(state.position.player)
+
+
 class SlowSearch:
     """A tree that is searched, moved on, and searched again."""
 
     def __init__(self, state: State, config: SearchConfig, look: Look, step: Step) -> None:
         self.config, self.look, self.step = config, look, step
+        self.player = mover_of(state)  # whose share the tree's values are
         self.root = self.node(state)
 
     def node(self, state: State) -> Node:
-        logits, value, legal = self.look(state)
+        logits, values, legal = self.look(state)
+        # The values begin with the mover's; the root's player stands this many places behind.
+        value = float(values[(self.player - mover_of(state)) % len(values)]) * self.side(state)
         return Node(state, logits, legal, value, returns=[value])
+
+    def side(self, state: State) -> int:
+        return 1 if mover_of(state) == self.player else -1
 
     def move_on(self, slot: int) -> None:
         if slot in self.root.children:
             self.root = self.root.children[slot]
         else:
             self.root = self.node(self.step(self.root.state, slot)[0])
+
+    def begin_anew(self) -> None:
+        """Drop the tree: it is another player's."""
+        self.player = mover_of(self.root.state)
+        self.root = self.node(self.root.state)
 
     def search(self, simulations: int) -> tuple[int, dict[int, int]]:
         """The chosen slot, and the new visits of the root's slots."""
@@ -157,10 +174,11 @@ class SlowSearch:
         """Visit a slot of a node; returns what the visit is worth for the node's mover."""
         child = node.children.get(slot)
         if child is None:
-            state, reward, is_over = self.step(node.state, slot)
+            state, rewards, is_over = self.step(node.state, slot)
             child = self.node(state)
-            child.is_over, child.reward = is_over, reward
-            child.same_side = int(state.position.player) == int(node.state.position.player)
+            child.is_over = is_over
+            child.reward = float(rewards[self.player]) * self.side(node.state)
+            child.same_side = self.side(state) == self.side(node.state)
             node.children[slot] = child
             worth = 0.0 if is_over else child.raw_value
         elif child.is_over:

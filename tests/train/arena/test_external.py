@@ -144,16 +144,27 @@ def test_a_program_that_never_answers_ends_the_match(tmp_path, text, reason):
 
 def test_our_engine_as_a_program_plays_the_moves_of_our_player(tmp_path, monkeypatch):
     """Each game of the match is the same, move by move, with the engine and without."""
+    options = f"--rules '{json.dumps(DUEL.to_dict())}' --batch 4 --trees 4 --nodes 16"
+    compare_with_engine(monkeypatch, "heuristic-search:wjx@8", DUEL, options, games=6)
+
+
+@pytest.mark.slow
+def test_the_shipped_network_plays_the_same_moves_as_a_program(monkeypatch):
+    name, rules = "pretrained:wallzero-4stone@16", PRESETS["wallzero-4stone"]
+    options = "--batch 4 --trees 4 --nodes 32"
+    compare_with_engine(monkeypatch, name, rules, options, games=4)
+
+
+def compare_with_engine(monkeypatch, name, rules, options, *, games):
+    """Play the same match against `random` by our engine as a program, and by our player."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
-    name, rules = "heuristic-search:wjx@8", f"'{json.dumps(DUEL.to_dict())}'"
-    options = f"--fresh --rules {rules} --batch 4 --trees 4 --nodes 16"
-    program = make_external_player(f"{sys.executable} -m train engine {name} {options}")
+    program = make_external_player(f"{sys.executable} -m train engine {name} --fresh {options}")
     found = []
-    for player in (program, make_player(name, DUEL)):
+    for player in (program, make_player(name, rules)):
         match = HostMatch(
             (player, make_random_player()),
-            DUEL,
-            games=6,
+            rules,
+            games=games,
             boards=4,
             opening_plies=1,
             keys=(jax.random.key(1), jax.random.key(2)),

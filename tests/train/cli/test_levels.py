@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.support.learner.commands import command, complaint
-from train.cli.games import levels as levels_command
 from train.play.games import levels as level_names
 from train.play.games.levels import Level
 
@@ -18,7 +17,7 @@ def model(finished, tmp_path, monkeypatch):
     assert command("export", run, folder).code == 0
     two = {"low": Level("low", 1, 2.0), "high": Level("high", 2, 0.0)}
     monkeypatch.setattr(level_names, "LEVELS", two)
-    monkeypatch.setattr(levels_command, "ANCHORS", ("random",))
+    monkeypatch.setattr(level_names, "ZERO", "random")
     monkeypatch.chdir(tmp_path)
     return folder
 
@@ -31,9 +30,10 @@ def test_levels_are_rated_into_the_card(model, tmp_path):
     assert said.code == 0, said.err
     card = json.loads((model / "card.json").read_text())
     figures = json.loads((tmp_path / "levels.json").read_text())
-    elo = {row["player"]: row["elo"] for row in figures["players"]}
-    assert elo["random"] == 0
-    assert card["levels"] == {name: round(elo[name]) for name in ("high", "low")}
+    rows = {row["player"]: row for row in figures["players"]}
+    assert rows["random"]["elo"] == 0
+    for name in ("low", "high"):
+        assert card["levels"][name] == {k: round(rows[name][k]) for k in ("elo", "low", "high")}
     assert card["levels_measured"]["zero"] == "random"
     assert figures["games"] == 4
     again = command("levels", model, *SMALL)

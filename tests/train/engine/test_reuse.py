@@ -11,6 +11,7 @@ from tests.support.learner.engines import opposed_evaluator, sessions_of
 from tests.support.learner.searching import (
     DUEL,
     FOUR_STONES,
+    TRIO,
     legal_slots,
     play,
 )
@@ -23,6 +24,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
 
+QUARTET = Rules(size=3, players=4, stones=1, start=(), order=(0, 1, 2, 3))
 OPTIONS = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=128, trees=4)
 
 
@@ -30,18 +32,17 @@ OPTIONS = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=128, trees=4)
 def _evaluate(state):
     one = jax.tree.map(lambda x: x[None], state)
     found = opposed_evaluator((), one)
-    return found.logits[0], found.value[0, 0]
+    return found.logits[0], found.value[0]
 
 
 def look(state):
-    logits, value, legal = fetch((*_evaluate(state), legal_slots(state)))
-    return logits.astype(float), float(value), legal
+    logits, values, legal = fetch((*_evaluate(state), legal_slots(state)))
+    return logits.astype(float), values, legal
 
 
 def step(state, slot):
     after, rewards = fetch(play(state, np.int32(slot)))
-    mover = int(state.position.player)
-    return after, float(rewards[mover]), bool(after.position.terminated)
+    return after, rewards, bool(after.position.terminated)
 
 
 def slow_search(rules: Rules, kind: str) -> SlowSearch:
@@ -88,6 +89,50 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
             break
     assert max(kept) > 3, "no tree was kept"
     sessions.close(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rules", "kind"), [(TRIO, "gumbel"), (TRIO, "puct"), (QUARTET, "gumbel"), (QUARTET, "puct")]
+)
+def test_a_tree_of_more_players_is_kept_by_its_own_player(rules, kind):
+    """Asked at each of one player's turns, or at any other's, both find the same."""
+    sessions, slow = sessions_of(rules, kind, OPTIONS), slow_search(rules, kind)
+    name, kept = sessions.open(), {True: [], False: []}
+    own = sessions._of(name).game
+    for ply in range(12):
+        mover = int(own.state.position.player)
+        if mover == 0 or ply == 7:
+            is_own = mover == slow.player
+            if not is_own:
+                slow.begin_anew()
+            before = slow.root.visits
+            answer = sessions.ask(name, simulations=40, details=True).result()
+            slot, _ = slow.search(40)
+            slots = slots_of(own, slow)
+            visits = {move: slow.root.children[s].visits for move, s in slots.items()}
+            assert visits_of(answer) == visits
+            assert answer.visits == slow.root.visits == before + 40
+            assert move_of(own.state, slot) == answer.best_move
+            values = {move: slow.root.q(s) for move, s in slots.items()}
+            told = {candidate.move: candidate.value for candidate in answer.candidates}
+            assert told == pytest.approx(values, abs=1e-4)
+            assert answer.evaluation[mover] == pytest.approx(slow.root.value, abs=1e-4)
+            kept[is_own].append(before - 1)
+        else:  # The others play what keeps most of the tree.
+            seen = slow.root.children
+            slot = max(seen, key=lambda s: seen[s].visits) if seen else slow.root_slots()[0]
+        sessions.apply(name, move_of(own.state, slot))
+        slow.move_on(slot)
+        if own.is_over:
+            break
+    assert max(kept[True]) > 0, "no tree was kept"
+    assert max(kept[False]) == 0, "a tree was kept for another player"
+    sessions.close(name)
+
+
+def slots_of(game, slow: SlowSearch) -> dict[str, int]:
+    return {move_of(game.state, slot): slot for slot in slow.root.children}
 
 
 def test_no_program_copies_the_arrays_of_all_trees():

@@ -12,6 +12,9 @@ from train.play.games import table as table_lib
 from wallgo_jax.game.rules import PRESETS
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="needs axe-playwright-python"
+)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.slow,
@@ -331,3 +334,75 @@ def test_nothing_is_wider_than_the_window(open_page, settings, scheme, tmp_path)
     assert picture.startswith(b"\x89PNG")
     shown = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert shown == {"light": "rgb(239, 233, 221)", "dark": "rgb(29, 33, 39)"}[scheme]
+
+
+def test_custom_rules_are_put_together_and_played(open_page):
+    page = open_page()
+    page.click("#new")
+    page.select_option("#setup-rules", "custom")
+    page.wait_for_selector("#setup-start:enabled")
+    page.fill("#custom-stones", "1")
+    page.wait_for_function("() => document.querySelector('#custom-error').textContent")
+    assert "start and order give player 0" in page.inner_text("#custom-error")
+    assert page.is_disabled("#setup-start")
+    page.select_option("#custom-setup", "snake")
+    page.fill("#custom-size", "5")
+    page.fill("#custom-players", "3")
+    page.wait_for_selector("#seat-2")
+    assert page.inner_text("#custom-error") == ""
+    for player in range(3):
+        page.select_option(f"#seat-{player}", "person")
+    page.click("#setup-start")
+    page.wait_for_function("() => document.querySelectorAll('.hit').length === 25")
+    assert "custom (5×5, 1 stone each)" in page.inner_text("#rules")
+    assert page.locator("#players li").count() == 3
+
+
+def violations(page):
+    found = axe.Axe().run(page).response["violations"]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
+
+
+@pytest.mark.parametrize("settings", [{}, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(open_page, address, settings, scheme):
+    """Board, dialogs, editor, puzzles and a review, their contrast included."""
+    page = open_page(color_scheme=scheme, **settings)
+    page.click("#new")
+    page.select_option("#setup-rules", "custom")
+    page.wait_for_selector("#setup-start:enabled")
+    assert violations(page) == [], "new game"
+    page.select_option("#setup-rules", "0")
+    page.select_option("#seat-0", "person")
+    page.select_option("#seat-1", "person")
+    page.click("#setup-start")
+    page.wait_for_function("() => document.querySelectorAll('#moves button').length === 1")
+    play_four(page)
+    for shown in ("#bar", "#land", "#hint"):
+        page.click(shown)
+    page.wait_for_selector("#ideas li")
+    cell(page, "B6").click()
+    cell(page, "B5").click()
+    assert violations(page) == [], "board"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    dialogs = {"#open": "#load-cancel", "#puzzles-open": "#puzzles-close", "#help": "#keys-close"}
+    for opens, closes in {**dialogs, "#edit": "#edit-cancel"}.items():
+        page.click(opens)
+        assert violations(page) == [], opens
+        page.click(closes)
+    page.click("#review")
+    page.wait_for_selector("#review-dialog[open]", timeout=180_000)
+    page.frame_locator("#review-frame").get_by_text("accuracy", exact=True).wait_for()
+    assert violations(page) == [], "review"
+    review = page.get_attribute("#review-tab", "href")
+    page.click("#review-close")
+    page.click("#puzzles-open")
+    page.click('#puzzles-all [aria-label="puzzle 1"]')
+    page.wait_for_selector("#puzzle:not([hidden])")
+    page.click("#puzzle-solution")
+    page.wait_for_selector("#puzzle-told.shown")
+    assert violations(page) == [], "puzzle"
+    page.goto(f"{address}/{review.removeprefix('/')}")
+    page.wait_for_selector("#candidates tr")
+    assert violations(page) == [], "page of a review"

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.support.play import PlainThinker
 from train.play import hall as hall_lib
 from train.play import server, wire
-from train.play.games.levels import Opponent
+from train.play.games.levels import Opponent, Rating
 from train.play.hall import Hall
 from train.play.reviewing import Reviewed
 from wallgo_jax.drawing.theme import DARK, LIGHT
@@ -317,11 +317,48 @@ def test_moves_that_name_no_rules_are_of_the_rules_at_the_table():
 
 
 def test_the_machine_of_the_command_line_is_named_and_not_measured(monkeypatch):
-    rated = Opponent("pretrained:mine", {"club": 900.0})
+    rated = Opponent("pretrained:mine", {"club": Rating(900, 850, 960)})
     monkeypatch.setattr(wire, "opponent_for", lambda rules: rated)
     own = wire.welcome(RULES)["presets"][0]["machine"]
     other = wire.welcome(RULES, player="heuristic-search:ethen")["presets"][0]["machine"]
-    elo = {level["name"]: level["elo"] for level in own["levels"]}
-    assert (own["name"], elo["club"], elo["expert"]) == ("pretrained:mine", 900.0, None)
+    elo = {level["name"]: level["rating"] for level in own["levels"]}
+    assert own["name"] == "pretrained:mine"
+    assert elo["club"] == {"elo": 900, "low": 850, "high": 960}
+    assert elo["expert"] is None
     assert other["name"] == "heuristic-search:ethen"
-    assert {level["elo"] for level in other["levels"]} == {None}
+    assert {level["rating"] for level in other["levels"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"size": 2}, "rules: size is 2, not a whole number from 3 to 9"),
+        ({"stones": 3}, "rules: start and order give player 0 4 stones, not 3"),
+        ({"board": 7}, "rules: unknown key 'board'; known keys: size, players,"),
+        ([7], "rules: [7] is neither"),
+    ],
+)
+def test_custom_rules_that_are_wrong_are_told_in_one_line(fields, reason):
+    async def ask(client):
+        page = await open_page(client)
+        return await page.ask("rules", rules=fields)
+
+    told = served(ask)
+    assert told["error"].startswith(reason) and "\n" not in told["error"]
+    assert "choice" not in told
+
+
+def test_custom_rules_are_played():
+    fields = {"size": 4, "stones": 1, "order": [1, 0], "walls": 3, "tie": []}
+
+    async def ask(client):
+        page = await open_page(client)
+        told = await page.ask("rules", rules=fields)
+        return told, await page.table("new", rules=fields)
+
+    told, view = served(ask)
+    assert told["error"] == "" and told["choice"]["name"] == "custom"
+    assert told["choice"]["all"]["walls"] == 3
+    assert told["choice"]["machine"]["name"] == "heuristic-search:wjx"
+    assert view["rules"]["fields"] == told["choice"]["all"]
+    assert view["position"]["player"] == 1

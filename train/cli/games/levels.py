@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from train.cli.common import options
-from train.cli.games.ratings import ANCHORS, rate
+from train.cli.games.ratings import rate
 from train.config import read_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Levels:
-    """Rate the levels of `play` in one pool with some anchors, with 95 % intervals. Games are kept,
-    and a larger budget adds only new ones."""
+    """Rate the levels of `play` in one pool with `wjx`, whose Elo is 0, with 95 % intervals. Games
+    are kept, and a larger budget adds only new ones."""
 
     EXAMPLES = (
         "levels pretrained:wallzero-4stone --card",
@@ -51,6 +51,7 @@ class Levels:
 
     def run(self) -> int:
         """Returns the exit code."""
+        from train.play.games.levels import ZERO
         from train.ratings import pool, tables
         from train.ratings.results_cache import ResultsCache
         from train.runtime.display import Display
@@ -62,10 +63,9 @@ class Levels:
         settings = pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         display = Display()
         results = ResultsCache(self.cache, settings)
-        zero = ANCHORS[0]
-        measured = rate(self, entrants, results, rules, title="levels", zero=zero, display=display)
+        measured = rate(self, entrants, results, rules, title="levels", zero=ZERO, display=display)
         caption = (
-            f"{zero} = 0 · {measured.games} games, {measured.new} of them new · "
+            f"{ZERO} = 0 · {measured.games} games, {measured.new} of them new · "
             f"seed {self.seed} · {self.opening_plies} random opening plies"
         )
         title = f"Levels of {self.player} on {name_of(rules)}"
@@ -79,9 +79,9 @@ class Levels:
         return 0
 
     def _entrants(self) -> tuple[list[Entrant], Rules, Path | None]:
-        """The anchors and the levels, weakest first, with the rules and the folder of the card."""
+        """The player at zero and the levels, weakest first, the rules, and the card's folder."""
         from train import registry
-        from train.play.games.levels import LEVELS
+        from train.play.games.levels import LEVELS, ZERO
         from train.ratings import pool
         from train.registry.names import read_network_name
         from train.review.analyst import card_folder
@@ -102,16 +102,18 @@ class Levels:
             levels.append(pool.Entrant(level.name, known_by, player))
         heuristics = read_config(None).heuristics
         anchors = pool.entrants_of_names(
-            ANCHORS, rules, heuristics=heuristics, make_player=registry.make_player
+            (ZERO,), rules, heuristics=heuristics, make_player=registry.make_player
         )
         return anchors + levels, rules, folder
 
     def _write_card(self, folder: Path, rows: list[dict[str, Any]]) -> None:
         """Write the Elo of each level, with what it was measured by."""
         from train.checkpoints.exported import add_to_card
-        from train.play.games.levels import CARD_KEY, CARD_KEY_HOW, LEVELS
+        from train.play.games.levels import CARD_KEY, CARD_KEY_HOW, LEVELS, ZERO
 
-        elo = {row["player"]: round(row["elo"]) for row in rows if row["player"] in LEVELS}
+        figures = ("elo", "low", "high")
+        by_name = {row["player"]: {key: round(row[key]) for key in figures} for row in rows}
+        elo = {name: by_name[name] for name in LEVELS}
         how = {key: getattr(self, key) for key in ("games", "budget", "opening_plies", "seed")}
-        add_to_card(folder, {CARD_KEY: elo, CARD_KEY_HOW: how | {"zero": ANCHORS[0]}})
+        add_to_card(folder, {CARD_KEY: elo, CARD_KEY_HOW: how | {"zero": ZERO}})
         options.say_written(folder / "card.json", "Elo of the levels")

@@ -38,7 +38,7 @@ class Play:
     """Print the page's address, but open no browser."""
     terminal: Flag = False
     """Play here in the terminal, without a page."""
-    level: str = "club"
+    level: str = "novice"
     """With --terminal: level of the machine, or `person` for no machine."""
     puzzles: options.OptionalFile = None
     """File of puzzles for the page, in place of those that come with the package."""

@@ -16,7 +16,7 @@ from train.registry import read_name
 from train.registry.networks import network_of, refuse_other_rules
 from train.registry.players import heuristic_of
 from train.runtime.errors import UsageError
-from train.search.config import SearchConfig
+from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for
 from wallgo_jax import observation
 from wallgo_jax.game.rules import Rules
@@ -36,7 +36,7 @@ class Guide(NamedTuple):
     name: str  # of the player
     evaluate: Evaluator
     variables: Any
-    search: SearchConfig
+    search: SearchConfig  # as of a player in a match; the budget is not read
     symmetries: int  # turned copies of a root that are evaluated
     simulations: int | None  # of a move by the player's name; None where it names a time
     seconds: float | None  # a move by the player's name
@@ -84,7 +84,7 @@ def make_guide(
         name=read.full,
         evaluate=evaluator_for(config.network, config.rules),
         variables=trained.variables,
-        search=config.search,
+        search=as_player(config.search, config.search.simulations),
         symmetries=read.symmetries,
         simulations=None if read.seconds else budget,
         seconds=read.seconds,

@@ -30,20 +30,34 @@ class Level(NamedTuple):
     temperature: float
 
 
+# The search of a player weighs a value by 15 logits and more: low temperatures change nothing.
 LEVELS = {
     level.name: level
     for level in (
-        Level("beginner", 1, 2.0),
-        Level("casual", 4, 1.0),
-        Level("club", 16, 0.5),
-        Level("strong", 64, 0.2),
+        Level("beginner", 1, 5.0),
+        Level("novice", 1, 3.0),
+        Level("casual", 4, 1.5),
+        Level("club", 16, 1.0),
+        Level("advanced", 32, 1.0),
+        Level("strong", 64, 0.0),
         Level("expert", 256, 0.0),
         Level("strongest", 1024, 0.0),
     )
 }
-DEFAULT_LEVEL = "club"
+DEFAULT_LEVEL = "novice"
+ZERO = "wjx"
+"""The player whose Elo is 0. The lower levels win and lose games against it; from a player that
+loses all of them, no distance can be measured."""
 CARD_KEY, CARD_KEY_HOW = "levels", "levels_measured"
-"""Entries of a model's card: Elo by the name of the level, and the games that gave it."""
+"""Entries of a model's card: a `Rating` by the name of the level, and the games that gave it."""
+
+
+class Rating(NamedTuple):
+    """Elo of a level, and its 95 % interval."""
+
+    elo: float
+    low: float
+    high: float
 
 
 class Opponent(NamedTuple):
@@ -51,11 +65,11 @@ class Opponent(NamedTuple):
 
     Attributes:
       name: the player's name without a budget, as docs/players.md lists names.
-      ratings: measured Elo by the name of the level; a level that is missing was not measured.
+      ratings: by the name of the level; a level that is missing was not measured.
     """
 
     name: str
-    ratings: dict[str, float]
+    ratings: dict[str, Rating]
 
 
 @functools.cache
@@ -64,5 +78,5 @@ def opponent_for(rules: Rules) -> Opponent:
     for model in pretrained.models():
         if pretrained.read_config(model).rules == rules:
             measured = pretrained.read_card(model).get(CARD_KEY, {})
-            return Opponent(f"pretrained:{model}", {k: float(v) for k, v in measured.items()})
+            return Opponent(f"pretrained:{model}", {k: Rating(**v) for k, v in measured.items()})
     return Opponent(HEURISTIC, {})

@@ -20,7 +20,10 @@ const app = {
 const hasPointer = matchMedia("(hover: hover)").matches;
 
 const board = new Board($("#board"), { cell: onCell, drag: onDrag, side: onSide, edge: onEdge, back: onBack, say });
-const setup = new Setup((fields) => connection.send("new", fields));
+const setup = new Setup({
+  start: (fields) => connection.send("new", fields),
+  check: (rules) => connection.send("rules", { rules }),
+});
 const puzzles = new Puzzles({
   open: (puzzle) => connection.send("puzzle", { puzzle }), solve: () => connection.send("solution"),
 });
@@ -48,11 +51,12 @@ function onMessage(message) {
   else if (message.type === "table") onTable(message);
   else if (message.type === "error") complain(message.error);
   else if (message.type === "saved") download(message.name, message.text);
+  else if (message.type === "rules") setup.checked(message);
   else if (message.type === "checked") editor.checked(message);
 }
 
 function onWelcome(message) {
-  setup.setPresets(message.presets);
+  setup.setPresets(message.presets, message.defaultLevel);
   // A diagram names its rules.
   editor.setPresets(message.presets.filter((preset) => typeof preset.fields === "string"));
   puzzles.set(message.puzzles);

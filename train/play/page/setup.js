@@ -1,38 +1,64 @@
 // The dialog of a new game: rules, who plays each colour, clocks.
 
+import { CustomRules } from "./custom.js";
 import { COLOURS } from "./geometry.js";
 import { $, disc, make, readStore, writeStore } from "./html.js";
 
-const DEFAULT_LEVEL = "club";
+const CUSTOM = "custom";  // where presets have their number
 
 export class Setup {
-  // onStart takes the fields of a `new` message.
-  constructor(onStart) {
+  // on has start(fields of a `new` message), and check(rules), whose answer comes to `checked`.
+  constructor(on) {
     this.dialog = $("#setup");
     this.presets = [];
     this.seats = readStore("seats", []);
-    $("#setup-rules").addEventListener("change", () => this.drawSeats());
+    this.custom = new CustomRules({ check: on.check, change: () => this.drawCustom() });
+    $("#setup-rules").addEventListener("change", () => this.chooseRules());
     $("#setup-clock").addEventListener("change", () => this.drawClock());
     $("#setup-swap").addEventListener("click", () => this.swap());
     $("#setup-cancel").addEventListener("click", () => this.dialog.close());
     $("#setup form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.dialog.close();
-      onStart(this.read());
+      on.start(this.read());
     });
   }
 
-  setPresets(presets) {
+  setPresets(presets, level) {
     this.presets = presets;
+    this.level = level;
+    this.chosen ??= presets[0];
     $("#setup-rules").replaceChildren(...presets.map((preset, index) => make("option", { value: index },
-      `${preset.name}: ${preset.players} players, ${preset.stones} stones each`)));
+      `${preset.name}: ${preset.players} players, ${preset.stones} stones each`)),
+    make("option", { value: CUSTOM }, "custom rules …"));
     const wanted = presets.findIndex((preset) => preset.name === readStore("rules", ""));
     $("#setup-rules").value = Math.max(0, wanted);
-    this.drawSeats();
+    this.chooseRules();
     this.drawClock();
   }
 
-  get preset() { return this.presets[Number($("#setup-rules").value)]; }
+  get isCustom() { return $("#setup-rules").value === CUSTOM; }
+
+  // Rules without errors: while custom ones have some, those before.
+  get preset() { return this.chosen; }
+
+  chooseRules() {
+    if (this.isCustom) this.custom.fill(this.chosen.all);
+    else this.chosen = this.presets[Number($("#setup-rules").value)];
+    $("#custom").hidden = !this.isCustom;
+    $("#setup-start").disabled = this.isCustom;
+    this.drawSeats();
+  }
+
+  drawCustom() {
+    if (!this.isCustom) return;
+    $("#setup-start").disabled = !this.custom.choice;
+    if (!this.custom.choice) return;
+    this.chosen = this.custom.choice;
+    this.drawSeats();
+  }
+
+  checked(message) { this.custom.checked(message); }
 
   open() {
     this.dialog.showModal();
@@ -42,7 +68,7 @@ export class Setup {
   drawSeats() {
     const { players, machine } = this.preset, rows = [];
     for (let player = 0; player < players; player++) {
-      const chosen = this.seats[player] ?? (player === 0 ? "person" : DEFAULT_LEVEL);
+      const chosen = this.seats[player] ?? (player === 0 ? "person" : this.level);
       const select = make("select", {
         id: `seat-${player}`, "aria-label": `${COLOURS[player]} is played by`,
         onchange: (event) => { this.seats[player] = event.target.value; },
@@ -53,8 +79,8 @@ export class Setup {
     }
     $("#setup-seats").replaceChildren(...rows);
     const searches = machine.levels.map((level) => level.simulations);
-    const measured = machine.levels.some((level) => level.elo !== null)
-      ? "Elo 0 plays at random." : "The strength of its levels is not measured.";
+    const measured = machine.levels.some((level) => level.rating)
+      ? `Elo 0 is the player ${machine.zero}; ± is the 95 % interval.` : "The strength of its levels is not measured.";
     $("#setup-machine").textContent = `The machine is ${machine.name}: ${searches[0]} to ${searches.at(-1)} simulations a move. ${measured}`;
   }
 
@@ -83,5 +109,8 @@ export class Setup {
 }
 
 export function levelText(level) {
-  return `${level.name} · ${level.elo === null ? "not measured" : `Elo ${Math.round(level.elo)}`}`;
+  const { name, rating } = level;
+  if (!rating) return `${name} · not measured`;
+  const margin = Math.round(Math.max(rating.high - rating.elo, rating.elo - rating.low));
+  return `${name} · Elo ${rating.elo}${margin ? ` ± ${margin}` : ""}`;
 }
