@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.learner import tiny
+from train import functions
 from train.config import (
     CheckpointConfig,
     EvaluationConfig,
@@ -229,6 +230,8 @@ def test_every_key_is_read(tmp_path):
             assert value != default
             continue
         for inner in dataclasses.fields(value):
+            if f"{field.name}.{inner.name}" in functions.KEYS:
+                continue  # no file may name a function
             assert getattr(value, inner.name) != getattr(default, inner.name)
 
 

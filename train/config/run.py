@@ -16,6 +16,7 @@ import pydantic
 
 from train.arena.config import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
+from train.functions import refuse_functions
 from train.learning.config import LearnerConfig
 from train.network.config import NetworkConfig
 from train.players.config import HeuristicsConfig
@@ -208,7 +209,9 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
     """
     fields = _default_fields() if path is None else _read_toml(Path(path))
     _assign_all(fields, overrides)
-    return config_from_dict(fields, where="config" if path is None else f"config {path}")
+    where = "config" if path is None else f"config {path}"
+    refuse_functions({}, fields, where=where)
+    return config_from_dict(fields, where=where)
 
 
 def read_saved_config(directory: Path) -> RunConfig:
@@ -240,6 +243,7 @@ def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """
     fields = config_to_dict(config)
     _assign_all(fields, overrides)
+    refuse_functions(config_to_dict(config), fields, where="command line")
     return config_from_dict(fields, where="command line")
 
 

@@ -37,7 +37,7 @@ class PlayerSpec(NamedTuple):
 
 
 def make_player(
-    name: str,
+    name: str | Player,
     rules: Rules,
     *,
     heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
@@ -48,7 +48,7 @@ def make_player(
 
     Args:
       name: see `train.registry.names`. A budget of time becomes simulations, which is printed; the
-        player has the name of that many simulations.
+        player has the name of that many simulations. A player stays as it is.
       rules: the rules to play.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
@@ -57,6 +57,8 @@ def make_player(
     Raises:
       UsageError: there is no such kind, target or checkpoint, or it is for other rules.
     """
+    if isinstance(name, Player):
+        return name
     read = read_name(name)
     return _MAKERS[read.kind](PlayerSpec(read, rules, heuristics, transfer, move_seconds))
 

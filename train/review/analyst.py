@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from train.checkpoints import exported, pretrained
 from train.network import NetworkConfig
-from train.network.build import network_for
+from train.network.build import network_for, observer_for
 from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator
 from train.registry.names import PlayerName, read_name, read_network_name
@@ -23,7 +23,6 @@ from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator, evaluator_for
 from train.search.root_symmetries import make_symmetric_evaluator
-from wallgo_jax import observation
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
@@ -165,11 +164,11 @@ def _network_analyst(name: PlayerName, rules: Rules, *, transfer: bool) -> Analy
 
 @functools.cache
 def _owners(config: NetworkConfig, players: int) -> Owners:
-    network = network_for(config, players)
+    network, observe = network_for(config, players), observer_for(config)
 
     @jax.jit
     def owners(variables: Any, states: State) -> jax.Array:
-        planes = jax.vmap(lambda state: observation.observe(state, planes=config.planes))(states)
+        planes = jax.vmap(lambda state: observe(state, None))(states)
         logits = network.evaluate(variables, planes).ownership
         assert logits is not None
         shares = jax.nn.softmax(logits, axis=-1).reshape(len(logits), -1, players + 1)
