@@ -1,8 +1,8 @@
 """A Gumbel AlphaZero trainer for WallGo that runs end to end on the accelerator.
 
-The names below are the Python interface, which `docs/api.md` shows: configs, runs, players, matches.
-They live in `train.api` and are imported when they are first used, so that this package alone loads
-no JAX. `docs/architecture.md` has the map of all folders.
+The names below are the Python interface (`docs/api.md`): configs, runs, players, matches. They
+live in `train.api` and are imported when they are first used, so that this package alone loads no
+JAX. `docs/architecture.md` has the map of all folders.
 
 The learner's libraries are an extra of the package. Where they are missing, importing this raises
 an ImportError that says what to install; a command says so and leaves with exit code 2.
@@ -16,15 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from train.api.configs import make_config, use_functions
-    from train.api.custom import (
-        Evaluation,
-        Output,
-        RunConfig,
-        TrainingTargets,
-        UsageError,
-        slot_logits,
-        step,
-    )
     from train.api.games import elo, match, tournament
     from train.api.live import watch
     from train.api.measures import accuracy, attention, describe, ownership
@@ -33,6 +24,12 @@ if TYPE_CHECKING:
     from train.api.runs import ReplayStatistics, Run, resume, run, start
     from train.api.searches import SearchReport
     from train.api.selfplay import SelfPlay, selfplay
+    from train.api.states import step
+    from train.config import RunConfig
+    from train.learning.losses import TrainingTargets
+    from train.network import Output, slot_logits
+    from train.runtime.errors import UsageError
+    from train.search.evaluator import Evaluation
 
 __all__ = [
     "Evaluation",
@@ -67,17 +64,8 @@ __all__ = [
     "watch",
 ]
 
-_MODULES = {
+_FILES = {
     "configs": ("make_config", "use_functions"),
-    "custom": (
-        "Evaluation",
-        "Output",
-        "RunConfig",
-        "TrainingTargets",
-        "UsageError",
-        "slot_logits",
-        "step",
-    ),
     "games": ("elo", "match", "tournament"),
     "live": ("watch",),
     "measures": ("accuracy", "attention", "describe", "ownership"),
@@ -86,14 +74,23 @@ _MODULES = {
     "runs": ("ReplayStatistics", "Run", "resume", "run", "start"),
     "searches": ("SearchReport",),
     "selfplay": ("SelfPlay", "selfplay"),
+    "states": ("step",),
 }
-_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+_OTHERS = {
+    "Evaluation": "search.evaluator",
+    "Output": "network",
+    "RunConfig": "config",
+    "TrainingTargets": "learning.losses",
+    "UsageError": "runtime.errors",
+    "slot_logits": "network",
+}
+_PLACES = {name: f"api.{file}" for file, names in _FILES.items() for name in names} | _OTHERS
 
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.api.{_PLACES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
 
 
 def __dir__() -> list[str]:

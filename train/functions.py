@@ -51,7 +51,7 @@ def tell(key: str, call: Any, *, name: str = "") -> Function:
     return function
 
 
-def call_of(key: str, function: "Function | str") -> Callable[..., Any]:
+def call_of(key: str, function: "Function | str") -> Any:
     """What is called for a key's function.
 
     Raises:

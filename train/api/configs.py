@@ -1,4 +1,4 @@
-"""A run's config from a file, a directory, a dict or keywords, with the checks of the command line."""
+"""A run's config from a file, a directory, a dict or keywords, checked as on the command line."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ from train.loop.evaluation import final_matches
 from train.loop.run_directory import check_name, plain_path, resumed_config
 from train.loop.run_loop import iterations, save
 from train.loop.training import OpenRun, open_run, write_game
-from train.metrics.figure import metrics_figure
+from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
 from train.runtime.errors import UsageError
@@ -226,7 +226,7 @@ class Run:
         """`rows` as a table of pandas."""
         return to_dataframe(self.rows)
 
-    def figure(self, axis: str = "iteration") -> Any:
+    def figure(self, axis: Axis = "iteration") -> Any:
         """The curves as a figure of matplotlib, over `iteration`, `hours` or `positions`."""
         return metrics_figure({self.config.name: self.rows}, axis=axis)
 

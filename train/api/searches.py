@@ -161,9 +161,8 @@ class SearchReport:
         lines = [head, "move            prior visits   value  policy"]
         for row in self.rows()[:_SHOWN]:
             value = "     -" if row["value"] is None else f"{row['value']:+6.3f}"
-            lines.append(
-                f"{row['move']:14} {row['prior']:6.1%} {row['visits']:6}  {value} {row['policy']:7.1%}"
-            )
+            chances = f"{row['prior']:6.1%} {row['visits']:6}  {value} {row['policy']:7.1%}"
+            lines.append(f"{row['move']:14} {chances}")
         return "\n".join([*lines, f"line: {' '.join(self.line)}"])
 
     __repr__ = __str__

@@ -6,11 +6,12 @@ B boards, A slots.
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
 from wallgo_jax.env import State as EnvState
-from wallgo_jax.game import actions
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, assert_board, sizes_of, sizes_of_state
 from wallgo_jax.view.game_replay import Game
@@ -55,6 +56,16 @@ def _tell(sizes: tuple[int, int, int]) -> str:
     return f"{grid}x{grid} cells, {players} players and {stones} stones each"
 
 
+def step(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
+    """Play slots int32[B] in states [B].
+
+    Returns:
+      The states after them, and the reward of each player, float32[B, P], zeros while a game goes
+      on.
+    """
+    return jax.vmap(referee.play)(states, slots)
+
+
 @jax.jit
 def actions_of(states: State, slots: jax.Array) -> jax.Array:
     """int32[B]: public actions of slots int32[B]."""
@@ -64,7 +75,7 @@ def actions_of(states: State, slots: jax.Array) -> jax.Array:
 @jax.jit
 def all_actions(states: State) -> jax.Array:
     """int32[B, A]: public actions of all slots."""
-    every = np.arange(states.num_slots)
+    every = jnp.arange(states.num_slots)
     return jax.vmap(jax.vmap(actions.action_of_slot, in_axes=(None, 0)), in_axes=(0, None))(
         states, every
     )
