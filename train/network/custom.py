@@ -50,6 +50,8 @@ def make_custom_network(
         return evaluate(variables, planes), variables.batch_stats
 
     shapes = jax.eval_shape(init, jax.random.key(0))
+    # Wrong shapes are told now, not in the first iteration.
+    jax.eval_shape(evaluate, shapes, jax.ShapeDtypeStruct(example, bool))
     return Network(init, shapes, evaluate, evaluate_batch, _refuse, _refuse)
 
 

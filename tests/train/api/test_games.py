@@ -1,0 +1,100 @@
+"""Matches, pools and tournaments are those of the commands; self-play is the referee's."""
+
+import json
+
+import numpy as np
+import pytest
+
+import train
+from tests.support.learner import tiny
+from tests.support.learner.commands import MATCH, RULES, command
+from wallgo_jax.formats import records
+from wallgo_jax.view.game_replay import replay_actions
+
+
+def test_a_match_is_that_of_the_command(tmp_path):
+    found = train.match("random", "greedy", rules=tiny.RULES, games=20, batch=20, seed=4)
+    said = command("match", "random", "greedy", *MATCH, "--json", tmp_path / "m.json")
+    assert said.code == 0
+    told = json.loads((tmp_path / "m.json").read_text())
+    assert (told["wins"], told["draws"], told["losses"]) == (found.wins, found.draws, found.losses)
+
+
+def test_a_tournament_is_that_of_the_command(tmp_path):
+    names = ["random", "greedy", "net-less"][:2]
+    found = train.tournament(names, rules=tiny.RULES, games=4, seed=2)
+    words = ["--rules", RULES, "--games", "4", "--seed", "2", "--json", tmp_path / "t.json"]
+    assert command("tournament", *names, *words).code == 0
+    told = json.loads((tmp_path / "t.json").read_text())["table"]
+    table = found.to_dataframe()
+    assert table["points"].tolist() == [row["points"] for row in told]
+    last = train.tournament(names, rules=tiny.RULES, games=4, form="double-elimination")
+    assert {row.name for row in last.standings} == set(names)
+
+
+def test_a_pool_is_rated_and_kept(tmp_path, api_run):
+    cache = tmp_path / "games.jsonl"
+    players = ["random", "greedy", api_run.player(simulations=0)]
+    pool = train.elo(players, rules=tiny.RULES, budget=40, games=20, cache=cache)
+    assert {row["player"] for row in pool.rows} == {"random", "greedy", "net:tiny/2"}
+    assert pool.ratings.anchor == "random"
+    assert pool.measured.new == 40
+    again = train.elo(players, rules=tiny.RULES, budget=40, games=20, cache=cache)
+    assert (again.measured.new, again.rows) == (0, pool.rows)
+    assert len(pool.to_dataframe()) == 3
+
+
+@pytest.fixture(scope="module")
+def games():
+    return train.selfplay(
+        "heuristic-search:wjx@4", games=4, rules=tiny.RULES, explores=True, opening_plies=2
+    )
+
+
+def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
+    assert len(games) == 4
+    for number in range(4):
+        length = games.lengths[number]
+        game = replay_actions(tiny.RULES, games.actions[number, :length].tolist())
+        assert game.is_over
+        np.testing.assert_array_equal(game.rewards, games.rewards[number])
+        assert game.movers == tuple(games.movers[number, :length])
+        assert (games.actions[number, length:] == -1).all()
+        np.testing.assert_allclose(games.policies[number, :length].sum(-1), 1, atol=1e-5)
+        assert (games.policies[number, length:] == 0).all()
+        assert (np.abs(games.values[number]) <= 1).all()
+    games.write(tmp_path / "games.jsonl.gz")
+    assert [record.actions for record in records.read(tmp_path / "games.jsonl.gz")] == [
+        game.actions for game in games.games
+    ]
+    assert games.to_dataframe()["plies"].tolist() == games.lengths.tolist()
+    assert len({game.actions for game in games.games}) > 1
+
+
+def test_a_game_is_loaded_and_reviewed(games, tmp_path):
+    games.write(tmp_path / "games.jsonl")
+    game = train.load_game(tmp_path / "games.jsonl", game=2)
+    assert game.actions == games.games[1].actions
+    review = train.review_game(game, "heuristic-search:wjx@4")
+    assert len(review.moves) == len(review.rows()) == len(game.actions)
+    assert review.chances.shape == (len(game.actions) + 1, 2)
+    assert review.to_dataframe()["ply"].tolist() == [*range(1, len(game.actions) + 1)]
+    assert review._repr_html_().startswith("<iframe")
+    review.write(tmp_path / "review.html")
+    assert (tmp_path / "review.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_game_draws_itself_with_a_slider(games):
+    html = games.games[0]._repr_html_()
+    assert html.startswith("<iframe")
+    assert "type=&quot;range&quot;" in html
+
+
+def test_a_network_is_described_and_drawn(api_run):
+    parts = train.describe(api_run.config).parts
+    assert [part.name for part in parts][:2] == ["stem", "block 1 R"]
+    owned = train.ownership(str(api_run.directory), api_run.player().env.init())
+    assert owned.owners.shape == (3, 3, 3)
+    assert owned._repr_html_().startswith("<svg")
+    with pytest.raises(train.UsageError, match="has no T block"):
+        train.attention(str(api_run.directory), api_run.player().env.init(), "A1")
