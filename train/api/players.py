@@ -9,7 +9,7 @@ import numpy as np
 import wallgo_jax
 from train import registry
 from train.api.configs import read_rules
-from train.api.searches import SearchReport, search_states
+from train.api.searches import SearchReport, change_search, search_states
 from train.api.states import States, actions_of, batch_of
 from train.api.tables import key_of
 from train.config import RunConfig
@@ -68,17 +68,31 @@ class Player:
         found = np.asarray(fetch(actions_of(batch, slots)))
         return int(found[0]) if is_one else found
 
-    def search(self, states: States, *, simulations: int | None = None) -> SearchReport:
-        """Search without noise and say what was found.
+    def search(
+        self,
+        states: States,
+        *,
+        simulations: int | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> SearchReport:
+        """Search and say what was found.
 
         Args:
           states: one board or a batch [B] of games that are not over.
           simulations: of each board; by default those of the player's name.
+          seed: of the noise of training; None searches without noise.
+          options: keys of the config's table `search` that differ from the player's, such as
+            `kind="puct"`.
 
         Raises:
-          UsageError: the player has nothing to evaluate positions with.
+          UsageError: the player has nothing to evaluate positions with, or an option is not
+            allowed.
         """
-        return search_states(self.guide, self.rules, states, simulations=simulations)
+        guide = self.guide
+        if options:
+            guide = guide._replace(search=change_search(guide.search, options))
+        return search_states(guide, self.rules, states, simulations=simulations, seed=seed)
 
     @property
     def guide(self) -> Guide:

@@ -5,14 +5,16 @@ B boards, A slots, N nodes, K lines, D plies of a line, P players, H W cells.
 
 import dataclasses
 import functools
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from train.api.states import States, actions_of, all_actions, batch_of
-from train.api.tables import to_dataframe
+from train.api.tables import key_of, to_dataframe
+from train.config import config_from_dict
 from train.engine.trees.guide import Guide, Look
 from train.network import MASKED
 from train.runtime.errors import UsageError
@@ -186,16 +188,32 @@ class SearchReport:
         return tuple(self._name(int(action)) for action in line if action != NO_ACTION)
 
 
+def change_search(search: SearchConfig, options: Mapping[str, Any]) -> SearchConfig:
+    """Options of a search, changed as in the config's table `search`.
+
+    Raises:
+      UsageError: there is no such key, or its value is not allowed.
+    """
+    fields = dataclasses.asdict(search) | options
+    return config_from_dict({"search": fields}, where="search").search
+
+
 def search_states(
-    guide: Guide, rules: Rules, states: States, *, simulations: int | None = None
+    guide: Guide,
+    rules: Rules,
+    states: States,
+    *,
+    simulations: int | None = None,
+    seed: int | None = None,
 ) -> SearchReport:
-    """Search boards without noise; see `SearchReport`.
+    """Search boards; see `SearchReport`.
 
     Args:
       guide: what the search asks.
       rules: of the boards.
       states: one board or a batch.
       simulations: of each board; by default the guide's own.
+      seed: of noise; None for none.
 
     Raises:
       UsageError: a game is over, or no number of simulations is known.
@@ -208,8 +226,10 @@ def search_states(
         raise UsageError("search: a game is over; there is nothing to search")
     # Both engines find the same, and the native tree can be read.
     options = dataclasses.replace(as_player(guide.search, max(count, 1)), engine="native")
-    program = _program(guide.evaluate, options, guide.symmetries, guide.look, count > 0)
-    found, tree, owners = fetch(program(guide.variables, batch))
+    how = _How(guide.symmetries, searches=count > 0, explores=seed is not None)
+    program = _program(guide.evaluate, options, guide.look, how)
+    key = key_of("search", 0 if seed is None else seed)
+    found, tree, owners = fetch(program(guide.variables, batch, key))
     slots = np.argsort(-found["visits"], axis=1, kind="stable")[:, :LINES]
     slots = _first(slots, found.pop("slot"))
     lines = _lines(batch, tree, slots)
@@ -229,20 +249,24 @@ def search_states(
     return report[0] if is_one else report
 
 
+class _How(NamedTuple):
+    symmetries: int
+    searches: bool  # False shows the network's policy
+    explores: bool
+
+
 @functools.cache
-def _program(
-    evaluate: Evaluator, options: SearchConfig, symmetries: int, look: Look | None, searches: bool
-) -> Any:
-    choose, play = make_engine(options, explores=False), make_play(evaluate)
-    evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
+def _program(evaluate: Evaluator, options: SearchConfig, look: Look | None, how: _How) -> Any:
+    choose, play = make_engine(options, explores=how.explores), make_play(evaluate)
+    evaluate_root = make_symmetric_evaluator(evaluate, how.symmetries)
 
     @jax.jit
-    def search(variables: Any, states: State) -> Any:
+    def search(variables: Any, states: State, key: jax.Array) -> Any:
         evaluation = evaluate_root(variables, states)
         legal = jax.vmap(actions.legal_slots)(states)
         root = Root(evaluation.logits, evaluation.value[:, 0], states.position, legal)
         game = variables, states.variant, states.position.player
-        choice = choose(jax.random.key(0), root, functools.partial(play, game))
+        choice = choose(key, root, functools.partial(play, game))
         node = root_view(choice.tree)
         prior = jnp.where(legal, jax.nn.softmax(evaluation.logits, axis=1), 0.0)
         found = {
@@ -257,7 +281,7 @@ def _program(
             "network_value": evaluation.value[:, 0],
             "scores": evaluation.value,
         }
-        if not searches:
+        if not how.searches:
             found |= {
                 "slot": jnp.where(legal, evaluation.logits, MASKED).argmax(axis=1),
                 "visits": jnp.zeros_like(node.slot_visits),

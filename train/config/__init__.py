@@ -1,5 +1,12 @@
 """The config of a run: its dataclasses, how they are read, and what every key means."""
 
+from train.config.reading import (
+    change_config,
+    config_from_dict,
+    config_to_dict,
+    read_config,
+    read_saved_config,
+)
 from train.config.run import (
     BEST,
     CONFIG_FILE,
@@ -8,11 +15,6 @@ from train.config.run import (
     EvaluationConfig,
     RunConfig,
     TrackingConfig,
-    change_config,
-    config_from_dict,
-    config_to_dict,
-    read_config,
-    read_saved_config,
 )
 
 __all__ = [

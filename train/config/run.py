@@ -1,14 +1,9 @@
-"""The config of a run: frozen dataclasses, read from TOML, changed from the command line.
+"""The config of a run: frozen dataclasses, each of which checks its own values.
 
 Importing this loads no JAX, so a config is read, checked and printed at once.
 """
 
 import dataclasses
-import difflib
-import json
-import re
-import tomllib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -16,11 +11,9 @@ import pydantic
 
 from train.arena.config import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
-from train.functions import refuse_functions
 from train.learning.config import LearnerConfig
 from train.network.config import NetworkConfig
 from train.players.config import HeuristicsConfig
-from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game import rules as rules_lib
@@ -33,8 +26,6 @@ SHIPPED = "pretrained:wallzero-4stone"
 """The player that commands take where none is named."""
 CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
-MAX_WHOLE = 10**15
-"""The largest whole number of a config; sizes of arrays made from it can still be computed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,17 +142,31 @@ class RunConfig:
 
     name: str = "quickstart"
     seed: int = 0
-    iterations: int = 26
+    iterations: int = 50
     rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
     start_weights: str = ""
-    network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
-    search: SearchConfig = dataclasses.field(default_factory=SearchConfig)
+    network: NetworkConfig = dataclasses.field(
+        default_factory=lambda: NetworkConfig(blocks="W", planes="BTRD", destination_head=True)
+    )
+    search: SearchConfig = dataclasses.field(
+        default_factory=lambda: SearchConfig(player_value_scale=0.3)
+    )
     selfplay: SelfPlayConfig = dataclasses.field(
-        default_factory=lambda: SelfPlayConfig(full_search_prob=0.25)
+        default_factory=lambda: SelfPlayConfig(
+            full_search_prob=0.25, cheap_noise=True, opening_plies=8
+        )
     )
     replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
-    learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
-    evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
+    learner: LearnerConfig = dataclasses.field(default_factory=lambda: LearnerConfig(steps=48))
+    evaluation: EvaluationConfig = dataclasses.field(
+        default_factory=lambda: EvaluationConfig(
+            every=25,
+            opponents=("greedy", "wjx"),
+            anchors=("wjx",),
+            simulations=64,
+            opening_plies=4,
+        )
+    )
     checkpoint: CheckpointConfig = dataclasses.field(default_factory=CheckpointConfig)
     tracking: TrackingConfig = dataclasses.field(default_factory=TrackingConfig)
     heuristics: HeuristicsConfig = dataclasses.field(default_factory=HeuristicsConfig)
@@ -194,212 +199,3 @@ class RunConfig:
                 "evaluation.opponents: matches are between two players; for rules of "
                 f"{self.rules.players} players it must be empty"
             )
-
-
-_ADAPTER = pydantic.TypeAdapter(RunConfig)
-
-
-def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunConfig:
-    """The config of a TOML file, changed by `--some.key value` words.
-
-    Without a file it is `RunConfig()`, the quickstart.
-
-    Raises:
-      UsageError: file or key missing, wrong type or value: which, where, what is allowed.
-    """
-    fields = _default_fields() if path is None else _read_toml(Path(path))
-    _assign_all(fields, overrides)
-    where = "config" if path is None else f"config {path}"
-    refuse_functions({}, fields, where=where)
-    return config_from_dict(fields, where=where)
-
-
-def read_saved_config(directory: Path) -> RunConfig:
-    """The config that a run directory holds.
-
-    Raises:
-      UsageError: the directory holds none, or it cannot be read.
-    """
-    path = directory / CONFIG_FILE
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        reason = "no such directory"
-        if directory.exists():
-            reason = f"it has no {CONFIG_FILE}" if directory.is_dir() else "it is a file"
-        raise UsageError(f"{directory}: not a run directory: {reason}") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(_one_line(f"{path}: not JSON: {error}")) from None
-    return config_from_dict(fields, where=str(path))
-
-
-def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
-    """The config changed by `--some.key value` words.
-
-    Raises:
-      UsageError: a key or a value that is not allowed: which, and what is.
-    """
-    fields = config_to_dict(config)
-    _assign_all(fields, overrides)
-    refuse_functions(config_to_dict(config), fields, where="command line")
-    return config_from_dict(fields, where="command line")
-
-
-def _default_fields() -> dict[str, Any]:
-    """The fields that `RunConfig()` sets to other values than the defaults of its tables."""
-    return {"selfplay": dataclasses.asdict(RunConfig().selfplay)}
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"config {path}: no such file") from None
-    except IsADirectoryError:
-        is_run = (path / CONFIG_FILE).is_file()
-        hint = f"; --resume {path} goes on with the run in it" if is_run else ""
-        raise UsageError(f"config {path}: is a directory, not a TOML file{hint}") from None
-    except OSError as error:
-        raise UsageError(f"config {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"config {path}: not a text file (UTF-8)") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"config {path}: not TOML: {_one_line(str(error))}") from None
-
-
-def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
-    """A config from nested tables; the message of a `UsageError` begins with `where`."""
-    complaint = _wrong_number(fields, RunConfig())
-    if complaint:
-        raise UsageError(_one_line(f"{where}: {complaint}"))
-    try:
-        return _ADAPTER.validate_python(fields)
-    except pydantic.ValidationError as error:
-        raise UsageError(_one_line(f"{where}: {_describe(error)}")) from None
-
-
-def _wrong_number(fields: Any, table: Any, path: str = "") -> str | None:
-    """What is wrong with the first number that the validation would let pass.
-
-    It takes `true` for 1, and whole numbers that no array can be built from.
-    """
-    for key, given in fields.items() if isinstance(fields, dict) else ():
-        name, usual = f"{path}{key}", getattr(table, key, None)
-        if dataclasses.is_dataclass(usual):
-            complaint = _wrong_number(given, usual, f"{name}.")
-            if complaint:
-                return complaint
-        is_number = usual is None or type(usual) in (int, float)
-        if is_number and hasattr(table, key) and isinstance(given, bool):
-            return f"{name}: Input should be a number (got {str(given).lower()})"
-        if type(usual) is int and isinstance(given, int | float) and given > MAX_WHOLE:
-            return f"{name} must be at most {MAX_WHOLE} (got {given})"
-    return None
-
-
-def config_to_dict(config: RunConfig) -> dict[str, Any]:
-    """JSON-ready tables that `config_from_dict` reads back."""
-    return _ADAPTER.dump_python(config, mode="json")
-
-
-def _describe(failed: pydantic.ValidationError) -> str:
-    """The first error of a validation, unknown keys before wrong values."""
-    errors = failed.errors()
-    unknown = [error for error in errors if error["type"] == "unexpected_keyword_argument"]
-    if unknown:
-        return _describe_unknown_key(_keys_of(unknown[0]))
-    first = errors[0]
-    keys, given, message = _keys_of(first), first["input"], first["msg"]
-    message, subject = message.removeprefix("Value error, "), ".".join(keys)
-    if first["type"] != "value_error" or not isinstance(given, dict):
-        # Rules that are text are named by their reader.
-        is_told = isinstance(given, dict) or repr(given) in message
-        is_told |= keys == ["rules"] and isinstance(given, str)
-        told = "" if is_told else f" (got {given!r})"
-        opening = f"{subject}: " if subject else ""
-        return f"{opening}{message.removeprefix(f'{subject}: ')}{told}"
-    # A table's own check opens with the key that it is about.
-    key = re.split(r"\W", message, maxsplit=1)[0]
-    if key not in _fields_of(keys):
-        is_whole = not subject or message.startswith(f"{subject}: ")
-        return message if is_whole else f"{subject}: {message}"
-    is_told = key not in given or isinstance(given[key], dict)
-    is_told |= bool(re.match(rf"{key}(:| is)? {re.escape(repr(given.get(key)))}", message))
-    return ".".join([*keys, message]) + ("" if is_told else f" (got {given[key]!r})")
-
-
-def _fields_of(tables: Sequence[str]) -> list[str]:
-    """The keys of a table of the config; none where the keys lead to no table."""
-    table: Any = RunConfig()
-    for name in tables:
-        table = getattr(table, name, None)
-    return [field.name for field in dataclasses.fields(table)] if table is not None else []
-
-
-def _keys_of(error: Any) -> list[str]:
-    """Keys that lead to an error."""
-    return [str(part) for part in error["loc"]]
-
-
-def _describe_unknown_key(keys: list[str]) -> str:
-    """An unknown key with the keys of its table, and the nearest of them if one is near."""
-    *tables, key = keys
-    known = _fields_of(tables)
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f"; did you mean {'.'.join([*tables, *near])}? Known" if near else "; known"
-    return f"unknown key {'.'.join(keys)}{hint} keys: {', '.join(known)}"
-
-
-def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
-    """`--a.b value` and `--a.b=value` as pairs."""
-    pairs, rest = [], list(words)
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("--") or len(word) == 2:
-            raise UsageError(f"command line: {word!r} is not an option; write --some.key value")
-        key, equals, value = word[2:].partition("=")
-        if not equals:
-            if not rest:
-                raise UsageError(f"command line: --{key} has no value")
-            value = rest.pop(0)
-        pairs.append((key, value))
-    return pairs
-
-
-def _assign_all(fields: dict[str, Any], overrides: Sequence[str]) -> None:
-    for key, value in _pair_up(overrides):
-        _assign(fields, key, value)
-
-
-def _assign(fields: dict[str, Any], key: str, text: str) -> None:
-    *tables, last = key.replace("-", "_").split(".")
-    if tables == ["rules"] and isinstance(fields.get("rules", RunConfig.rules), str | Rules):
-        fields["rules"] = _table_of_rules(fields.get("rules", RunConfig.rules))
-    for name in tables:
-        inner = fields.setdefault(name, {})
-        if not isinstance(inner, dict):
-            raise UsageError(f"command line: --{key}: {name} is not a table")
-        fields = inner
-    fields[last] = _read_value(text)
-
-
-def _table_of_rules(given: str | Rules) -> dict[str, Any]:
-    """The rules as a table, of which one key is to be changed."""
-    try:
-        return (read_rules(given) if isinstance(given, str) else given).to_dict()
-    except ValueError as error:
-        raise UsageError(f"config: {error}") from None
-
-
-def _read_value(text: str) -> Any:
-    """A TOML value where the text is one, else the text itself."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -136,7 +136,7 @@ def test_without_a_target_it_is_the_default_config():
     assert description.config == RunConfig()
     assert "the default config" in " ".join(shown(description).split())
     names = [part.name for part in description.parts]
-    assert names == ["stem", "block 1 R", "policy", "value", "ownership"]
+    assert names == ["stem", "block 1 W", "policy", "value", "ownership", "destination"]
 
 
 def test_run_directory_is_measured(run, quick):

@@ -57,7 +57,9 @@ def test_complaints_are_those_of_the_command_line(changes, words):
 def test_no_file_names_a_function(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[network]\ncustom = "mine"\n', encoding="utf-8")
-    with pytest.raises(train.UsageError, match="network.custom: functions are passed from Python"):
+    with pytest.raises(
+        train.UsageError, match=r"network\.custom: functions are passed from Python"
+    ):
         read_config(path)
 
 

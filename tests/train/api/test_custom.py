@@ -1,4 +1,4 @@
-"""Functions of one's own in a run: network, planes, search, loss and targets, trained and resumed."""
+"""Functions of one's own in a run: network, planes, search, loss, targets; trained and resumed."""
 
 import jax
 import jax.numpy as jnp
@@ -122,7 +122,7 @@ def other(targets):
 
 
 def test_another_function_is_refused(whole):
-    with pytest.raises(train.UsageError, match="learner.custom_targets was 'nobody_wins'"):
+    with pytest.raises(train.UsageError, match=r"learner\.custom_targets was 'nobody_wins'"):
         train.resume(whole.directory, **(ALL | {"targets": other}))
 
 

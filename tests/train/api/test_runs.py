@@ -56,7 +56,9 @@ def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, c
     for name in ("evaluation.json", "game.jsonl", "game.txt"):
         assert (tmp_path / "tiny" / name).read_text() == (by_command / name).read_text()
     assert len(result.games) == 40
-    assert_equal(load_network(str(by_command)).variables, load_network(str(run.directory)).variables)
+    assert_equal(
+        load_network(str(by_command)).variables, load_network(str(run.directory)).variables
+    )
     assert capsys.readouterr().out == ""
 
 
@@ -124,9 +126,9 @@ def test_a_directory_has_one_run(api_run, tmp_path):
     closed.close()
     with pytest.raises(train.UsageError, match="exists already; to go on with it"):
         train.start(closed.config, runs=tmp_path)
-    with pytest.raises(train.UsageError, match="the run is closed; train.resume"):
+    with pytest.raises(train.UsageError, match=r"the run is closed; train\.resume"):
         next(closed)
-    with pytest.raises(train.UsageError, match="cannot resume: learner.batch was 8"):
+    with pytest.raises(train.UsageError, match=r"cannot resume: learner\.batch was 8"):
         train.resume(tmp_path / "closed", {"learner.batch": 16})
     with pytest.raises(train.UsageError, match="cannot resume: name was 'closed'"):
         train.resume(tmp_path / "closed", name="other")
