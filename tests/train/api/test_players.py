@@ -162,3 +162,13 @@ def test_wrong_input_is_one_line(call, reason):
     with pytest.raises(train.UsageError, match=reason) as found:
         call()
     assert "\n" not in str(found.value)
+
+
+def test_a_search_may_differ_from_the_players(player, found):
+    puct = player.search(batch(), kind="puct")
+    np.testing.assert_allclose(puct.policy, puct.visits / 12, atol=1e-5)
+    one, same, other = (player.search(batch(), seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.visits, same.visits)
+    assert (one.visits != other.visits).any()
+    with pytest.raises(train.UsageError, match=r"search: unknown key search\.kid; did you mean"):
+        player.search(batch(), kid="puct")
