@@ -194,7 +194,7 @@ def change_search(search: SearchConfig, options: Mapping[str, Any]) -> SearchCon
     Raises:
       UsageError: there is no such key, or its value is not allowed.
     """
-    fields = dataclasses.asdict(search) | options
+    fields = {**dataclasses.asdict(search), **options}
     return config_from_dict({"search": fields}, where="search").search
 
 
