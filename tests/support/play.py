@@ -3,15 +3,20 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from aiohttp import web
 
 from train.play.games.game_tree import Node
 from train.play.games.thoughts import Idea, Thought
 from train.play.hall import Hall
+from train.play.puzzles import PuzzleBook
+from train.play.reviewing import Reviewer
 from train.play.server import make_app
-from wallgo_jax.game.rules import Rules
+from train.puzzles.puzzle_file import Puzzle
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.notation import parse_action
 
 
 class PlainThinker:
@@ -40,14 +45,25 @@ class PlainThinker:
         pass
 
 
+def plain_puzzle(moves: Sequence[str], solution: str, then: str, difficulty: int = 2) -> Puzzle:
+    """A puzzle in which one move is said to win."""
+    rules = PRESETS["wallzero-4stone"]
+    actions = [parse_action(move, grid=rules.size).action for move in (*moves, solution, then)]
+    record = Record(rules=rules, actions=tuple(actions[:-2]))
+    line = tuple(actions[-2:])
+    return Puzzle(record, line[0], line, difficulty, 0.5, 0.93, 0.4, None, "nobody")
+
+
 @contextlib.contextmanager
-def served(rules: Rules) -> Iterator[str]:
-    """The address of a server that ends with the context."""
+def served(rules: Rules, puzzles: Sequence[Puzzle] = ()) -> Iterator[str]:
+    """The address of a server that ends with the context; its reviews are shallow."""
     ready, found = threading.Event(), []
 
     async def serve() -> None:
         ended = asyncio.Event()
-        runner = web.AppRunner(make_app(Hall(PlainThinker(), rules)), shutdown_timeout=0.1)
+        reviewer = Reviewer("heuristic-search:wjx", simulations=4)
+        hall = Hall(PlainThinker(), rules, reviewer=reviewer, puzzles=PuzzleBook(puzzles))
+        runner = web.AppRunner(make_app(hall), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         address = f"http://127.0.0.1:{runner.addresses[0][1]}"

@@ -8,6 +8,7 @@ from train.cli.bench import Bench
 from train.cli.config import Config
 from train.cli.export import Export
 from train.cli.games.engine import Engine
+from train.cli.games.levels import Levels
 from train.cli.games.match import Accuracy, Gate, Late, Match
 from train.cli.games.play import Play
 from train.cli.games.puzzles import Puzzles
@@ -27,6 +28,7 @@ Command = (
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
     | Annotated[Late, tyro.conf.subcommand("late")]
     | Annotated[Elo, tyro.conf.subcommand("elo")]
+    | Annotated[Levels, tyro.conf.subcommand("levels")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
     | Annotated[Gate, tyro.conf.subcommand("gate")]
     | Annotated[Curves, tyro.conf.subcommand("curves")]
@@ -49,7 +51,17 @@ PROGRAM = Program(
     commands=Command,
     groups={
         "train": ("run", "fit", "config"),
-        "measure": ("ablate", "curves", "match", "elo", "tournament", "gate", "accuracy", "late"),
+        "measure": (
+            "ablate",
+            "curves",
+            "match",
+            "elo",
+            "levels",
+            "tournament",
+            "gate",
+            "accuracy",
+            "late",
+        ),
         "review games": ("review", "puzzles", "calibrate"),
         "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
         "sit down": ("play",),

@@ -12,9 +12,12 @@ from train.play.games import saving
 from train.play.games.clocks import Clocks, read_clock
 from train.play.games.game_tree import GameTree
 from train.play.games.levels import DEFAULT_LEVEL
+from train.play.games.puzzle_task import OPEN
 from train.play.games.seats import MACHINE, PERSON, Seat, read_seats
 from train.play.games.table import ANALYSE, PLAY, Table
 from train.play.games.thinking import Thinker
+from train.play.puzzles import PuzzleBook
+from train.play.reviewing import Reviewer
 from wallgo_jax.formats import diagram
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.snapshot import take_snapshot
@@ -27,11 +30,24 @@ class Hall:
 
     Attributes:
       default_rules: of the first game of a page.
+      player: the machine in all seats; empty for the one that comes with the rules.
+      reviewer: reviews the games.
+      puzzles: to solve.
     """
 
-    def __init__(self, thinker: Thinker, default_rules: Rules) -> None:
+    def __init__(
+        self,
+        thinker: Thinker,
+        default_rules: Rules,
+        *,
+        player: str = "",
+        reviewer: Reviewer | None = None,
+        puzzles: PuzzleBook | None = None,
+    ) -> None:
         """Open a hall without tables."""
-        self.default_rules = default_rules
+        self.default_rules, self.player = default_rules, player
+        self.reviewer = reviewer or Reviewer()
+        self.puzzles = puzzles or PuzzleBook()
         self._thinker = thinker
         self._tables: dict[str, Table] = {}
 
@@ -76,7 +92,7 @@ class Hall:
         copy = message.get("copy")
         if isinstance(copy, dict):
             try:
-                table = await asyncio.to_thread(saving.read_copy, copy, self._thinker)
+                table = await asyncio.to_thread(self._restore, copy)
             except (ValueError, TypeError, KeyError):
                 table = await self._new({})  # The copy is of another version.
         else:
@@ -93,8 +109,21 @@ class Hall:
         text = message.get("text")
         if not isinstance(text, str) or not text.strip():
             raise ValueError("load: needs the text of a game")
-        table = await asyncio.to_thread(saving.read_game, text, self._thinker)
+        told = message.get("rules")
+        rules = self.default_rules if told is None else saving.read_rules(told)
+        table = await asyncio.to_thread(saving.read_game, text, self._thinker, rules)
         return self.add(table), table
+
+    async def pose(self, message: Mapping[str, Any]) -> tuple[str, Table]:
+        """Set the puzzle that a `puzzle` message asks for."""
+        table = await asyncio.to_thread(self.puzzles.table, message.get("puzzle"), self._thinker)
+        return self.add(table), table
+
+    def _restore(self, copy: Mapping[str, Any]) -> Table:
+        puzzle = copy.get("puzzle")
+        if isinstance(puzzle, dict) and puzzle.get("state") == OPEN:
+            return self.puzzles.table(puzzle.get("key"), self._thinker)
+        return saving.read_copy(copy, self._thinker)
 
     async def _new(self, message: Mapping[str, Any]) -> Table:
         return await asyncio.to_thread(self._make, message)
@@ -133,6 +162,10 @@ def _play(table: Table, message: Mapping[str, Any]) -> None:
     table.play(move)
 
 
+_OWN_KINDS = ("open", "new", "load", "puzzle", "save", "check", "review")
+"""Messages that the server answers itself."""
+_NOT_IN_PUZZLES = ("takeback", "mode", "seats", "resign", "hint")
+
 _ACTIONS: dict[str, Callable[[Table, Mapping[str, Any]], None]] = {
     "play": _play,
     "takeback": lambda table, message: table.take_back(),
@@ -144,6 +177,7 @@ _ACTIONS: dict[str, Callable[[Table, Mapping[str, Any]], None]] = {
     ),
     "resign": lambda table, message: table.resign(),
     "hint": lambda table, message: table.ask_hint(),
+    "solution": lambda table, message: table.show_solution(),
     "show": lambda table, message: table.show_evaluation(message.get("evaluation") is True),
 }
 
@@ -156,8 +190,10 @@ def act(table: Table, message: Mapping[str, Any]) -> None:
     """
     kind = message.get("type")
     if not isinstance(kind, str) or kind not in _ACTIONS:
-        known = ", ".join(("open", "new", "load", "save", "check", *_ACTIONS))
+        known = ", ".join((*_OWN_KINDS, *_ACTIONS))
         raise ValueError(f"type: {kind!r} is unknown; known: {known}")
+    if table.is_posed and kind in _NOT_IN_PUZZLES:
+        raise ValueError("this is a puzzle: find the move that wins, or show the solution first")
     _ACTIONS[kind](table, message)
 
 

@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import webbrowser
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,12 +27,16 @@ from train.play.games import saving
 from train.play.games.table import Table
 from train.play.games.thinking import EngineThinker
 from train.play.hall import Hall
+from train.play.puzzles import PuzzleBook
+from train.play.reviewing import Reviewer
+from train.puzzles.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
 from wallgo_jax.drawing.theme import DARK, LIGHT, Theme, variables
 from wallgo_jax.game.rules import Rules
 
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_PAGES = 16
+MAX_COMPLAINT = 400
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
 _TYPES = {
     ".html": "text/html",
@@ -47,12 +52,20 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+_REVIEW_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""A review holds its scripts; in a sandbox they reach neither the page nor the server."""
 _LOG = logging.getLogger(__name__)
 HALL = web.AppKey("hall", Hall)
 _PAGES = web.AppKey("pages", set)
 
 
-def run(rules: Rules, *, player: str, port: int, opens: bool) -> int:
+def run(
+    rules: Rules, *, player: str, port: int, opens: bool, puzzles: Sequence[Puzzle] = ()
+) -> int:
     """Serve the page until Ctrl-C or SIGTERM; returns the exit code.
 
     Args:
@@ -60,16 +73,18 @@ def run(rules: Rules, *, player: str, port: int, opens: bool) -> int:
       player: the machine's name, or empty for the one that comes with the rules.
       port: at 127.0.0.1; 0 for any that is free.
       opens: whether to open the page in a browser.
+      puzzles: to solve on the page.
 
     Raises:
       UsageError: the port cannot be had.
     """
-    return asyncio.run(_run(rules, player, port, opens))
+    return asyncio.run(_run(rules, player, port, opens, PuzzleBook(puzzles)))
 
 
-async def _run(rules: Rules, player: str, port: int, opens: bool) -> int:
+async def _run(rules: Rules, player: str, port: int, opens: bool, puzzles: PuzzleBook) -> int:
     thinker = EngineThinker(player)
-    runner = web.AppRunner(make_app(Hall(thinker, rules)), access_log=None, shutdown_timeout=2.0)
+    hall = Hall(thinker, rules, player=player, reviewer=Reviewer(player), puzzles=puzzles)
+    runner = web.AppRunner(make_app(hall), access_log=None, shutdown_timeout=2.0)
     await runner.setup()
     try:
         await web.TCPSite(runner, LOCAL_NAMES[0], port).start()
@@ -102,6 +117,7 @@ def make_app(hall: Hall) -> web.Application:
     for path, (body, kind) in read_assets().items():
         app.router.add_get(path, _asset(body, kind))
     app.router.add_get("/socket", _socket)
+    app.router.add_get(r"/reviews/{name:[\w-]+}{ending:\.html|\.json}", _review)
     app.on_shutdown.append(_close)
     return app
 
@@ -159,6 +175,18 @@ def _asset(body: bytes, kind: str) -> Any:
     return serve
 
 
+async def _review(request: web.Request) -> web.Response:
+    """A finished review: its page, which may do nothing but show itself, or its figures."""
+    found = request.app[HALL].reviewer.find(request.match_info["name"])
+    if found is None:
+        raise web.HTTPNotFound(text="this review is not kept any more; review the game again\n")
+    if request.match_info["ending"] == ".json":
+        headers = _HEADERS | {"Content-Disposition": 'attachment; filename="review.json"'}
+        return web.Response(text=found.figures, content_type="application/json", headers=headers)
+    headers = _HEADERS | {"Content-Security-Policy": _REVIEW_POLICY}
+    return web.Response(text=found.page, content_type="text/html", headers=headers)
+
+
 async def _socket(request: web.Request) -> web.WebSocketResponse:
     if not is_own_page(request.headers.get("Origin"), request.headers.get("Host")):
         raise web.HTTPForbidden(text="WebSockets are for this server's own page\n")
@@ -193,7 +221,9 @@ class _Page:
 
     async def run(self) -> None:
         """Answer messages until the page is closed."""
-        await self.socket.send_json(wire.welcome())
+        hall = self._hall
+        offered = wire.welcome(hall.default_rules, hall.puzzles.listing(), player=hall.player)
+        await self.socket.send_json(offered)
         sender = asyncio.ensure_future(self._send_changes())
         try:
             async for message in self.socket:
@@ -233,6 +263,9 @@ class _Page:
         elif kind == "load":
             name, table = await self._hall.load(message)
             self._sit_down(table, name)
+        elif kind == "puzzle":
+            name, table = await self._hall.pose(message)
+            self._sit_down(table, name)
         elif kind == "check":
             found = await asyncio.to_thread(hall_lib.check_position, message.get("position"))
             await self.socket.send_json(found)
@@ -242,6 +275,10 @@ class _Page:
             ending, text = saving.write_game(self._table)
             saved = {"type": "saved", "name": f"wallgo.{ending}", "text": text}
             await self.socket.send_json(saved)
+        elif kind == "review":
+            if self._table.is_posed:
+                raise ValueError("a puzzle cannot be reviewed before it is solved")
+            self._hall.reviewer.start(self._table, theme=str(message.get("theme")))
         else:
             hall_lib.act(self._table, message)
 
@@ -264,4 +301,5 @@ class _Page:
 
     async def _complain(self, reason: str) -> None:
         with contextlib.suppress(ConnectionError):
-            await self.socket.send_json({"type": "error", "error": reason})
+            told = reason if len(reason) <= MAX_COMPLAINT else f"{reason[:MAX_COMPLAINT]} …"
+            await self.socket.send_json({"type": "error", "error": told})

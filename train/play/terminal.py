@@ -186,7 +186,8 @@ class _Game:
             elif line:
                 self._table.play(line)
         except (ValueError, OSError) as error:
-            self._say(f"{error}")
+            is_word = line.isalpha() and not name
+            self._say(f"{error}; 'help' lists the commands" if is_word else f"{error}")
 
     async def _do(self, name: str, rest: str) -> None:
         table = self._table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from train.play.games.game_tree import Node
@@ -50,6 +51,8 @@ def table_view(table: Table, name: str) -> dict[str, Any]:
         "hint": table.hint == node.number,
         "hintSimulations": HINT_SIMULATIONS,
         "result": _result(node),
+        "puzzle": None if table.task is None else table.task.to_dict(),
+        "review": None if table.review is None else table.review.to_dict(),
         "copy": write_copy(table),
     }
 
@@ -61,6 +64,8 @@ def status(table: Table) -> str:
         player, reason = table.forfeit
         return f"{COLOURS[player]} {reason}"
     snapshot = node.snapshot
+    if table.is_posed and node is table.tip:
+        return f"Puzzle: {COLOURS[snapshot.player]} to move"
     if node.payoff is not None:
         return f"Game over: {captions.result_text(node.payoff)}"
     told = captions.status(snapshot)
@@ -81,10 +86,10 @@ def _rules(rules: Rules) -> dict[str, Any]:
 
 
 def _node(node: Node) -> list[Any]:
-    """[number, parent's number, move, mover, first player's chance to win or None]."""
+    """[number, parent's number, move, mover, first player's chance to win or None, mark]."""
     parent = None if node.parent is None else node.parent.number
     chance = None if node.thought is None else round(node.thought.chances[0], 3)
-    return [node.number, parent, node.text, node.mover, chance]
+    return [node.number, parent, node.text, node.mover, chance, node.mark]
 
 
 def position_view(snapshot: Snapshot) -> dict[str, Any]:
@@ -170,19 +175,29 @@ def _parts(action: int, grid: int) -> dict[str, Any]:
     return {"move": text, "origin": play.cell, "target": target, "side": play.side}
 
 
-def welcome() -> dict[str, Any]:
-    """What a page is told first: the rules and levels to choose from."""
+def welcome(
+    own_rules: Rules, puzzles: Sequence[Mapping[str, Any]] = (), *, player: str = ""
+) -> dict[str, Any]:
+    """What a page is told first: the rules, levels and puzzles to choose from.
+
+    Args:
+      own_rules: those that the server was started with, offered first where no preset has them.
+      puzzles: as `PuzzleBook.listing` returns them.
+      player: the machine that the server was started with, or empty for the rules' own.
+    """
+    presets = list(PRESETS.values())
+    offered = presets if own_rules in presets else [own_rules, *presets]
     return {
         "type": "welcome",
-        "presets": [_rules(rules) | {"machine": _machine(rules)} for rules in PRESETS.values()],
+        "presets": [_rules(rules) | {"machine": _machine(rules, player)} for rules in offered],
         "colours": COLOURS,
+        "puzzles": list(puzzles),
     }
 
 
-def _machine(rules: Rules) -> dict[str, Any]:
+def _machine(rules: Rules, player: str) -> dict[str, Any]:
     """The machine that plays some rules, and its levels with the Elo that was measured."""
-    opponent = opponent_for(rules)
-    levels = [
-        level._asdict() | {"elo": opponent.ratings.get(level.name)} for level in LEVELS.values()
-    ]
-    return {"name": opponent.name, "levels": levels}
+    own = opponent_for(rules)
+    ratings = own.ratings if player in ("", own.name) else {}
+    levels = [level._asdict() | {"elo": ratings.get(level.name)} for level in LEVELS.values()]
+    return {"name": player or own.name, "levels": levels}

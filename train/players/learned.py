@@ -58,6 +58,7 @@ def search_act(
     *,
     simulations: int,
     symmetries: int = 1,
+    temperature: float = 0.0,
 ) -> Act:
     """The `act` of a player that searches; the same object for equal arguments.
 
@@ -67,9 +68,13 @@ def search_act(
       rules: to play.
       simulations: at every ply of a game.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation a search begins with.
+      temperature: 0 plays what the search chooses; else a slot is drawn with chances
+        policy^(1 / temperature) of the search's policy.
     """
-    options = as_player(options, simulations)
-    return _search_act(evaluator_for(network, rules), options, symmetries)
+    options, evaluate = as_player(options, simulations), evaluator_for(network, rules)
+    if temperature:
+        return _drawing_act(evaluate, options, symmetries, temperature)
+    return _search_act(evaluate, options, symmetries)
 
 
 def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
@@ -102,3 +107,19 @@ def _network_act(evaluate: Evaluator) -> Act:
 def _search_act(evaluate: Evaluator, options: SearchConfig, symmetries: int) -> Act:
     search = make_search(evaluate, options, explores=False, symmetries=symmetries)
     return make_search_player("search", (), search).act
+
+
+@functools.cache
+def _drawing_act(
+    evaluate: Evaluator, options: SearchConfig, symmetries: int, temperature: float
+) -> Act:
+    search = make_search(evaluate, options, explores=False, symmetries=symmetries)
+
+    @jax.jit
+    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        search_key, draw_key = jax.random.split(key)
+        policy = search(variables, states, search_key).policy
+        logits = jnp.where(policy > 0, jnp.log(policy) / temperature, -jnp.inf)
+        return jax.random.categorical(draw_key, logits).astype(jnp.int32)
+
+    return act

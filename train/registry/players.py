@@ -34,6 +34,7 @@ class PlayerSpec(NamedTuple):
     heuristics: HeuristicsConfig
     transfer: bool
     move_seconds: float
+    temperature: float
 
 
 def make_player(
@@ -43,6 +44,7 @@ def make_player(
     heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
     transfer: bool = False,
     move_seconds: float = MOVE_SECONDS,
+    temperature: float = 0.0,
 ) -> Player:
     """Make the player of a name, ready to play the rules.
 
@@ -53,14 +55,19 @@ def make_player(
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
       move_seconds: that a program may take for a move.
+      temperature: of a network's search, see `train.players.learned.search_act`.
 
     Raises:
-      UsageError: there is no such kind, target or checkpoint, or it is for other rules.
+      UsageError: there is no such kind, target or checkpoint, it is for other rules, or it cannot
+        draw moves at a temperature.
     """
     if isinstance(name, Player):
         return name
     read = read_name(name)
-    return _MAKERS[read.kind](PlayerSpec(read, rules, heuristics, transfer, move_seconds))
+    if temperature and read.kind not in ("search", "pretrained"):
+        raise UsageError(f"player {name!r}: only the search of a network draws at a temperature")
+    spec = PlayerSpec(read, rules, heuristics, transfer, move_seconds, temperature)
+    return _MAKERS[read.kind](spec)
 
 
 def _make_simple(make: Callable[..., Player]) -> Callable[[PlayerSpec], Player]:
@@ -139,6 +146,7 @@ def _make_search(spec: PlayerSpec) -> Player:
             spec.rules,
             simulations=simulations,
             symmetries=spec.name.symmetries,
+            temperature=spec.temperature,
         )
 
     return _make_searching(spec, variables, make_act)

@@ -46,7 +46,12 @@ class Analyst(NamedTuple):
 
 
 def make_analyst(
-    name: str, rules: Rules, *, transfer: bool = False, calibration: Path | None = None
+    name: str,
+    rules: Rules,
+    *,
+    transfer: bool = False,
+    calibration: Path | None = None,
+    simulations: int | None = None,
 ) -> Analyst:
     """Make the analyst of a player's name.
 
@@ -55,11 +60,15 @@ def make_analyst(
       rules: of the games to analyse.
       transfer: let a network analyse rules that it has not learned.
       calibration: file that `calibrate --json` wrote; None for the one of the model's card.
+      simulations: in place of those that the name says.
 
     Raises:
       UsageError: the player does not search, its budget is time, or it is for other rules.
     """
     read = read_name(name)
+    if simulations is not None:
+        read = read.with_simulations(simulations)
+        name = read.full
     if read.kind not in ("search", "pretrained", "heuristic-search"):
         raise UsageError(f"player {name!r}: does not search; allowed: {_ALLOWED}")
     if read.seconds is not None:

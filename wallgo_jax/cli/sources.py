@@ -79,18 +79,21 @@ def read_games(asked: SourceRequest) -> Iterator[LoadedGame]:
     yield from _games(asked, *_text_of(asked.source))
 
 
-def read_games_of_text(text: str, *, name: str, rules: str = "") -> Iterator[LoadedGame]:
+def read_games_of_text(
+    text: str, *, name: str, rules: str = "", default_rules: Rules | None = None
+) -> Iterator[LoadedGame]:
     """Yield the games of a text: records, an HKOI code or moves that name their rules.
 
     Args:
       text: as the module says.
       name: what errors call it.
       rules: as in `SourceRequest`.
+      default_rules: likewise.
 
     Raises:
       ValueError: what is wrong, where, and what is allowed.
     """
-    yield from _games(SourceRequest("", rules), text, name)
+    yield from _games(SourceRequest("", rules, default_rules=default_rules), text, name)
 
 
 def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[LoadedGame]:

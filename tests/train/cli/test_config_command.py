@@ -60,8 +60,8 @@ def test_what_differs_is_marked_and_its_default_named():
     ]
     assert out.splitlines()[2].strip() == "(32)"
     assert out.splitlines()[-1] == "* differs from its default, which stands below it"
-    unchanged = shown("--only", "learner.steps")
-    assert unchanged.splitlines()[1].startswith("  steps ")
+    unchanged = shown("--only", "learner.batch")
+    assert unchanged.splitlines()[1].startswith("  batch ")
     assert "*" not in unchanged
 
 

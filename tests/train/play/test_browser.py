@@ -1,5 +1,6 @@
 """The page in a real browser: a whole game by clicks, takeback, hint, reload, analysis, editor."""
 
+import json
 import random
 import re
 import shutil
@@ -21,7 +22,13 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 @pytest.fixture(scope="module")
 def address():
-    with support.served(PRESETS["wallzero-4stone"]) as found, pytest.MonkeyPatch.context() as patch:
+    placed = ("A1", "A7", "G1", "G7")
+    puzzles = [
+        support.plain_puzzle(placed, "B6->B5:up", "G1->G1:down", difficulty=1),
+        support.plain_puzzle(placed, "B6->C6:up", "G1->G1:down", difficulty=3),
+    ]
+    rules = PRESETS["wallzero-4stone"]
+    with support.served(rules, puzzles) as found, pytest.MonkeyPatch.context() as patch:
         patch.setattr(table_lib, "PACE_SECONDS", 0.0)
         yield found
 
@@ -125,6 +132,11 @@ def test_a_whole_game_against_the_machine_by_clicks(open_page):
             assert len(moves(page)) > before
     assert turns > 5
     assert page.inner_text("#status").startswith("Game over: ")
+    page.click("#rematch")
+    page.wait_for_function(
+        "() => document.querySelector('#players').textContent.includes('Red · machine')"
+    )
+    assert "Blue · you" in page.inner_text("#players")
 
 
 def test_every_pick_can_be_undone_and_moves_taken_back(open_page):
@@ -204,11 +216,7 @@ def test_analysis_keeps_variations(open_page):
 def test_a_position_of_the_editor_is_played(open_page):
     page = open_page()
     start(page, "person", "person")
-    for name in ("A1", "A7", "G1", "G7"):
-        place(page, name)
-        page.wait_for_function(
-            f"() => document.querySelector('#moves').textContent.includes('{name}')"
-        )
+    play_four(page)
     page.click("#edit")
     page.wait_for_selector("#edit-play:enabled")
     cell(page, "D4").click()
@@ -233,6 +241,83 @@ def test_load_and_save(open_page):
     with page.expect_download() as kept:
         page.click("#save")
     assert kept.value.suggested_filename == "wallgo.jsonl"
+
+
+def play_four(page):
+    for name in ("A1", "A7", "G1", "G7"):
+        place(page, name)
+        page.wait_for_function(
+            f"() => document.querySelector('#moves').textContent.includes('{name}')"
+        )
+
+
+def test_a_review_opens(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    assert page.is_disabled("#review")
+    play_four(page)
+    page.click("#review")
+    page.wait_for_selector("#review-dialog[open]", timeout=180_000)
+    frame = page.frame_locator("#review-frame")
+    frame.get_by_text("accuracy", exact=True).wait_for()
+    assert frame.locator("svg").count()
+    with page.expect_download() as kept:
+        page.click("#review-figures")
+    figures = json.loads(kept.value.path().read_text())
+    assert [move["move"] for move in figures["moves"]] == ["A1", "A7", "G1", "G7"]
+    page.click("#review-close")
+    assert re.search(r"R \d+%\s+B \d+%", page.inner_text("#review-box").replace("\n", " "))
+    page.click("#review-open")
+    page.wait_for_selector("#review-dialog[open]")
+
+
+def test_puzzles_are_solved(open_page):
+    page = open_page()
+    page.click("#puzzles-open")
+    assert "0 of 2 solved" in page.inner_text("#puzzles-about")
+    page.click('#puzzles-all [aria-label="puzzle 1"]')
+    page.wait_for_selector("#puzzle:not([hidden])")
+    assert page.is_disabled("#hint")
+    for side, told in ((3, "B6->B5:left does not win"), (0, "Solved: B6->B5:up wins 93%")):
+        cell(page, "B6").click()
+        cell(page, "B5").click()
+        page.locator(f'[data-side="{side}"]').click()
+        page.wait_for_function(
+            "told => document.querySelector('#puzzle-told').textContent"
+            ".replaceAll('\u2060', '').includes(told)",
+            arg=told,
+        )
+    page.click("#puzzle-next")
+    page.wait_for_function(
+        "() => document.querySelector('#puzzle-title').textContent.startsWith('Puzzle 2 of 2')"
+    )
+    page.reload()
+    page.wait_for_selector("#puzzle-solution:visible")
+    page.click("#puzzle-solution")
+    page.wait_for_selector("#puzzle-told.shown")
+    page.click("#puzzle-list")
+    assert "1 of 2 solved" in page.inner_text("#puzzles-about")
+
+
+def test_a_stone_is_dragged(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    play_four(page)
+    cell(page, "B6").drag_to(cell(page, "C5"))
+    assert page.inner_text("#advice") == "Pick the wall to build"
+    page.locator('[data-side="1"]').click()
+    assert wait_for_moves(page, 5)[-1] == "B6->C5:right"
+
+
+def test_a_hint_is_looked_at_alone(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    play_four(page)
+    page.click("#hint")
+    page.wait_for_selector("#ideas li")
+    assert page.locator(".over polygon").count() > 1
+    page.hover("#ideas li:nth-child(2)")
+    assert page.locator(".over polygon").count() <= 1
 
 
 @pytest.mark.parametrize("settings", [{}, PHONE], ids=["desktop", "phone"])

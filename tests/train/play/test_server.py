@@ -9,10 +9,12 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.support.play import PlainThinker
 from train.play import hall as hall_lib
-from train.play import server
+from train.play import server, wire
+from train.play.games.levels import Opponent
 from train.play.hall import Hall
+from train.play.reviewing import Reviewed
 from wallgo_jax.drawing.theme import DARK, LIGHT
-from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 RULES = PRESETS["wallzero-4stone"]
 
@@ -257,3 +259,69 @@ def test_the_editor_is_told_what_is_wrong():
         assert json.loads(saved["text"])["variant"] == "wallzero-4stone"
 
     served(ask)
+
+
+def test_reviews_are_shown_in_a_sandbox_and_only_by_name():
+    async def ask(client):
+        reviewer = client.app[server.HALL].reviewer
+        reviewer._kept["a-name_1"] = Reviewed("<p>review", '{"moves": []}')
+        found = {}
+        for path in ("a-name_1.html", "a-name_1.json", "other.html", "..%2fx.html"):
+            answer = await client.get(f"/reviews/{path}")
+            found[path] = answer.status, answer.headers, await answer.text()
+        return found
+
+    found = served(ask)
+    assert [status for status, *_ in found.values()] == [200, 200, 404, 404]
+    policy = found["a-name_1.html"][1]["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'")
+    assert found["a-name_1.html"][2] == "<p>review"
+    assert "attachment" in found["a-name_1.json"][1]["Content-Disposition"]
+
+
+def test_reviews_and_puzzles_by_messages():
+    async def ask(client):
+        page = await open_page(client)
+        assert "no game is open" in await page.error("review")
+        await page.table("new", seats=people(2))
+        assert "no move to review" in await page.error("review", theme="auto")
+        assert "is not one of the 0 puzzles" in await page.error("puzzle", puzzle="x")
+        assert "no puzzle to solve" in await page.error("solution")
+
+    served(ask)
+
+
+def test_rules_of_the_command_line_are_offered_first():
+    async def body():
+        rules = Rules(size=4, players=2, stones=2, order=(0, 1, 1, 0))
+        app = server.make_app(Hall(PlainThinker(), rules))
+        async with TestClient(TestServer(app, host="127.0.0.1")) as client:
+            origin = str(client.make_url("/"))[:-1]
+            page = Page(await client.ws_connect("/socket", headers={"Origin": origin}))
+            return await page.ask(), await page.table("open")
+
+    welcome, view = asyncio.run(body())
+    assert [preset["name"] for preset in welcome["presets"]][1:] == list(PRESETS)
+    assert welcome["presets"][0]["fields"] == view["rules"]["fields"]
+    assert view["rules"]["size"] == 4
+
+
+def test_moves_that_name_no_rules_are_of_the_rules_at_the_table():
+    async def ask(client):
+        page = await open_page(client)
+        view = await page.table("load", text="1. A1 2. B2", rules="playwallgo-2p")
+        default = await page.table("load", text="1. E6 2. C6")
+        return view["rules"]["name"], default["rules"]["name"]
+
+    assert served(ask) == ("playwallgo-2p", name_of(RULES))
+
+
+def test_the_machine_of_the_command_line_is_named_and_not_measured(monkeypatch):
+    rated = Opponent("pretrained:mine", {"club": 900.0})
+    monkeypatch.setattr(wire, "opponent_for", lambda rules: rated)
+    own = wire.welcome(RULES)["presets"][0]["machine"]
+    other = wire.welcome(RULES, player="heuristic-search:ethen")["presets"][0]["machine"]
+    elo = {level["name"]: level["elo"] for level in own["levels"]}
+    assert (own["name"], elo["club"], elo["expert"]) == ("pretrained:mine", 900.0, None)
+    assert other["name"] == "heuristic-search:ethen"
+    assert {level["elo"] for level in other["levels"]} == {None}

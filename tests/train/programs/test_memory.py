@@ -56,9 +56,17 @@ def test_estimate_of_selfplay_is_near_what_the_compiler_says(as_users_compile):
             "selfplay.boards = 100000000 (search.simulations = 2) ",
         ),
         (("--replay.positions", "1e11"), "replay.positions = 100000000000 needs "),
-        (("--learner.batch", "1000000000"), "learner.batch = 1000000000 needs "),
+        pytest.param(
+            ("--learner.batch", "1000000000"),
+            "learner.batch = 1000000000 needs ",
+            marks=pytest.mark.slow,
+        ),
         (("--evaluation.batch", "1e9", "--evaluation.final_games", "1e9"), "evaluation.batch = "),
-        (("--evaluation.final_games", "1e9"), "evaluation.final_games = 1000000000 needs "),
+        pytest.param(
+            ("--evaluation.final_games", "1e9"),
+            "evaluation.final_games = 1000000000 needs ",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_too_large_a_config_is_one_line(tmp_path, words, told):

@@ -198,7 +198,7 @@ def test_the_replay_lies_where_the_config_says(tmp_path):
     assert rows["host"] == rows["plain"]
 
 
-@pytest.mark.parametrize("player", [pytest.param("greedy", marks=pytest.mark.slow), "wjx"])
+@pytest.mark.parametrize("player", ["greedy", pytest.param("wjx", marks=pytest.mark.slow)])
 def test_bootstrap_is_played_by_a_player_without_weights(player):
     words = ["--selfplay.bootstrap_iterations", "2", "--iterations", "3"]
     config = tiny.config(*words, "--selfplay.bootstrap_player", player)
@@ -215,6 +215,7 @@ def test_bootstrap_is_played_by_a_player_without_weights(player):
     assert programs.selfplay_at(2) is not programs.selfplay_at(1)
 
 
+@pytest.mark.slow
 def test_steps_in_one_program_learn_what_steps_alone_learn(monkeypatch):
     """On accelerators all steps of an iteration are one program."""
     config = tiny.config("--network.dtype", "float32", "--iterations", "3")

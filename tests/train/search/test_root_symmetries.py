@@ -58,7 +58,7 @@ def assert_equal_when_turned(evaluate, states: State, copies: tuple[int, ...]) -
         assert ((np.asarray(back) > -1e30) == legal).all()
 
 
-@pytest.mark.parametrize("symmetries", [4, 8])
+@pytest.mark.parametrize("symmetries", [pytest.param(4, marks=pytest.mark.slow), 8])
 @pytest.mark.parametrize("make_states", [lambda: random_states(RULES, *PLIES), small_boards])
 def test_a_state_and_its_turned_copies_are_evaluated_alike(make_states, symmetries):
     states = make_states()
@@ -102,6 +102,7 @@ def test_the_mean_is_over_the_copies_each_read_in_its_own_slots():
     np.testing.assert_allclose(found.value, values, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_symmetric_evaluator_is_not_changed():
     evaluate = make_heuristic_evaluator(HeuristicConfig())
     states = random_states(RULES, *PLIES)

@@ -114,7 +114,7 @@ def public_of(state: State, slots: list[int], size: int) -> list[int]:
     ("rules", "walls"),
     [
         *((rules, 7) for rules in VARIANTS[:4]),
-        (TWO, 8),
+        pytest.param(TWO, 8, marks=pytest.mark.slow),
         *(pytest.param(rules, 7, marks=pytest.mark.slow) for rules in VARIANTS[4:]),
     ],
 )

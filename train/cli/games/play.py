@@ -21,8 +21,8 @@ class Play:
     """Play against the machine or other people, on a local page or in the terminal."""
 
     EXAMPLES = (
-        "play",
-        "play --rules playwallgo-3p --port 9000 --no-browser",
+        "play --rules playwallgo-3p",
+        "play --port 9000 --no-browser --puzzles out/puzzles.jsonl",
         "play --terminal --level strong --colour Blue",
     )
 
@@ -40,6 +40,8 @@ class Play:
     """Play here in the terminal, without a page."""
     level: str = "club"
     """With --terminal: level of the machine, or `person` for no machine."""
+    puzzles: options.OptionalFile = None
+    """File of puzzles for the page, in place of those that come with the package."""
     colour: Annotated[str, tyro.conf.arg(metavar="COLOUR")] = "Red"
     """With --terminal: your colour."""
 
@@ -60,5 +62,9 @@ class Play:
 
             return terminal.run(rules, player=self.player, level=self.level, colour=self.colour)
         from train.play import server
+        from train.puzzles.puzzle_file import read_puzzles, shipped_puzzles
 
-        return server.run(rules, player=self.player, port=self.port, opens=not self.no_browser)
+        puzzles = read_puzzles(self.puzzles) if self.puzzles else shipped_puzzles()
+        return server.run(
+            rules, player=self.player, port=self.port, opens=not self.no_browser, puzzles=puzzles
+        )

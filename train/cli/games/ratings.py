@@ -88,7 +88,7 @@ class Elo(options.MatchSettings):
             # `measure` takes the interrupt; each finished pairing is in the cache already.
             interrupts("finished pairings are kept, the games of the one being played are not"),
         ):
-            bar = _RatingBar(display, task, self.budget)
+            bar = RatingBar(display, task, self.budget)
             measured = pool.measure(
                 entrants,
                 results,
@@ -257,7 +257,7 @@ def positions_after(run: Path, iterations: Sequence[int]) -> list[int]:
     return [sum(count for done, count in played if done <= each) for each in iterations]
 
 
-class _RatingBar:
+class RatingBar:
     """Games done and the newest checkpoint's rating so far: live on a terminal, elsewhere ten
     lines."""
 

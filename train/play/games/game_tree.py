@@ -33,6 +33,7 @@ class Node:
       payoff: each player's reward where the game is over by the rules, else None.
       children: the plies that were tried from here, the main line first.
       thought: the deepest search of the position so far.
+      mark: what a review says of the ply that leads here, such as `?!`; empty for nothing.
     """
 
     number: int
@@ -45,6 +46,7 @@ class Node:
     payoff: tuple[float, ...] | None
     children: list[Node] = dataclasses.field(default_factory=list)
     thought: Thought | None = None
+    mark: str = ""
 
     @property
     def text(self) -> str:

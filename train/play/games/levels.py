@@ -42,6 +42,8 @@ LEVELS = {
     )
 }
 DEFAULT_LEVEL = "club"
+CARD_KEY, CARD_KEY_HOW = "levels", "levels_measured"
+"""Entries of a model's card: Elo by the name of the level, and the games that gave it."""
 
 
 class Opponent(NamedTuple):
@@ -61,6 +63,6 @@ def opponent_for(rules: Rules) -> Opponent:
     """Choose the trained player that comes with the package for these rules, else a heuristic."""
     for model in pretrained.models():
         if pretrained.read_config(model).rules == rules:
-            measured = pretrained.read_card(model).get("levels", {})
+            measured = pretrained.read_card(model).get(CARD_KEY, {})
             return Opponent(f"pretrained:{model}", {k: float(v) for k, v in measured.items()})
     return Opponent(HEURISTIC, {})

@@ -53,6 +53,9 @@ def write_copy(table: Table) -> dict[str, Any]:
         "left": None if clocks is None else [clocks.left(p) for p in range(len(table.seats))],
         "forfeit": table.forfeit,
         "evaluates": table.shows_evaluation,
+        "puzzle": None
+        if table.task is None
+        else {"key": table.task.key, "state": table.task.state},
     }
 
 
@@ -136,9 +139,9 @@ def write_game(table: Table) -> tuple[str, str]:
     return "json", json.dumps({key: copy[key] for key in ("rules", "position", "plies", "tip")})
 
 
-def read_game(text: str, thinker: Thinker) -> Table:
+def read_game(text: str, thinker: Thinker, rules: Rules | None = None) -> Table:
     """Set a table for analysis up from a game: one line of a record file, moves, an HKOI code, a
-    diagram, or what `write_game` wrote.
+    diagram, or what `write_game` wrote. Moves that name no rules are of these.
 
     Raises:
       ValueError: what is wrong, where, and what is allowed.
@@ -153,7 +156,7 @@ def read_game(text: str, thinker: Thinker) -> Table:
         seats = [{"kind": PERSON}] * players
         copy = fields | {"seats": seats, "current": fields.get("tip"), "mode": ANALYSE}
         return read_copy(copy, thinker)
-    played = next(read_games_of_text(text, name="the game"))
+    played = next(read_games_of_text(text, name="the game", default_rules=rules))
     tree = GameTree(played.game.rules)
     if "tree" in fields:
         _grow(tree, fields["tree"])

@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from train.play.games.clocks import Clocks
 from train.play.games.game_tree import GameTree, Node, path_to
 from train.play.games.levels import GLANCE_SIMULATIONS, HINT_SIMULATIONS, LEVELS
+from train.play.games.puzzle_task import SHOWN, SOLVED, PuzzleTask
+from train.play.games.review_status import ReviewStatus
 from train.play.games.seats import Seat
 from train.play.games.thinking import Thinker
 from train.play.games.thoughts import Thought, choose
 from train.runtime.errors import UsageError
 from wallgo_jax.notation import COLOURS, parse_action
+from wallgo_jax.view.illegality import illegality
 
 PLAY, ANALYSE = "play", "analyse"
 PACE_SECONDS = 0.3
@@ -35,6 +38,8 @@ class Table:
       hint: number of the position that a hint was asked for, or None.
       is_thinking: whether a search goes on for this table.
       complaint: why the machine cannot go on, or empty.
+      task: the puzzle that is set here, or None.
+      review: how far the latest review of the game is, or None.
     """
 
     def __init__(
@@ -63,6 +68,8 @@ class Table:
         self.shows_evaluation = False
         self.hint: int | None = None
         self.is_thinking, self.complaint = False, ""
+        self.task: PuzzleTask | None = None
+        self.review: ReviewStatus | None = None
         self._thinker, self._source = thinker, random.Random(seed)
         self._listeners: list[Callable[[], None]] = []
         self._worker: asyncio.Task[None] | None = None
@@ -78,6 +85,7 @@ class Table:
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function after each change from now on."""
         self._listeners.append(listener)
+        self._set_clocks()
         self._go_on()
 
     def leave(self, listener: Callable[[], None]) -> None:
@@ -128,8 +136,34 @@ class Table:
         action, player = parse_action(move, grid=snapshot.grid)
         if player is not None and player != snapshot.player:
             raise ValueError(f"{COLOURS[snapshot.player]} is to move, not {COLOURS[player]}")
-        self._move(action)
+        if self.is_posed:
+            self._try(action)
+        else:
+            self._move(action)
         self._changed()
+
+    @property
+    def is_posed(self) -> bool:
+        """Whether a puzzle waits for its solution: nothing is evaluated, and wrong moves are not
+        played."""
+        return self.task is not None and self.task.is_open
+
+    def show_solution(self) -> None:
+        """Give a puzzle up: its solution is played.
+
+        Raises:
+          ValueError: no puzzle waits for one.
+        """
+        if not self.is_posed:
+            raise ValueError("there is no puzzle to solve")
+        self._solve(SHOWN)
+        self._changed()
+
+    def set_review(self, status: ReviewStatus) -> None:
+        """Note how far a review of the game is."""
+        self.review = status
+        for listener in list(self._listeners):
+            listener()
 
     def take_back(self) -> None:
         """Take back to where a person last chose; in analysis, one ply.
@@ -232,6 +266,28 @@ class Table:
             return "this is an earlier position: go to the last move, or analyse"
         return f"{COLOURS[self.tree.current.snapshot.player]} is played by the machine"
 
+    def _try(self, action: int) -> None:
+        """Try a move as the solution of the puzzle; a wrong one is noted, not played."""
+        task, snapshot = self.task, self.tree.current.snapshot
+        assert task is not None
+        if action not in snapshot.legal:
+            raise ValueError(illegality(snapshot, action))
+        if action == task.solution:
+            self._solve(SOLVED)
+        else:
+            task.note(action)
+
+    def _solve(self, state: str) -> None:
+        """Play the line of the puzzle's solution, and look at the position after its first move."""
+        assert self.task is not None
+        self.task.state, self.mode = state, ANALYSE
+        self.tree.current = self.tip
+        for action in self.task.line:
+            if self.tree.current.snapshot.is_over or action not in self.tree.current.snapshot.legal:
+                break
+            self.tree.play(action)
+        self.tree.current, self.tip = self.tip.children[0], self.tree.current
+
     def _move(self, action: int) -> None:
         mover = self.tree.current.snapshot.player
         node = self.tree.play(action)
@@ -289,7 +345,7 @@ class Table:
 
     def _next_search(self) -> tuple[Node, int, bool] | None:
         """The position to search next, with how many simulations, and whether to move there."""
-        if self.complaint:
+        if self.complaint or self.is_posed:
             return None
         tip, node = self.tip, self.tree.current
         if self.mode == PLAY and not self.is_over:

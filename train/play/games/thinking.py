@@ -186,9 +186,10 @@ def _to_thought(found: Evaluation, rules: Rules, simulations: int) -> Thought:
 
 
 def _chances(found: Evaluation, players: int) -> tuple[float, ...]:
-    """Each player's chance to win."""
+    """Each player's chance to win; of two players that with the best move, as reviews and hints
+    tell it, not the mean over all that was searched."""
     if players == 2:
-        own = found.win_chance
+        own = found.candidates[0].win_chance if found.candidates else found.win_chance
         return (own, 1 - own) if found.player == 0 else (1 - own, own)
     values = found.evaluation
     assert isinstance(values, tuple)

@@ -9,15 +9,22 @@ const KEYS = { ArrowUp: 0, ArrowRight: 1, ArrowDown: 2, ArrowLeft: 3 };
 const LAYERS = ["ground", "land", "marks", "walls", "stones", "over", "hits", "edges"];
 
 export class Board {
-  // `on` has cell(cell), side(side), edge(place), back() and say(text).
+  // `on` has cell(cell), drag(from, to), side(side), edge(place), back() and say(text).
   constructor(svg, on) {
     this.svg = svg;
     this.on = on;
     this.size = 0;
     this.focus = 0;
     this.side = null;
+    this.grabbed = null;
     this.layers = {};
     svg.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  // Shows one idea alone, or all of them again for null.
+  preview(idea) {
+    this.scene.only = idea;
+    this.fill("over", this.over(this.stage));
   }
 
   // scene: { position, pick, active, ideas, owners, allEdges, wallPlayer }.
@@ -26,6 +33,7 @@ export class Board {
     if (scene.position.size !== this.size) this.build(scene.position.size);
     const { position, pick } = scene;
     const stage = scene.active ? stageOf(position, pick) : null;
+    this.stage = stage;
     if (stage !== "wall") this.side = null;
     this.fill("land", this.land());
     this.fill("marks", this.marks(stage));
@@ -78,6 +86,12 @@ export class Board {
       role: "button", tabindex: cell === this.focus ? 0 : -1, "data-cell": cell,
     });
     hit.addEventListener("click", () => { this.setFocus(cell); this.on.cell(cell); });
+    // A finger that is drawn over the board scrolls the page.
+    hit.addEventListener("pointerdown", (event) => { this.grabbed = event.pointerType === "mouse" ? cell : null; });
+    hit.addEventListener("pointerup", () => {
+      if (this.grabbed !== null && this.grabbed !== cell) this.on.drag(this.grabbed, cell);
+      this.grabbed = null;
+    });
     hit.addEventListener("focus", () => { this.focus = cell; });
     this.hits.push(hit);
     this.layers.hits.append(hit);
@@ -104,7 +118,8 @@ export class Board {
       }));
     }
     if (stage === "wall" && pick.origin !== pick.target) {
-      drawn.push(shapes.ring(pick.origin, this.size, STONE - 3, { "stroke-dasharray": "4 4" }));
+      drawn.push(shapes.ring(pick.origin, this.size, STONE - 3, { "stroke-dasharray": "4 4" }),
+        shapes.trail(geometry.pathOf(pick.origin, pick.target, position), this.size));
     }
     return drawn;
   }
@@ -146,7 +161,8 @@ export class Board {
         if (cell !== pick.origin) drawn.push(shapes.dot(cell, this.size, player));
       }
     }
-    return drawn.concat(ideas ? this.drawIdeas(ideas) : []);
+    const { only } = this.scene;
+    return drawn.concat(ideas ? this.drawIdeas(only ? [only] : ideas) : []);
   }
 
   drawIdeas(ideas) {
@@ -156,7 +172,7 @@ export class Board {
       if (idea.origin === null) {
         drawn.push(shapes.stone(this.scene.position.player, idea.target, this.size, { opacity: 0.4 + 0.4 * bold }));
       } else {
-        drawn.push(shapes.arrow(idea.origin, idea.target, this.size, bold));
+        drawn.push(shapes.arrow(geometry.pathOf(idea.origin, idea.target, this.scene.position), this.size, bold));
         drawn.push(shapes.wall(geometry.wallOnSide(idea.target, idea.side, this.size),
           this.scene.position.player, this.size, { opacity: 0.35 + 0.5 * bold }));
       }
@@ -166,9 +182,17 @@ export class Board {
       if (told.has(idea.target)) continue;
       told.add(idea.target);
       const [x, y] = geometry.centre(idea.target, this.size);
-      drawn.push(shapes.label(x, y + 15, `${Math.round(100 * idea.winChance)}%`));
+      drawn.push(shapes.label(x, y + this.labelDrop(idea), `${Math.round(100 * idea.winChance)}%`));
     }
     return drawn;
+  }
+
+  // How far below its cell's centre an idea's label stands: clear of the arrow, or of the stone.
+  labelDrop({ origin, target }) {
+    if (origin === target) return 20;
+    if (origin === null) return 15;
+    const path = geometry.pathOf(origin, target, this.scene.position), rise = path.at(-2) - target;
+    return rise > 1 ? -13 : 15;
   }
 
   edges(stage) {
@@ -192,6 +216,7 @@ export class Board {
   wallButton(cell, side, player) {
     const place = geometry.wallOnSide(cell, side, this.size);
     const ghost = shapes.wall(place, player, this.size);
+    ghost.append(shapes.outline(place, this.size, { "stroke-width": 1.5, "stroke-dasharray": "4 3" }));
     const [x, y] = geometry.centre(cell, this.size);
     const half = geometry.PITCH / 2;
     // The half of the cell's own quarter and of its neighbour's: wide enough for a finger.

@@ -91,7 +91,8 @@ export class Editor {
   }
 
   draw() {
-    $("#edit-error").textContent = this.error;
+    $("#edit-error").textContent = this.error || "This position can be played.";
+    $("#edit-error").classList.toggle("wrong", this.error !== "");
     $("#edit-play").disabled = $("#edit-analyse").disabled = this.error !== "";
   }
 

@@ -55,3 +55,17 @@ export function innerEdges(size) {
   }
   return found;
 }
+
+// The cells that a stone passes on its way, both ends included, or just these where no way of at
+// most two steps is open.
+export function pathOf(origin, target, position) {
+  const { size } = position, taken = new Set(position.stones.flat());
+  const walled = new Set(position.walls.map(([orientation, cell]) => `${orientation},${cell}`));
+  const reach = (cell) => SIDES.map((_, side) => [neighbour(cell, side, size), side])
+    .filter(([next, side]) => next !== null && !walled.has(wallOnSide(cell, side, size).join()))
+    .map(([next]) => next);
+  const near = reach(origin);
+  if (origin === target || near.includes(target)) return [origin, target];
+  const middle = near.find((cell) => !taken.has(cell) && reach(cell).includes(target));
+  return middle === undefined ? [origin, target] : [origin, middle, target];
+}

@@ -9,6 +9,8 @@ import { $, readStore, writeStore } from "./html.js";
 import { drawMoves, readTree, step } from "./moves.js";
 import * as panels from "./panels.js";
 import * as picking from "./picking.js";
+import { Puzzles } from "./puzzles.js";
+import { drawReview, expectReview } from "./review.js";
 import { Setup } from "./setup.js";
 
 const app = {
@@ -17,9 +19,12 @@ const app = {
 };
 const hasPointer = matchMedia("(hover: hover)").matches;
 
-const board = new Board($("#board"), { cell: onCell, side: onSide, edge: onEdge, back: onBack, say });
+const board = new Board($("#board"), { cell: onCell, drag: onDrag, side: onSide, edge: onEdge, back: onBack, say });
 const setup = new Setup((fields) => connection.send("new", fields));
-const files = new Files({ load: (text) => connection.send("load", { text }), say: complain });
+const puzzles = new Puzzles({
+  open: (puzzle) => connection.send("puzzle", { puzzle }), solve: () => connection.send("solution"),
+});
+const files = new Files({ load: (text) => connection.send("load", { text, rules: app.view.rules.fields }), say: complain });
 const editor = new Editor({
   change: draw,
   check: (position) => connection.send("check", { position }),
@@ -48,7 +53,9 @@ function onMessage(message) {
 
 function onWelcome(message) {
   setup.setPresets(message.presets);
-  editor.setPresets(message.presets);
+  // A diagram names its rules.
+  editor.setPresets(message.presets.filter((preset) => typeof preset.fields === "string"));
+  puzzles.set(message.puzzles);
   const table = location.hash.slice(1) || readStore("table", null);
   const kept = readStore("copy", null);
   connection.send("open", { table, copy: kept && (!table || kept.table === table) ? kept.copy : null });
@@ -97,9 +104,11 @@ function draw() {
     wallPlayer: position.player,
   });
   panels.drawPlayers(view);
-  panels.drawEvaluation(view, app.showsBar && !editor.isOpen);
-  panels.drawIdeas(view, ideas, play);
-  panels.drawNote(view, app.showsLand);
+  panels.drawEvaluation(view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
+  panels.drawIdeas(view, ideas, { play, preview: (idea) => board.preview(idea) });
+  panels.drawNote(view, app.showsLand && view.puzzle?.state !== "open");
+  puzzles.draw(view);
+  drawReview(view, app.nodes);
   drawMoves(view, app.nodes, {
     go: (node) => connection.send("go", { node }), remove: (node) => connection.send("remove", { node }),
     showsChances: app.showsBar,
@@ -109,15 +118,17 @@ function draw() {
 }
 
 function drawControls() {
-  const { view } = app, playing = view.mode === "play";
+  const { view } = app, playing = view.mode === "play", posed = view.puzzle?.state === "open";
   $("#rules").textContent = view.rules.text;
   $("#status").textContent = statusText();
-  $("#advice").textContent = view.mayPlay && !editor.isOpen && !app.isWaiting
-    ? picking.advice(view.position, app.pick, hasPointer) : "";
+  $("#advice").textContent = adviceText();
   $("#step-back").disabled = app.pick === picking.NOTHING;
-  $("#takeback").disabled = view.nodes.length < 2;
-  $("#hint").disabled = view.position.isOver;
-  $("#resign").hidden = !playing || view.isOver;
+  $("#takeback").disabled = view.nodes.length < 2 || posed;
+  $("#hint").disabled = view.position.isOver || posed;
+  $("#mode").disabled = posed;
+  $("#resign").hidden = !playing || view.isOver || posed;
+  $("#rematch").hidden = !playing || !view.isOver || Boolean(view.puzzle);
+  document.title = playing && view.mayPlay ? "Your move · WallGo" : "WallGo";
   $("#mode").textContent = playing ? "Analyse" : "Play on";
   $("#mode").title = playing ? "try any move, with variations; the machine does not move"
     : "let the seats play on from this position";
@@ -129,8 +140,16 @@ function drawControls() {
   $("#typed").disabled = !view.mayPlay;
 }
 
+function adviceText() {
+  const { view } = app;
+  if (editor.isOpen || app.isWaiting) return "";
+  if (view.mayPlay) return picking.advice(view.position, app.pick, hasPointer);
+  return view.mode === "play" && view.current !== view.tip ? "Analyse tries other moves here; the last move goes on" : "";
+}
+
 function statusText() {
   const { view } = app;
+  if (editor.isOpen) return "Editing the board";
   const where = view.mode === "analyse" ? "Analysis · " : view.current !== view.tip ? "Earlier position · " : "";
   return `${where}${view.status}${view.thinking && !view.status.includes("thinking") ? " · searching …" : ""}`;
 }
@@ -187,6 +206,13 @@ function onCell(cell) {
   else setPick(found.pick);
 }
 
+function onDrag(from, to) {
+  const { view } = app;
+  if (editor.isOpen || !view?.mayPlay || app.isWaiting || !picking.stonesToPick(view.position).includes(from)) return;
+  const picked = { origin: from, target: null };
+  setPick(picking.cellsToPick(view.position, picked).includes(to) ? { origin: from, target: to } : picked);
+}
+
 function onSide(side) {
   const move = picking.chooseSide(app.view.position, app.pick, side);
   if (move) play(move);
@@ -232,8 +258,19 @@ const actions = {
   hint: () => connection.send("hint"),
   bar: () => toggle("showsBar", "bar"),
   land: () => toggle("showsLand", "land"),
+  "puzzles-open": () => puzzles.open(),
+  review: () => {
+    expectReview();
+    connection.send("review", { theme: theme.value });
+  },
   mode: () => connection.send("mode", { mode: app.view.mode === "play" ? "analyse" : "play" }),
   resign: () => { if (confirm("Resign this game?")) connection.send("resign"); },
+  rematch: () => {
+    const { copy, rules, seats } = app.view;
+    connection.send("new", {
+      rules: rules.fields, position: copy.position, seats: [...seats.slice(1), seats[0]], clock: copy.clock,
+    });
+  },
   help: () => $("#keys").showModal(),
   "keys-close": () => $("#keys").close(),
   first: () => go("start"), previous: () => go("back"), next: () => go("on"), last: () => go("end"),
@@ -243,6 +280,7 @@ for (const [id, action] of Object.entries(actions)) $(`#${id}`).addEventListener
 const keys = {
   ArrowLeft: () => go("back"), ArrowRight: () => go("on"), Home: () => go("start"), End: () => go("end"),
   Escape: onBack, u: takeBack, h: actions.hint, e: actions.bar, t: actions.land, a: actions.mode, n: actions.new,
+  r: () => $("#review").click(),
   b: () => board.hits[board.focus].focus(), "?": actions.help,
 };
 document.addEventListener("keydown", (event) => {
@@ -253,6 +291,7 @@ document.addEventListener("keydown", (event) => {
   keys[event.key]();
 });
 
+$("#error").addEventListener("click", hush);
 $("#type-move").addEventListener("submit", (event) => {
   event.preventDefault();
   const move = $("#typed").value.trim();
@@ -276,5 +315,5 @@ addEventListener("hashchange", () => {
   if (app.view && table && table !== app.view.table) connection.send("open", { table });
 });
 setInterval(() => {
-  if (app.view?.clocks) panels.drawClocks(app.view, (performance.now() - app.received) / 1000);
+  if (app.view?.clocks && $("#lost").hidden) panels.drawClocks(app.view, (performance.now() - app.received) / 1000);
 }, 100);

@@ -2,11 +2,13 @@
 
 import { $, disc, make, percent } from "./html.js";
 
+const MARKS = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
+
 // Nodes as objects with children, by number.
 export function readTree(view) {
   const nodes = new Map();
-  for (const [number, parent, move, mover, chance] of view.nodes) {
-    nodes.set(number, { number, parent, move, mover, chance, children: [], depth: 0 });
+  for (const [number, parent, move, mover, chance, mark] of view.nodes) {
+    nodes.set(number, { number, parent, move, mover, chance, mark, children: [], depth: 0 });
   }
   for (const node of nodes.values()) {
     if (node.parent === null) continue;
@@ -53,7 +55,8 @@ function button(view, node, words, on) {
     "aria-current": node.number === view.current ? "step" : null,
     class: view.mode === "play" && node.number === view.tip ? "tip" : "",
     onclick: () => on.go(node.number),
-  }, make("i", {}, words ? "0." : `${node.depth}.`), words ? null : disc(node.mover), ` ${words ?? node.move} `,
+  }, make("i", {}, words ? "0." : `${node.depth}.`), words ? null : disc(node.mover), ` ${words ?? node.move}`,
+  node.mark ? make("b", { class: "mark", title: MARKS[node.mark] }, node.mark) : null, " ",
   on.showsChances ? chance : null);
 }
 

@@ -7,9 +7,11 @@ const FOLLOWING = 3;
 
 export function drawPlayers(view) {
   const { position, seats, clocks } = view;
+  const people = seats.filter((seat) => seat.kind === "person").length;
   $("#players").replaceChildren(...seats.map((seat, player) => {
     const moves = !view.isOver && position.player === player;
-    const who = seat.kind === "machine" ? `machine, ${seat.level}` : "person";
+    const person = people === 1 ? "you" : "person";
+    const who = seat.kind === "machine" ? `machine, ${seat.level}` : person;
     return make("li", { class: moves ? "moves" : "", "aria-label": `${COLOURS[player]}, ${who}` },
       disc(player), make("span", { class: "who" }, `${COLOURS[player]} · ${who}`),
       make("span", { class: "cells", title: "territory" }, count(position.territory[player], "cell")),
@@ -55,12 +57,13 @@ export function drawEvaluation(view, isShown) {
   bar.replaceChildren(...chances.map((chance, player) => {
     const part = make("span", { class: `part p${player}` },
       chance >= 0.12 ? make("span", {}, `${COLOURS[player]} ${percent(chance)}`) : null);
-    part.style.flexGrow = Math.max(chance, 0.005);
+    part.style.flexGrow = result ? chance : Math.max(chance, 0.005);
     return part;
   }));
 }
 
-export function drawIdeas(view, ideas, onPlay) {
+// on has play(move) and preview(idea or null).
+export function drawIdeas(view, ideas, on) {
   const box = $("#ideas");
   const waits = view.hint && view.thinking && !ideas;
   box.hidden = !ideas && !waits;
@@ -69,11 +72,11 @@ export function drawIdeas(view, ideas, onPlay) {
     box.replaceChildren(make("p", {}, "Looking for a hint …"));
     return;
   }
-  box.replaceChildren(make("h2", {}, "Hint"), make("ol", {}, ...ideas.map((idea) => make("li", {},
-    make("button", {
-      disabled: !view.mayPlay, onclick: () => onPlay(idea.move),
-      title: "play this move",
-    }, idea.move),
+  const alone = (idea) => () => on.preview(idea);
+  box.replaceChildren(make("h2", {}, "Hint"), make("ol", {}, ...ideas.map((idea) => make("li", {
+    onmouseenter: alone(idea), onmouseleave: alone(null), onfocusin: alone(idea), onfocusout: alone(null),
+  },
+    make("button", { disabled: !view.mayPlay, onclick: () => on.play(idea.move), title: "play this move" }, idea.move),
     make("span", { class: "chance" }, `wins ${percent(idea.winChance)}`),
     idea.line.length > 1 ? make("span", { class: "line" }, "then ",
       ...idea.line.slice(1, 1 + FOLLOWING).map((move) => make("span", {}, `${move} `))) : null))));

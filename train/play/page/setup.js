@@ -47,15 +47,15 @@ export class Setup {
         id: `seat-${player}`, "aria-label": `${COLOURS[player]} is played by`,
         onchange: (event) => { this.seats[player] = event.target.value; },
       }, make("option", { value: "person", selected: chosen === "person" }, "a person"),
-      ...machine.levels.map((level) => make("option", { value: level.name, selected: chosen === level.name },
-        levelText(level))));
+      make("optgroup", { label: "the machine" }, ...machine.levels.map((level) =>
+        make("option", { value: level.name, selected: chosen === level.name }, levelText(level)))));
       rows.push(make("div", { class: "seat" }, disc(player), make("span", {}, COLOURS[player]), select));
     }
     $("#setup-seats").replaceChildren(...rows);
-    const measured = machine.levels.some((level) => level.elo !== null);
-    $("#setup-machine").textContent = measured
-      ? `The machine is ${machine.name}; its levels' Elo is measured, the weakest heuristic at 0.`
-      : `The machine is ${machine.name}. The strength of its levels is not measured.`;
+    const searches = machine.levels.map((level) => level.simulations);
+    const measured = machine.levels.some((level) => level.elo !== null)
+      ? "Elo 0 plays at random." : "The strength of its levels is not measured.";
+    $("#setup-machine").textContent = `The machine is ${machine.name}: ${searches[0]} to ${searches.at(-1)} simulations a move. ${measured}`;
   }
 
   drawClock() { $("#setup-times").hidden = !$("#setup-clock").checked; }
@@ -83,7 +83,5 @@ export class Setup {
 }
 
 export function levelText(level) {
-  const searches = level.simulations === 1 ? "1 simulation" : `${level.simulations} simulations`;
-  const elo = level.elo === null ? "Elo not measured" : `Elo ${Math.round(level.elo)}`;
-  return `machine: ${level.name} (${searches}, ${elo})`;
+  return `${level.name} · ${level.elo === null ? "not measured" : `Elo ${Math.round(level.elo)}`}`;
 }

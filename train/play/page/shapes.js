@@ -106,21 +106,35 @@ export function label(x, y, text, more = {}) {
   }, text);
 }
 
-// An arrow from a stone to where it goes; a ring for a stone that stays.
-export function arrow(origin, target, size, bold) {
-  const [x0, y0] = centre(origin, size), [x1, y1] = centre(target, size);
+// An arrow along the cells that a stone passes; a ring for a stone that stays.
+export function arrow(path, size, bold) {
+  const places = path.map((cell) => centre(cell, size)), [origin] = path, target = path.at(-1);
   const width = 2 + 4 * bold, opacity = 0.45 + 0.5 * bold;
   if (origin === target) return ring(origin, size, STONE + 5, { "stroke-width": width, opacity });
+  const [x1, y1] = places.at(-1), [x0, y0] = places.at(-2);
   const length = Math.hypot(x1 - x0, y1 - y0), dx = (x1 - x0) / length, dy = (y1 - y0) / length;
-  const head = 7 + 1.6 * width, half = 0.55 * head, start = STONE + 2;
+  const head = 7 + 1.6 * width, half = 0.55 * head;
   const neck = [x1 - head * dx, y1 - head * dy];
   const points = [[x1, y1], [neck[0] - half * dy, neck[1] + half * dx],
                   [neck[0] + half * dy, neck[1] - half * dx]];
   return element("g", { opacity },
-    element("line", {
-      x1: x0 + start * dx, y1: y0 + start * dy, x2: neck[0], y2: neck[1],
-      stroke: "var(--accent)", "stroke-width": width,
+    element("polyline", {
+      points: [leave(places), ...places.slice(1, -1), neck].map((p) => p.join(",")).join(" "), fill: "none",
+      stroke: "var(--accent)", "stroke-width": width, "stroke-linejoin": "round",
     }),
     element("polygon", { points: points.map((p) => p.join(",")).join(" "), fill: "var(--accent)" }));
 }
 
+// Where a line from the first place to the second leaves a stone.
+function leave([[x0, y0], [x1, y1]]) {
+  const share = (STONE + 2) / Math.hypot(x1 - x0, y1 - y0);
+  return [x0 + share * (x1 - x0), y0 + share * (y1 - y0)];
+}
+
+// The way of a stone that has been moved, as a thin dashed line.
+export function trail(path, size, more = {}) {
+  return element("polyline", {
+    points: path.map((cell) => centre(cell, size).join(",")).join(" "), fill: "none",
+    stroke: "var(--accent)", "stroke-width": 2, "stroke-dasharray": "4 4", ...more,
+  });
+}

@@ -1,0 +1,60 @@
+"""What tests of checkpoints share: runs of random bits, exact comparison, the refusing line."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from train.config import config_to_dict
+from train.loop import training
+from train.programs.state import RunState
+from train.runtime.errors import UsageError
+
+CONFIG = config_to_dict(tiny.config())
+
+
+def scrambled(tree: Any, seed: int) -> Any:
+    """The tree with random bits in every leaf: NaN, denormal and extreme numbers among them."""
+    rng = np.random.default_rng(seed)
+
+    def fill(leaf: jax.Array) -> jax.Array:
+        if leaf.dtype == jnp.bool_:
+            return jnp.asarray(rng.random(leaf.shape) < 0.5)
+        bits = rng.bytes(int(np.prod(leaf.shape)) * leaf.dtype.itemsize)
+        return jnp.asarray(np.frombuffer(bits, leaf.dtype).reshape(leaf.shape))
+
+    return jax.tree.map(fill, tree)
+
+
+def assert_same_bits(found: Any, expected: Any) -> None:
+    """Equal structure, types and bytes."""
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def steps(directory: Path, kind: str) -> list[int]:
+    """The iterations that are on disk."""
+    return sorted(int(entry.name) for entry in (directory / kind).iterdir())
+
+
+def complaint(read, *arguments) -> str:
+    """The one line that refuses a checkpoint that cannot be read."""
+    with pytest.raises(UsageError) as caught:
+        read(*arguments)
+    message = str(caught.value)
+    assert message
+    assert "\n" not in message
+    return message
+
+
+@functools.cache
+def new_run() -> RunState:
+    """A run before its first iteration."""
+    return training.make_programs(tiny.config()).init()

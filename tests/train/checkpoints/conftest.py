@@ -1,0 +1,35 @@
+"""A run directory with a few checkpoints, and a copy to be damaged."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.learner.checkpoints import CONFIG, new_run, scrambled
+from train.checkpoints.store import (
+    Store,
+)
+from train.programs.state import RunState
+
+
+@pytest.fixture(scope="module")
+def fresh() -> RunState:
+    return new_run()
+
+
+@pytest.fixture(scope="module")
+def saved(fresh, tmp_path_factory) -> tuple[Path, RunState]:
+    """A run directory with checkpoints of iterations 2, 4, 5 and 7, and the last one's content."""
+    directory = tmp_path_factory.mktemp("saved")
+    store = Store(directory, keep=2)
+    for iteration in (2, 4, 5, 7):
+        run = scrambled(fresh, iteration)
+        store.save(iteration, run.learner.variables, run, CONFIG)
+    store.close()
+    return directory, scrambled(fresh, 7)
+
+
+@pytest.fixture
+def damaged(saved, tmp_path) -> Path:
+    """A copy to be damaged."""
+    return Path(shutil.copytree(saved[0], tmp_path / "damaged"))

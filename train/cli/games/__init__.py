@@ -1,0 +1,1 @@
+"""Commands about games: matches, ratings, play, reviews, puzzles, the engine."""
