@@ -3,6 +3,7 @@
 import gc
 import gzip
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from tests.support import compiling
 _ROOT = Path(__file__).parents[1]
 
 compiling.set_up()
+
+# A shell's background job ignores interrupts, and so would tests that send them and their children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tracing makes millions of small objects, few of them in circles: look for those less often.
 gc.set_threshold(50_000, 20, 100)

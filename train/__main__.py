@@ -1,19 +1,18 @@
 """The command line: `python -m train COMMAND`, or `wallgo-train COMMAND`."""
 
-import contextlib
 import dataclasses
 import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from train.cli.commands import CONFIGURED, PROGRAM
 from train.cli.common.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime.errors import UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED
+from train.runtime.interrupts import EXIT_INTERRUPTED, leave
 from wallgo_jax.cli.parsing import (
     flushed_output,
     nearest_option,
@@ -45,24 +44,15 @@ def program() -> None:
     try:
         code = _main(sys.argv[1:], _set_up_devices)
     except _ProgramFailedError as error:
-        _leave(_refuse(str(error)))
+        leave(_refuse(str(error)))
     except KeyboardInterrupt:
-        _leave(_stopped())
+        leave(_stopped())
     else:
         sys.exit(code)
 
 
 class _ProgramFailedError(Exception):
     """A program on a device failed for a reason that one line tells."""
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process without Python's exit, which would wait for a device that may compute on for
-    minutes, and would tell the error of a program that failed again."""
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:

@@ -46,8 +46,6 @@ def in_terminal(words, variables, *, interrupt_after=b"", status=0) -> bytes:
     """Output of the program in a terminal of its own."""
     near, far = pty.openpty()
     settings = compiling.environment() | {"TERM": "xterm-256color"} | variables
-    # A shell's background job ignores interrupts, and so would its children.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "wallgo_jax", *words],
         stdin=far,

@@ -2,7 +2,8 @@
 
 In each round every game makes a ply. A player that is a program is asked for all its games at once,
 so that it may search them together; any other acts on all of its own in one batch. A program that
-ends, is too slow, or makes an illegal move loses the games that it was asked about.
+makes an illegal move loses that game. One that ends or is too slow loses the games in which its
+answer is missing; another start serves the others.
 
 G games, B of them at a time, P = 2 players.
 """
@@ -19,8 +20,7 @@ import numpy as np
 from train.arena.active_games import open_games
 from train.arena.result import MatchResult, keep_finished
 from train.players.basic import Player
-from train.players.external import ExternalAct, Message, Program, ProgramError
-from train.runtime.errors import UsageError
+from train.players.external import ExternalAct, Message, Program, ProgramError, short
 from train.runtime.host import fetch
 from wallgo_jax.game import actions as actions_lib
 from wallgo_jax.game import referee
@@ -168,8 +168,8 @@ class HostMatch:
         """Ask a program for its moves; returns the games where it made a legal one, and these."""
         program = act.program()
         requests = [self._requests(game, program, side) for game in games]
-        answers = iter(program.ask(list(itertools.chain(*requests)), seconds=act.seconds))
-        playing, moves, reason = [], [], ""
+        answers = iter(act.ask(list(itertools.chain(*requests))))
+        playing, moves = [], []
         for game, asked in zip(games, requests, strict=True):
             found = list(itertools.islice(answers, len(asked)))
             failed = next((answer for answer in found if isinstance(answer, ProgramError)), None)
@@ -180,13 +180,6 @@ class HostMatch:
             else:
                 name, ply = self._players[side].name, len(game.actions) + 1
                 game.lose(side, f"{name} loses at ply {ply}: {move}")
-                reason = str(move)
-        if not program.has_answered:
-            act.close()
-            raise UsageError(f"player {self._players[side].name!r}: {reason}")
-        if not playing:
-            # It may hang: the games to come get a new one.
-            act.close()
         return playing, moves
 
     def _requests(self, game: _Game, program: Program, side: int) -> list[Message]:
@@ -223,7 +216,7 @@ class HostMatch:
         try:
             action, player = parse_action(text, grid=self._rules.size)
         except ValueError as error:
-            return f"illegal move: {error}"
+            return f"illegal move: {short(error)}"
         snapshot = take_snapshot(game.state)
         reason = illegality(snapshot, action)
         if reason is None and player not in (None, snapshot.player):
@@ -273,7 +266,7 @@ def _open(rules: Rules, games: int, plies: int, key: jax.Array) -> list[_Game]:
 
 def _end_sessions(game: _Game) -> None:
     for session in game.sessions.values():
-        if not session.program.is_over:
+        if not session.program.has_failed:
             session.program.tell([{"type": "end_game_session", "bgsId": session.name}])
     game.sessions.clear()
 

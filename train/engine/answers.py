@@ -1,7 +1,8 @@
 """What an engine says about a position: plain data, ready for JSON, a page or a table.
 
 Evaluations are from the first player's side, from -1 to 1, whoever is to move. With more than two
-players they are one number for each player. A win chance is that of the player to move.
+players they are one number for each player. A win chance is that of the player to move. The
+calibration of the model's card corrects win chances, but not evaluations.
 """
 
 import dataclasses
@@ -109,12 +110,3 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, with the attributes' names as keys."""
         return dataclasses.asdict(self)
-
-
-def win_chance(value: float, players: int) -> float:
-    """The chance to win of a player who expects this reward; for two players (1 + value) / 2.
-
-    A loser among P players gets -1 / (P - 1), which is a chance of 0.
-    """
-    loss = -1.0 / (players - 1)
-    return min(max((value - loss) / (1.0 - loss), 0.0), 1.0)

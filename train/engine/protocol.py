@@ -25,6 +25,9 @@ MAX_NAME = 200
 MAX_MESSAGE = 65_536
 """Longest request, in bytes."""
 
+MAX_ERROR = 400
+"""Longest error, in characters."""
+
 Request = Mapping[str, Any]
 Response = dict[str, Any]
 
@@ -231,7 +234,9 @@ def _short(value: Any) -> str:
 
 
 def _line(error: object) -> str:
-    return " ".join(str(error).split())
+    """An error in one line; what a request held may stand in it, so it is cut."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 3]}..."
 
 
 def _result(standing: Standing) -> list[float] | None:

@@ -26,7 +26,7 @@ from train.search.sequential_halving import halving_dues
 _GATHERING = 0.001
 """Seconds that an idle searcher waits for more after a first task, so that what is asked at the
 same time begins together."""
-_SHARE_OF_NEW = 0.1
+_SHARE_OF_NEW = 0.3
 """Share of the last chunk in what is known of the seconds of a simulation."""
 
 
@@ -74,7 +74,7 @@ class Searcher:
     def __init__(self, programs: Programs, config: SearchConfig, options: EngineOptions) -> None:
         """Wait until the programs of the smallest batches are compiled, and run each of them."""
         self._options, self._config, self._programs = options, config, programs
-        programs.wait(for_all=False)
+        programs.wait()
         self._draw = np.random.default_rng(options.seed)
         self._pool: Any = self._programs.new_pool()
         self._rows: list[_Row | None] = [None] * options.trees
@@ -103,21 +103,18 @@ class Searcher:
         self._inbox.put(None)
         self._thread.join()
 
-    def wait_for_all_sizes(self) -> None:
-        """Wait until batches of all sizes are compiled."""
-        self._programs.wait(for_all=True)
-
     def _measure(self) -> dict[int, float]:
         """Seconds of a simulation by size of the batch: of the smallest by the clock, of others in
         proportion, until they have been searched."""
-        size = self._options.batch_sizes[0]
-        rows, due = list(range(size)), np.zeros((size, 1), np.int32)
-        states = [self._programs.start] * size
-        self._pool = self._programs.resume(self._pool, rows, [None] * size, [1] * size, states)
-        seconds = [self._timed_growth(rows, due) for _ in range(2)]
-        self._programs.report(self._pool, rows)
-        self._programs.describe(self._pool, rows)
-        return {other: min(seconds) * other / size for other in self._options.batch_sizes}
+        size, programs = self._options.batch_sizes[0], self._programs
+        due = np.zeros((size, min(self._options.chunk, self._options.nodes - 1)), np.int32)
+        rows, states, seconds = list(range(size)), [programs.start] * size, 0.0
+        for _ in range(2):  # A program's first run takes longer.
+            self._pool = programs.resume(self._pool, rows, [None] * size, [1] * size, states)
+            seconds = self._timed_growth(rows, due)
+        programs.report(self._pool, rows)
+        programs.describe(self._pool, rows)
+        return {other: seconds * other / size for other in self._options.batch_sizes}
 
     def _timed_growth(self, rows: Sequence[int], due: np.ndarray) -> float:
         """Seconds of a simulation of these trees, whose dues int32[len(rows), steps] are given."""

@@ -77,7 +77,7 @@ async def serve(protocol: Protocol, *, read_from: int, send: Send) -> None:
     stopped = asyncio.Event()
     serving = asyncio.create_task(_serve_lines(lines, answer))
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        # A loop outside the main thread takes no signals.
+        # A loop outside the main thread, or on Windows, takes no signals.
         loop.add_signal_handler(signal.SIGTERM, stopped.set)
     waiting = asyncio.create_task(stopped.wait())
     try:

@@ -1,6 +1,6 @@
 """Sessions: games that are played on move by move, and searched together where asked together.
 
-    sessions = make_sessions("pretrained:wallzero-4stone", rules)   # compiles everything
+    sessions = make_sessions("pretrained:wallzero-4stone", rules)   # compiles what it needs
     name = sessions.open()
     found = await sessions.evaluate(name)                           # or sessions.ask(name).result()
     sessions.apply(name, found.best_move)
@@ -54,7 +54,10 @@ def make_sessions(
     Raises:
       UsageError: there is no such player, it cannot evaluate positions, or not by these rules.
     """
-    return Sessions(make_guide(player, heuristics=heuristics, transfer=transfer), rules, options)
+    guide = make_guide(player, heuristics=heuristics, transfer=transfer)
+    sessions = Sessions(guide, rules, options)
+    sessions.compile_rest()
+    return sessions
 
 
 @dataclasses.dataclass
@@ -74,8 +77,7 @@ class Sessions:
     """
 
     def __init__(self, guide: Guide, rules: Rules, options: EngineOptions = _DEFAULTS) -> None:
-        """Compile what the smallest batches need; the rest follows in other threads, never in a
-        call.
+        """Compile what the smallest batches need.
 
         Raises:
           UsageError: the guide cannot play these rules, or its own budget is too large.
@@ -88,9 +90,9 @@ class Sessions:
         self.guide, self.rules, self.options = guide, rules, options
         self._sessions: dict[str, _Session] = {}
         self._numbers = itertools.count(1)
-        programs = Programs(guide, rules, options)
+        self._programs = Programs(guide, rules, options)
         warm_up(rules)
-        self._searcher = Searcher(programs, guide.search, options)
+        self._searcher = Searcher(self._programs, guide.search, options)
 
     @property
     def sizes(self) -> Sizes:
@@ -233,7 +235,15 @@ class Sessions:
         if simulations is None and seconds is None:
             simulations, seconds = self._budget_of(own)
         game = own.game
-        question = Question(session, game.state, game.ply, game.rewards, temperature, details)
+        question = Question(
+            session,
+            game.state,
+            game.ply,
+            game.rewards,
+            temperature,
+            details,
+            self.guide.calibration,
+        )
         task = Task(
             session=own.number,
             question=question,
@@ -254,9 +264,20 @@ class Sessions:
         del self._sessions[session]
         self._searcher.forget(number)
 
+    def compile_rest(self) -> None:
+        """Begin to compile what larger batches need, in the background; until that is done, batches
+        are smaller. No other call compiles anything."""
+        self._programs.compile_rest()
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether larger batches are being compiled."""
+        return self._programs.is_compiling
+
     def wait_for_all_sizes(self) -> None:
-        """Wait until batches of all sizes are compiled; until then they are smaller."""
-        self._searcher.wait_for_all_sizes()
+        """Wait until batches of all sizes are compiled."""
+        self._programs.compile_rest()
+        self._programs.wait()
 
     @property
     def largest_batch(self) -> int:
@@ -297,7 +318,9 @@ class Sessions:
         if simulations is not None and seconds is not None:
             raise SessionError("budget: say simulations or seconds, not both")
         if simulations is not None and not 0 <= simulations <= most:
-            raise SessionError(f"simulations: {simulations} is not from 0 to {most}")
+            raise SessionError(
+                f"simulations: {simulations} is not from 0 to {most}, the room of a tree"
+            )
         if seconds is not None and not (math.isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
             raise SessionError(f"seconds: {seconds} is not above 0, up to {MAX_SECONDS:g}")
 

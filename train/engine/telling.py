@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from train.engine.answers import Candidate, Evaluation, Score, win_chance
+from train.checkpoints.calibration import Calibration
+from train.engine.answers import Candidate, Evaluation, Score
 from train.engine.trees.details import Details
 from train.engine.trees.pool import Found
 from wallgo_jax.game.actions import NO_ACTION
@@ -25,6 +26,7 @@ class Question(NamedTuple):
     rewards: tuple[float, ...] | None  # of a finished game
     temperature: float
     details: bool
+    calibration: Calibration
 
     @property
     def players(self) -> int:
@@ -35,6 +37,11 @@ class Question(NamedTuple):
     def mover(self) -> int:
         """The player to move."""
         return int(self.state.position.player)
+
+    def chance(self, value: float, *, is_searched: bool = True) -> float:
+        """The win chance of a player who expects this reward."""
+        told = self.calibration.chance(value, players=self.players, is_searched=is_searched)
+        return float(told)
 
 
 def tell_search(
@@ -54,7 +61,7 @@ def tell_search(
       simulations: of this search.
       draw: draws the move where the question has a temperature.
     """
-    grid, mover, players = asked.state.grid, asked.mover, asked.players
+    grid, mover = asked.state.grid, asked.mover
     slot = int(found.slot)
     if asked.temperature > 0:
         slot = _drawn(found.policy, asked.temperature, draw)
@@ -66,7 +73,7 @@ def tell_search(
         best_move=_name(action, grid),
         action=action,
         evaluation=_score(found.scores, value, mover),
-        win_chance=win_chance(value, players),
+        win_chance=asked.chance(value, is_searched=simulations > 0),
         simulations=simulations,
         visits=int(found.visits),
     )
@@ -93,7 +100,7 @@ def tell_finished_game(asked: Question) -> Evaluation:
         best_move=None,
         action=None,
         evaluation=rewards[0] if asked.players == 2 else rewards,
-        win_chance=win_chance(rewards[asked.mover], asked.players),
+        win_chance=asked.chance(rewards[asked.mover]),
         simulations=0,
         visits=0,
     )
@@ -180,7 +187,7 @@ def _candidates(asked: Question, found: Found, details: Details) -> tuple[Candid
         value = float(found.slot_qvalues[slot])
         own = value if players > 2 or asked.mover == 0 else -value
         moves = tuple(_name(int(action), grid) for action in line if action != NO_ACTION)
-        prior, chance = float(found.prior[slot]), win_chance(value, players)
+        prior, chance = float(found.prior[slot]), asked.chance(value)
         told.append(Candidate(moves[0], prior, visits, own, chance, moves))
     return tuple(told)
 

@@ -21,15 +21,16 @@ from train.runtime.errors import UsageError
 
 MOVE_SECONDS = 60.0
 """Time of a move unless said."""
-START_SECONDS = 1800.0
+START_SECONDS = 600.0
 """Time from the start of a program to its first response: it may have to compile."""
 MAX_RESPONSE = 1_000_000
+MAX_STRAY = 1000
+"""Lines that are no response to a request, after which a program is given up."""
+_MAX_UNREAD = 10_000  # lines
 _PREFIX = "external:"
 _TOLD = 200  # characters of what a program wrote that an error repeats
 
 Message = Mapping[str, Any]
-
-
 _Key = tuple[str, str]
 """Session and type of a response."""
 _RESPONSES = {
@@ -41,7 +42,7 @@ _RESPONSES = {
 
 
 class ProgramError(Exception):
-    """A program has ended, is silent, or says that it cannot; one line says which."""
+    """A program has ended, is silent, or refuses a request; one line says which."""
 
 
 class Program:
@@ -65,12 +66,10 @@ class Program:
             raise UsageError(f"player '{_PREFIX}{command}': cannot be started: {reason}") from None
         self.has_answered = False
         self._requests: queue.Queue[bytes | None] = queue.Queue()
-        self._responses: queue.Queue[bytes | None] = queue.Queue()
+        self._lines: queue.Queue[bytes | None] = queue.Queue(_MAX_UNREAD)
         self._log: collections.deque[bytes] = collections.deque(maxlen=20)
-        self._read: dict[_Key, collections.deque[Message]] = collections.defaultdict(
-            collections.deque
-        )
-        self._is_over = False
+        self._stray, self._strays = "", 0  # the last line that is no response, and their number
+        self._failure = ""  # why it is given up
         for work in (self._write, self._read_lines, self._read_log):
             threading.Thread(target=work, daemon=True).start()
 
@@ -79,24 +78,28 @@ class Program:
 
         Args:
           requests: of any sessions; those of one session are answered in order.
-          seconds: for all together, once the program has answered for the first time.
+          seconds: from one response to the next; to the first of all, START_SECONDS.
         """
         self.tell(requests)
         keys = [(request["bgsId"], _RESPONSES[request["type"]]) for request in requests]
         missing = collections.Counter(keys)
-        for key in list(missing):
-            missing[key] -= len(self._read[key])
+        found: dict[_Key, collections.deque[Message]] = {key: collections.deque() for key in keys}
         limit = seconds if self.has_answered else max(seconds, START_SECONDS)
         deadline = time.monotonic() + limit
-        while any(count > 0 for count in missing.values()):
-            is_first = not self.has_answered
-            key = self._take(deadline - time.monotonic())
-            if key is None:
-                break
-            if is_first:
-                limit, deadline = seconds, time.monotonic() + seconds
-            missing[key] -= 1
-        return [self._outcome(key, limit) for key in keys]
+        while missing.total() and not self._failure:
+            response = self._take(deadline, limit)
+            if response is None:
+                continue
+            key, now = (str(response.get("bgsId")), str(response.get("type"))), time.monotonic()
+            if missing[key]:
+                self.has_answered, deadline = True, now + seconds
+                missing[key] -= 1
+                found[key].append(response)
+            elif key[1] != _RESPONSES["end_game_session"]:
+                self._note_stray(json.dumps(response))
+            # Whoever speaks needs no more time to start.
+            limit, deadline = seconds, min(deadline, now + seconds)
+        return [self._outcome(found[key]) for key in keys]
 
     def tell(self, requests: Sequence[Message]) -> None:
         """Send requests whose responses do not matter."""
@@ -104,15 +107,15 @@ class Program:
             self._requests.put(f"{json.dumps(request)}\n".encode())
 
     @property
-    def is_over(self) -> bool:
-        """Whether the program has ended."""
-        return self._is_over or self._process.poll() is not None
+    def has_failed(self) -> bool:
+        """Whether the program has ended, or is given up."""
+        return bool(self._failure) or self._process.poll() is not None
 
     def close(self) -> None:
         """End the program: its input ends, and if it does not end by itself it is terminated."""
         self._requests.put(None)
         try:
-            self._process.wait(timeout=5)
+            self._process.wait(timeout=1 if self._failure else 5)
         except subprocess.TimeoutExpired:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -120,40 +123,47 @@ class Program:
             self._process.kill()
             self._process.wait()
 
-    def _take(self, seconds: float) -> "_Key | None":
-        """Take a response; returns whose it is, None where none comes in time."""
+    def _take(self, deadline: float, limit: float) -> Message | None:
+        """Take a line; returns it if it is a JSON object. Where none comes until the deadline, the
+        program is given up: `limit` seconds, as that is told."""
         try:
-            line = None if self._is_over else self._responses.get(timeout=max(seconds, 0.0))
+            line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
         except queue.Empty:
+            stray = f"; it wrote {short(self._stray)!r}" if self._stray else ""
+            self._failure = f"gave no answer within {limit:g} s{stray}"
             return None
         if line is None:
-            self._is_over = True
+            self._failure = self._how_it_ended()
             return None
-        response: Any = None
         with contextlib.suppress(ValueError, RecursionError):
-            response = json.loads(line)
-        if not isinstance(response, dict):
-            return "", ""
-        self.has_answered = True
-        key = str(response.get("bgsId")), str(response.get("type"))
-        if key[1] != _RESPONSES["end_game_session"]:
-            self._read[key].append(response)
-        return key
-
-    def _outcome(self, key: "_Key", seconds: float) -> Message | ProgramError:
-        if self._read[key]:
-            response = self._read[key].popleft()
-            if response.get("success") is True:
+            response: Any = json.loads(line)
+            if isinstance(response, dict):
                 return response
-            return ProgramError(f"refuses: {_short(response.get('error'))}")
-        if not self._is_over:
-            return ProgramError(f"gave no answer within {seconds:g} s")
+        self._note_stray(line.decode(errors="replace"))
+        return None
+
+    def _note_stray(self, line: str) -> None:
+        self._stray, self._strays = line, self._strays + 1
+        if self._strays == MAX_STRAY:
+            told = repr(short(line))
+            self._failure = f"wrote {MAX_STRAY} lines that answer no request, the last {told}"
+
+    def _how_it_ended(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
         last = self._log[-1].decode(errors="replace").strip() if self._log else ""
-        return ProgramError(
-            f"ended with exit code {self._process.returncode}{f': {_short(last)}' if last else ''}"
-        )
+        code = self._process.returncode
+        how = "closed its output" if code is None else f"ended with exit code {code}"
+        return f"{how}: {short(last)}" if last else how
+
+    def _outcome(self, found: "collections.deque[Message]") -> Message | ProgramError:
+        """The next of some responses, or why there is none."""
+        if not found:
+            return ProgramError(self._failure)
+        response = found.popleft()
+        if response.get("success") is True:
+            return response
+        return ProgramError(f"refuses: {short(response.get('error'))}")
 
     def _write(self) -> None:
         assert self._process.stdin is not None
@@ -166,8 +176,8 @@ class Program:
         assert self._process.stdout is not None
         with contextlib.suppress(OSError, ValueError), self._process.stdout as stream:
             while line := stream.readline(MAX_RESPONSE):
-                self._responses.put(line)
-        self._responses.put(None)
+                self._lines.put(line)
+        self._lines.put(None)
 
     def _read_log(self) -> None:
         assert self._process.stderr is not None
@@ -182,24 +192,40 @@ class ExternalAct:
 
     Attributes:
       command: starts the program.
-      seconds: of a move.
+      seconds: from one answer to the next.
+      has_answered: whether a program of this command has ever answered.
     """
 
     def __init__(self, command: str, seconds: float) -> None:
         self.command, self.seconds = command, seconds
+        self.has_answered = False
         self._program: Program | None = None
 
     def program(self) -> Program:
-        """The running program; started where there is none, or it has ended.
+        """The running program; started where there is none, or it has failed.
 
         Raises:
           UsageError: it cannot be started.
         """
-        if self._program is None or self._program.is_over:
+        if self._program is None or self._program.has_failed:
             self.close()
             self._program = Program(self.command)
             atexit.register(self.close)
         return self._program
+
+    def ask(self, requests: Sequence[Message]) -> list[Message | ProgramError]:
+        """Ask the program that `program` returned; see `Program.ask`.
+
+        Raises:
+          UsageError: no program of this command has ever answered.
+        """
+        assert self._program is not None
+        answers = self._program.ask(requests, seconds=self.seconds)
+        self.has_answered |= self._program.has_answered
+        if not self.has_answered:
+            self.close()
+            raise UsageError(f"player '{_PREFIX}{self.command}': {answers[0]}")
+        return answers
 
     def close(self) -> None:
         """End the program."""
@@ -229,6 +255,7 @@ def make_external_player(command: str, *, seconds: float = MOVE_SECONDS) -> Play
     return Player(f"{_PREFIX}{command}", (), ExternalAct(command, seconds))
 
 
-def _short(text: Any) -> str:
+def short(text: Any) -> str:
+    """What a program wrote, in one line that is not long."""
     line = " ".join(str(text).split())
     return line if len(line) <= _TOLD else f"{line[:_TOLD]}..."

@@ -10,7 +10,6 @@ import numpy as np
 
 from train.puzzles.puzzle_file import Puzzle
 from train.review.analyst import Analyst
-from train.review.chances import win_chance
 from train.review.positions import SearchedPosition, search_positions
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -41,13 +40,15 @@ class PuzzleOptions:
       level: how far from an even chance a level position may be.
       wins: least chance of a move that wins clearly.
       others: most chance of the best other move.
+      skipped: share of each game that is left out at its beginning, where one move seldom decides.
     """
 
     shallow: int = 16
     deep: int = 512
     level: float = 0.2
     wins: float = 0.8
-    others: float = 0.55
+    others: float = 0.6
+    skipped: float = 0.5
 
     def __post_init__(self) -> None:
         if not 1 <= self.shallow < self.deep:
@@ -56,6 +57,8 @@ class PuzzleOptions:
             raise ValueError("win chances must be ordered: 0 < others < wins < 1")
         if not 0 < self.level < 0.5:
             raise ValueError(f"level ({self.level}) must be above 0 and below 0.5")
+        if not 0 <= self.skipped < 1:
+            raise ValueError(f"skipped ({self.skipped}) must be from 0 to below 1")
 
 
 class PuzzleSearch:
@@ -73,6 +76,7 @@ class PuzzleSearch:
     ) -> list[SearchedPosition]:
         """Search positions; see `search_positions`."""
         total = len(states) * simulations
+        self._on_progress(step, 0, total)
         return search_positions(
             self.analyst,
             states,
@@ -83,15 +87,11 @@ class PuzzleSearch:
 
     def chance(self, found: SearchedPosition) -> float:
         """The win chance after the search."""
-        factor = self.analyst.calibration.search
-        return self._chance(found.value[found.mover], factor)
+        return float(self.analyst.chance(found.value[found.mover]))
 
     def network_chance(self, found: SearchedPosition) -> float:
         """The win chance before the search."""
-        return self._chance(found.network_value[found.mover], self.analyst.calibration.network)
-
-    def _chance(self, value: float, factor: float) -> float:
-        return float(win_chance(value, players=self.analyst.rules.players, factor=factor))
+        return float(self.analyst.chance(found.network_value[found.mover], is_searched=False))
 
 
 class CheckedPuzzle(NamedTuple):

@@ -4,31 +4,49 @@ The recipe of Mamano, "Training an AlphaZero-Style AI for a New Board Game", sec
 at first the engine says level, after a longer search it says that the player to move wins clearly,
 and the move was not obvious. Step by step, each on what the step before has left:
 
-1. The network alone and a shallow search both say level.
-2. A deep search says that its best move wins clearly.
-3. The network's policy, or the player of the game, would have played another move.
+1. In the later part of a game, the network alone says level, and so does a shallow search.
+2. A deep search says that its best move wins clearly. Shorter ones drop what does not come near.
+3. The network's policy would have played another move; where people or other programs played the
+   games, a move that they missed will do.
 4. A deep search that must not play that move says that no other wins.
-5. Searches of CONFIRM times the simulations say the same two things.
+5. Searches of CHECK times the simulations say the same two things.
 6. On a solved board, exact play agrees.
+
+Of a game at most one puzzle is kept, and of positions that are the same but for a turn one.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from train.data.record_dataset import RecordedGames
-from train.puzzles.check import Progress, PuzzleOptions, PuzzleSearch, exact_judge
+from train.puzzles.check import (
+    CHECK,
+    Progress,
+    PuzzleOptions,
+    PuzzleSearch,
+    exact_judge,
+    state_of,
+)
 from train.puzzles.puzzle_file import Puzzle
+from train.puzzles.sameness import sameness_key
 from train.review.analyst import Analyst
 from train.review.own_games import states_of
 from train.review.positions import SearchedPosition
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.state import State
 
-CONFIRM = 4
+_PROBES = ((8, 0.0), (2, 0.5))
+"""Searches that save deep ones: each has the deep simulations divided by the first number, and must
+find a chance of the second number's share of the way from `others` to `wins`."""
 _SHARES = (0.05, 0.01)
 """Shares of the policy that part the hard puzzles."""
+
+
+class StoppedError(Exception):
+    """Raised in a progress callback to end a search for puzzles with what it has found."""
 
 
 class _Candidate(NamedTuple):
@@ -44,65 +62,109 @@ class _Candidate(NamedTuple):
 
 def find_puzzles(
     analyst: Analyst,
-    recorded: RecordedGames,
+    rounds: Iterable[RecordedGames],
     options: PuzzleOptions,
     *,
     most: int,
-    seed: int,
+    counts_played: bool = False,
     on_progress: Progress = lambda step, done, total: None,
+    on_found: Callable[[int, int], None] = lambda puzzles, games: None,
 ) -> list[Puzzle]:
-    """Find puzzles in finished games, the easiest first.
+    """Find puzzles in finished games, until there are enough; the easiest come first.
 
     Args:
       analyst: made for the games' rules.
-      recorded: games.
+      rounds: games, searched a round at a time.
       options: what counts as a puzzle.
       most: puzzles to keep, spread over difficulties.
-      seed: decides which of too many are kept.
-      on_progress: see `Progress`.
+      counts_played: a move that the game's player missed is a puzzle though the policy saw it.
+      on_progress: see `Progress`; `StoppedError` ends the search.
+      on_found: called after each round with the puzzles found and the games searched so far.
     """
-    examples, states = states_of(recorded)
-    games, plies = np.asarray(examples.game), np.asarray(examples.position.ply)
     search = PuzzleSearch(analyst, on_progress)
-    shallow = search("shallow search", states, options.shallow)
-    kept = [
-        _Candidate(states[i], int(games[i]), int(plies[i]), found, found)
-        for i, found in enumerate(shallow)
-        if len(found.candidates) > 1 and _is_level(search, found, options)
-    ]
-    kept = _winning(search, kept, options, options.deep)
-    kept = [each for each in kept if _is_missed(recorded, each)]
+    found: dict[bytes, Puzzle] = {}
+    games = 0
+    try:
+        for recorded in rounds:
+            for puzzle in _find_in(search, recorded, options, counts_played=counts_played):
+                found.setdefault(sameness_key(state_of(puzzle)), puzzle)
+            games += len(recorded.records)
+            on_found(len(found), games)
+            if len(found) >= most:
+                break
+    except StoppedError:
+        pass
+    return spread(list(found.values()), most)
+
+
+def _find_in(
+    search: PuzzleSearch, recorded: RecordedGames, options: PuzzleOptions, *, counts_played: bool
+) -> Iterator[Puzzle]:
+    """The puzzles of some games, at most one of each: the hardest."""
+    kept = _level(search, recorded, options)
+    for simulations, least in _probes(options):
+        kept = _winning(search, kept, simulations, least)
+    kept = _winning(search, kept, options.deep, options.wins)
+    kept = [each for each in kept if _is_missed(recorded, each, counts_played=counts_played)]
     kept = _lonely(search, kept, options, options.deep)
-    bests = [each.deep.best.action for each in kept]
-    kept = _winning(search, kept, options, CONFIRM * options.deep, bests)
-    kept = _lonely(search, kept, options, CONFIRM * options.deep)
-    is_only_win = exact_judge(analyst.rules)
+    kept = _winning(search, kept, CHECK * options.deep, options.wins, is_same=True)
+    kept = _lonely(search, kept, options, CHECK * options.deep)
+    is_only_win = exact_judge(search.analyst.rules)
     if is_only_win is not None:
         kept = [each for each in kept if is_only_win(each.state, each.deep.best.action)]
-    puzzles = [_puzzle(search, recorded.records[each.game], each) for each in kept]
-    return _spread(puzzles, most, seed)
+    hardest = {each.game: each for each in sorted(kept, key=_difficulty)}
+    for each in hardest.values():
+        yield _puzzle(search, recorded.records[each.game], each)
 
 
-def _is_level(search: PuzzleSearch, found: SearchedPosition, options: PuzzleOptions) -> bool:
+def _level(
+    search: PuzzleSearch, recorded: RecordedGames, options: PuzzleOptions
+) -> list[_Candidate]:
+    """Positions with a choice that look level to the network alone and to a shallow search."""
     even = 1 / search.analyst.rules.players
-    said = search.network_chance(found), search.chance(found)
-    return all(abs(chance - even) <= options.level for chance in said)
+    examples, states = states_of(recorded)
+    games, plies = np.asarray(examples.game), np.asarray(examples.position.ply)
+    begins = options.skipped * np.array([len(record.actions) for record in recorded.records])
+    late = np.flatnonzero(plies >= begins[games])
+
+    def is_level(chance: float) -> bool:
+        return abs(chance - even) <= options.level
+
+    # One simulation is the least that a search does.
+    raw = search("network alone", [states[i] for i in late], 1)
+    left = [i for i, found in zip(late, raw, strict=True) if is_level(search.network_chance(found))]
+    shallow = search("shallow search", [states[i] for i in left], options.shallow)
+    return [
+        _Candidate(states[i], int(games[i]), int(plies[i]), found, found)
+        for i, found in zip(left, shallow, strict=True)
+        if len(found.candidates) > 1 and is_level(search.chance(found))
+    ]
+
+
+def _probes(options: PuzzleOptions) -> list[tuple[int, float]]:
+    """The simulations of each search before the deep one, and the chance that it must find."""
+    return [
+        (options.deep // part, options.others + share * (options.wins - options.others))
+        for part, share in _PROBES
+        if options.deep // part > options.shallow
+    ]
 
 
 def _winning(
     search: PuzzleSearch,
     kept: Sequence[_Candidate],
-    options: PuzzleOptions,
     simulations: int,
-    bests: Sequence[int] | None = None,
+    least: float,
+    *,
+    is_same: bool = False,
 ) -> list[_Candidate]:
-    """Those whose best move wins clearly, and is still that of `bests`."""
-    found = search(f"{simulations} simulations", [each.state for each in kept], simulations)
-    wanted = [one.best.action for one in found] if bests is None else bests
+    """Those whose best move has at least a chance; `is_same` asks for the best move of before."""
+    states = [each.state for each in kept]
+    found = search(f"{simulations} simulations", states, simulations)
     return [
         each._replace(deep=one)
-        for each, one, best in zip(kept, found, wanted, strict=True)
-        if search.chance(one) >= options.wins and one.best.action == best
+        for each, one in zip(kept, found, strict=True)
+        if search.chance(one) >= least and (not is_same or one.best.action == each.deep.best.action)
     ]
 
 
@@ -121,10 +183,11 @@ def _lonely(
     ]
 
 
-def _is_missed(recorded: RecordedGames, each: _Candidate) -> bool:
-    """Whether the policy's likeliest move, or the one played, is another."""
+def _is_missed(recorded: RecordedGames, each: _Candidate, *, counts_played: bool) -> bool:
+    """Whether the policy's likeliest move is another, or the one played where that counts."""
     played = recorded.records[each.game].actions[each.ply]
-    return not each.shallow.likeliest == played == each.deep.best.action
+    best = each.deep.best.action
+    return each.shallow.likeliest != best or (counts_played and played != best)
 
 
 def _difficulty(each: _Candidate) -> int:
@@ -160,17 +223,12 @@ def _puzzle(search: PuzzleSearch, record: Record, each: _Candidate) -> Puzzle:
     )
 
 
-def _spread(puzzles: Sequence[Puzzle], most: int, seed: int) -> list[Puzzle]:
-    """At most so many different ones, as even over difficulties as possible."""
-    rng = np.random.default_rng(seed)
-    by_difficulty: dict[int, list[Puzzle]] = {}
-    different = list({puzzle.record.actions: puzzle for puzzle in puzzles}.values())
-    for place in rng.permutation(len(different)):
-        puzzle = different[place]
-        by_difficulty.setdefault(puzzle.difficulty, []).append(puzzle)
-    chosen: list[Puzzle] = []
-    while len(chosen) < most and any(by_difficulty.values()):
-        for group in by_difficulty.values():
-            if group and len(chosen) < most:
-                chosen.append(group.pop())
+def spread(puzzles: Sequence[Puzzle], most: int) -> list[Puzzle]:
+    """The first of each difficulty, as many as are asked for, as even as possible; the easiest
+    come first."""
+    groups: dict[int, list[Puzzle]] = {}
+    for puzzle in puzzles:
+        groups.setdefault(puzzle.difficulty, []).append(puzzle)
+    rows = itertools.zip_longest(*groups.values())
+    chosen = [puzzle for row in rows for puzzle in row if puzzle is not None][:most]
     return sorted(chosen, key=lambda puzzle: (puzzle.difficulty, puzzle.record.actions))

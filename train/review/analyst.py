@@ -1,7 +1,6 @@
-"""The player that analyses positions: its evaluator, weights, search options and calibration."""
+"""The player that analyses positions: what guides its search, its options and its calibration."""
 
 import functools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,18 +9,13 @@ import jax
 import jax.numpy as jnp
 
 from train.checkpoints import exported, pretrained
-from train.network import NetworkConfig
-from train.network.build import network_for, observer_for
-from train.players.config import HeuristicsConfig
-from train.players.heuristics import make_heuristic_evaluator
-from train.registry.names import PlayerName, read_name, read_network_name
-from train.registry.networks import model_of, network_of, tell_apart
-from train.registry.players import heuristic_of
-from train.review import chances
-from train.review.chances import Calibration
+from train.checkpoints.calibration import Calibration, read_calibration
+from train.engine.trees.guide import check_rules, make_guide
+from train.registry.names import read_name, read_network_name
+from train.registry.networks import model_of, network_config
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
-from train.search.evaluator import Evaluator, evaluator_for
+from train.search.evaluator import Evaluator
 from train.search.root_symmetries import make_symmetric_evaluator
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -43,6 +37,11 @@ class Analyst(NamedTuple):
     search: SearchConfig
     owners: Owners | None  # None without a head for them
     calibration: Calibration
+
+    def chance(self, value: Any, *, is_searched: bool = True) -> Any:
+        """The win chances of values, as an array of their shape, each of the side whose value it
+        is; `is_searched` says whether a search found them."""
+        return self.calibration.chance(value, players=self.rules.players, is_searched=is_searched)
 
 
 def make_analyst(
@@ -75,11 +74,29 @@ def make_analyst(
         raise UsageError(
             f"player {name!r}: an analysis counts simulations, not seconds; write @256"
         )
-    made = _heuristic_analyst(read, rules) if not read.has_network else None
-    made = made or _network_analyst(read, rules, transfer=transfer)
-    if calibration is not None:
-        made = made._replace(calibration=read_calibration(calibration))
-    return made
+    guide = make_guide(name, transfer=transfer)
+    try:
+        check_rules(guide, rules)
+    except UsageError as error:
+        raise UsageError(f"{error}; heuristic-search:wjx analyses any") from None
+    has_owners = read.has_network and network_config(read).network.ownership
+    search = SearchConfig(
+        simulations=read.budget,
+        max_considered_actions=guide.search.max_considered_actions,
+        value_scale=guide.search.value_scale,
+        visit_offset=guide.search.visit_offset,
+        rescale_values=guide.search.rescale_values,
+    )
+    return Analyst(
+        name=guide.name,
+        rules=rules,
+        variables=guide.variables,
+        evaluate=guide.evaluate,
+        evaluate_root=make_symmetric_evaluator(guide.evaluate, guide.symmetries),
+        search=search,
+        owners=_make_owners(guide.look, rules.players) if has_owners else None,
+        calibration=guide.calibration if calibration is None else read_calibration(calibration),
+    )
 
 
 def default_analyst(rules: Rules, *, simulations: int) -> str:
@@ -107,83 +124,17 @@ def card_folder(name: str) -> Path:
     return Path(read.target)
 
 
-def read_calibration(path: Path) -> Calibration:
-    """Read the file that `calibrate --json` wrote.
-
-    Raises:
-      UsageError: it cannot be read, or holds no calibration.
-    """
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path}: no JSON") from None
-    found = fields.get(chances.CARD_KEY) if isinstance(fields, dict) else None
-    return chances.from_dict(found, where=str(path))
-
-
-def _heuristic_analyst(name: PlayerName, rules: Rules) -> Analyst:
-    weights = heuristic_of(name, name.target, HeuristicsConfig())
-    evaluate = _heuristic_evaluator(weights)
-    search = SearchConfig(simulations=name.budget)
-    return Analyst(name.full, rules, (), evaluate, evaluate, search, None, Calibration())
-
-
-_heuristic_evaluator = functools.cache(make_heuristic_evaluator)
-
-
-def _network_analyst(name: PlayerName, rules: Rules, *, transfer: bool) -> Analyst:
-    trained = network_of(name)
-    learned = trained.config.rules
-    if learned.players != rules.players:
-        raise UsageError(
-            f"player {name.text!r}: learned games of {learned.players} players, this one has "
-            f"{rules.players}; heuristic-search:wjx analyses any"
-        )
-    if learned != rules and not transfer:
-        told, asked = tell_apart(learned, rules)
-        raise UsageError(
-            f"player {name.text!r}: learned {told}, this is {asked}; --transfer lets it analyse "
-            "the game all the same, heuristic-search:wjx analyses any"
-        )
-    network, options = trained.config.network, trained.config.search
-    evaluate = evaluator_for(network, rules)
-    search = SearchConfig(
-        simulations=name.budget,
-        max_considered_actions=options.max_considered_actions,
-        value_scale=options.value_scale,
-        visit_offset=options.visit_offset,
-        rescale_values=options.rescale_values,
-    )
-    card = trained.about.get(chances.CARD_KEY)
-    return Analyst(
-        name=name.full,
-        rules=rules,
-        variables=trained.variables,
-        evaluate=evaluate,
-        evaluate_root=make_symmetric_evaluator(evaluate, name.symmetries),
-        search=search,
-        owners=_owners(network, rules.players) if network.ownership else None,
-        calibration=Calibration()
-        if card is None
-        else chances.from_dict(card, where=trained.source),
-    )
-
-
 @functools.cache
-def _owners(config: NetworkConfig, players: int) -> Owners:
-    network, observe = network_for(config, players), observer_for(config)
+def _make_owners(look: Any, players: int) -> Owners:
+    """The owners that a guide's look tells, its players numbered as the game numbers them."""
 
     @jax.jit
     def owners(variables: Any, states: State) -> jax.Array:
-        planes = jax.vmap(lambda state: observe(state, None))(states)
-        logits = network.evaluate(variables, planes).ownership
-        assert logits is not None
+        logits = look(variables, states).ownership
         shares = jax.nn.softmax(logits, axis=-1).reshape(len(logits), -1, players + 1)
         # The head numbers players from the one to move on.
         mover = states.position.player.astype(jnp.int32)[:, None, None]
-        place = (jnp.arange(players) - mover) % players
+        place = (jnp.arange(players)[None, None] - mover) % players
         absolute = jnp.take_along_axis(shares[..., :players], place, axis=-1)
         return jnp.concatenate([absolute, shares[..., players:]], axis=-1)
 

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from train.checkpoints.calibration import Calibration, to_dict
 from train.review.analyst import Analyst
-from train.review.chances import Calibration, to_dict, win_chance
 from train.review.grades import LIMITS, Grade, grade_move, side_accuracy
 from train.review.positions import SearchedPosition, search_positions
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import name_of
+from wallgo_jax.game.state import State
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
@@ -88,21 +89,21 @@ def review_game(
     """
     live = [state for state in game.states if not state.position.terminated]
     searched = search_positions(analyst, live, on_progress=on_progress)
-    factor, seats = analyst.calibration.search, game.rules.players
+    seats = game.rules.players
     values = np.array([position.value for position in searched])
-    chances = win_chance(values, players=seats, factor=factor)
+    chances = analyst.chance(values)
     if game.is_over:
         values = np.vstack([values.reshape(-1, seats), game.rewards])
-        end = win_chance(game.rewards, players=seats)
-        chances = np.vstack([chances.reshape(-1, seats), end])
+        chances = np.vstack([chances.reshape(-1, seats), analyst.chance(game.rewards)])
     snapshots = tuple(take_snapshot(state) for state in game.states)
     owners = None
     if analyst.owners is not None:
         predicted = [each.owner for each in searched if each.owner is not None]
         owners = (*predicted, *(_owners_now(each) for each in snapshots if each.is_over))
+    afters = _afters(analyst, game, live, chances)
     moves = []
     for ply, (action, mover) in enumerate(zip(game.actions, game.movers, strict=True)):
-        before, after = float(chances[ply, mover]), float(chances[ply + 1, mover])
+        before, after = float(chances[ply, mover]), afters[ply]
         grade = grade_move(
             before,
             after,
@@ -124,6 +125,25 @@ def review_game(
     )
 
 
+def _afters(
+    analyst: Analyst, game: Game, live: Sequence[State], chances: np.ndarray
+) -> list[float]:
+    """The mover's win chance after each of T plies.
+
+    With more than two players a search tells the chance of the one to move alone, so the move is
+    searched by itself from the position before it.
+    """
+    if game.rules.players == 2:
+        return [float(chances[ply + 1, mover]) for ply, mover in enumerate(game.movers)]
+    found = search_positions(
+        analyst, live[: len(game.actions)], excluded=game.actions, is_only=True
+    )
+    afters = [float(analyst.chance(each.best.value)) for each in found]
+    if game.is_over:
+        afters[-1] = float(chances[-1, game.movers[-1]])
+    return afters
+
+
 def _owners_now(snapshot: Snapshot) -> np.ndarray:
     """float32[N, P + 1]: the owners of a finished game, nobody last."""
     kinds = np.array([*range(snapshot.players), -1])
@@ -131,16 +151,19 @@ def _owners_now(snapshot: Snapshot) -> np.ndarray:
 
 
 def record_of(review: GameReview) -> Record:
-    """The game's record with the search's value of each ply, which the replay page draws."""
+    """The game's record with the value of each ply, which the replay page draws: the expected
+    reward of its mover that its win chance means."""
+    seats = review.game.rules.players
     values = [
-        round(float(review.values[ply, mover]), 4) for ply, mover in enumerate(review.game.movers)
+        round((seats * float(review.chances[ply, mover]) - 1) / (seats - 1), 4)
+        for ply, mover in enumerate(review.game.movers)
     ]
     return records.of_game(review.game, players=review.players, values=values)
 
 
 def review_record(review: GameReview) -> dict[str, Any]:
     """The review as JSON-ready figures; `docs/players.md` says what they are."""
-    game, snapshots = review.game, review.snapshots
+    game = review.game
     players = range(game.rules.players)
     return {
         "player": review.analyst,
@@ -159,7 +182,7 @@ def review_record(review: GameReview) -> dict[str, Any]:
                 "ply": ply,
                 "evaluation": evaluation_of(review.values[ply]),
                 "win_chance": [round(float(chance), 4) for chance in review.chances[ply]],
-                "territory": list(snapshots[ply].territory),
+                "territory": territory(review, ply),
                 "expected_territory": _expected(review, ply),
                 "owner": None
                 if review.owners is None
@@ -178,6 +201,12 @@ def evaluation_of(values: np.ndarray) -> float | list[float]:
     return rounded[0] if len(rounded) == 2 else rounded
 
 
+def territory(review: GameReview, ply: int) -> list[int] | None:
+    """The cells that each player owns; None while stones are placed, when walls part nothing."""
+    snapshot = review.snapshots[ply]
+    return None if snapshot.in_setup else list(snapshot.territory)
+
+
 def expected_territory(review: GameReview, ply: int) -> np.ndarray | None:
     """float[P]: the cells that each player is expected to own at the end."""
     return None if review.owners is None else review.owners[ply].sum(axis=0)[:-1]
@@ -190,8 +219,7 @@ def _expected(review: GameReview, ply: int) -> list[float] | None:
 
 def chance_of(review: GameReview, value: float) -> float:
     """The win chance of a searched value, for the player whose value it is."""
-    players, factor = review.game.rules.players, review.calibration.search
-    return float(win_chance(value, players=players, factor=factor))
+    return float(review.calibration.chance(value, players=review.game.rules.players))
 
 
 def _move_record(review: GameReview, move: ReviewedMove) -> dict[str, Any]:

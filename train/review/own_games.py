@@ -5,7 +5,8 @@ B boards, P players.
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import jax
@@ -46,22 +47,42 @@ def play_own_games(
       seed: decides openings and noise.
       on_progress: called with the number of games that are over.
     """
-    records: list[Record] = []
-    boards = min(games, _BOARDS)
-    while len(records) < games:
-        key = jax.random.fold_in(jax.random.key(seed), len(records))
-        done = len(records)
-        records += _play_batch(
+    rounds = own_rounds(
+        analyst,
+        games=games,
+        boards=min(games, _BOARDS),
+        simulations=simulations,
+        opening_plies=opening_plies,
+        seed=seed,
+        on_progress=on_progress,
+    )
+    records, places = zip(*rounds, strict=True)
+    return RecordedGames(tuple(chain(*records)), tuple(chain(*places)))
+
+
+def own_rounds(
+    analyst: Analyst,
+    *,
+    games: int,
+    boards: int,
+    simulations: int,
+    opening_plies: int,
+    seed: int,
+    on_progress: Callable[[int], None] = lambda games_done: None,
+) -> Iterator[RecordedGames]:
+    """The same games, as many at a time as there are boards; each round is played when it is asked
+    for."""
+    for done in range(0, games, boards):
+        records = _play_batch(
             analyst,
             boards,
             simulations,
             opening_plies,
-            key,
+            jax.random.fold_in(jax.random.key(seed), done),
             lambda over, done=done: on_progress(min(done + over, games)),
-        )
-    records = records[:games]
-    places = tuple(f"own game {number}" for number in range(1, games + 1))
-    return RecordedGames(tuple(records), places)
+        )[: games - done]
+        places = (f"own game {number}" for number in range(done + 1, done + len(records) + 1))
+        yield RecordedGames(tuple(records), tuple(places))
 
 
 def states_of(recorded: RecordedGames) -> tuple[Examples, list[State]]:

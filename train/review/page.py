@@ -10,6 +10,7 @@ from train.review.game_review import (
     ReviewedMove,
     chance_of,
     expected_territory,
+    territory,
 )
 from train.review.grades import LIMITS, MARKS
 from train.review.positions import SearchedPosition
@@ -133,9 +134,9 @@ def _summary(review: GameReview) -> str:
 def _territory(review: GameReview) -> str:
     players = range(review.game.rules.players)
     plies = range(len(review.snapshots))
+    owned = [territory(review, ply) for ply in plies]
     lines = [
-        Line(player, [review.snapshots[ply].territory[player] for ply in plies])
-        for player in players
+        Line(player, [None if row is None else row[player] for row in owned]) for player in players
     ]
     told = "cells owned"
     expected = [expected_territory(review, ply) for ply in plies]

@@ -83,6 +83,7 @@ def search_positions(
     *,
     simulations: int | None = None,
     excluded: Sequence[int | None] | None = None,
+    is_only: bool = False,
     on_progress: Callable[[int], None] = lambda simulations: None,
 ) -> list[SearchedPosition]:
     """Search positions, none of them after the end of a game.
@@ -92,6 +93,7 @@ def search_positions(
       states: one board each, on one grid, of the analyst's rules.
       simulations: of each search; the analyst's own by default.
       excluded: a public action of each position that its search must not choose, or None.
+      is_only: the search must choose these actions instead, and looks at no other.
       on_progress: called with the simulations done so far, summed over positions.
     """
     if not states:
@@ -100,16 +102,17 @@ def search_positions(
     if simulations is not None:
         options = dataclasses.replace(options, simulations=simulations)
     programs = _programs(analyst.evaluate, analyst.evaluate_root, options)
-    batch = batch_size(len(states), options.simulations, states[0])
     found: list[SearchedPosition] = []
-    for first in range(0, len(states), batch):
+    while len(found) < len(states):
+        first = len(found)
+        batch = batch_size(len(states) - first, options.simulations, states[0])
         own = states[first : first + batch]
         barred = None if excluded is None else excluded[first : first + batch]
 
         def on_part(done: int, first: int = first, own: int = len(own)) -> None:
             on_progress(first * options.simulations + own * done)
 
-        found += _search_batch(analyst, programs, own, barred, batch, on_part)
+        found += _search_batch(analyst, programs, own, (barred, is_only), batch, on_part)
     return found
 
 
@@ -144,7 +147,7 @@ class _Found(NamedTuple):
 
 
 class _Programs(NamedTuple):
-    begin: Callable[[Any, State, jax.Array], _Root]
+    begin: Callable[[Any, State, jax.Array, bool], _Root]
     grow: Callable[[Any, State, jax.Array, Tree, jax.Array], Tree]
     finish: Callable[[State, jax.Array, Tree], _Found]
     parts: int
@@ -155,17 +158,18 @@ def _search_batch(
     analyst: Analyst,
     programs: _Programs,
     states: Sequence[State],
-    excluded: Sequence[int | None] | None,
+    restriction: tuple[Sequence[int | None] | None, bool],
     batch: int,
     on_part: Callable[[int], None],
 ) -> list[SearchedPosition]:
     filled = [states[i % len(states)] for i in range(batch)]
     stacked: State = jax.tree.map(lambda *x: np.stack(x), *filled)
+    excluded, is_only = restriction
     barred = np.full(batch, NO_ACTION, np.int32)
     if excluded is not None:
         own = [NO_ACTION if action is None else action for action in excluded]
         barred[: len(own)] = own
-    tree, legal, values = programs.begin(analyst.variables, stacked, jnp.asarray(barred))
+    tree, legal, values = programs.begin(analyst.variables, stacked, jnp.asarray(barred), is_only)
     size = programs.simulations // programs.parts
     for part in range(programs.parts):
         fresh = 1 + part * size + jnp.arange(size)
@@ -230,12 +234,12 @@ def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConf
     schedule = halving_schedule(options.max_considered_actions, options.simulations)
 
     @jax.jit
-    def begin(variables: Any, states: State, excluded: jax.Array) -> _Root:
+    def begin(variables: Any, states: State, excluded: jax.Array, is_only: bool) -> _Root:
         evaluation = evaluate_root(variables, states)
         slots = jax.vmap(actions.slot_of_action)(states, excluded)
         barred = jax.nn.one_hot(slots, evaluation.logits.shape[1], dtype=jnp.bool_)
         legal = jax.vmap(actions.legal_slots)(states)
-        legal &= ~(barred & (excluded != NO_ACTION)[:, None])
+        legal &= (excluded == NO_ACTION)[:, None] | (barred == is_only)
         prior = _mask(evaluation.logits, legal)
         tree = init_tree(
             prior, evaluation.value[:, 0], states.position, nodes=options.simulations + 1

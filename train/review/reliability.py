@@ -6,7 +6,8 @@ games; every figure is of the other half.
 N positions, G games.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +15,17 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from train.checkpoints.calibration import Calibration, to_dict, win_chance
 from train.data.record_dataset import RecordedGames
 from train.review.analyst import Analyst
-from train.review.chances import Calibration, fit_factor, to_dict, win_chance
 from train.review.own_games import states_of
-from train.review.positions import search_positions
+from train.review.positions import SearchedPosition, search_positions
 from train.runtime.errors import UsageError
+from wallgo_jax.game.state import State
 
 BINS = 10
 _RESAMPLES = 1000
+_BATCH = 256
 NETWORK, SEARCH = "before search", "after search"
 
 
@@ -62,6 +65,7 @@ def measure_reliability(
     positions: int,
     seed: int,
     on_progress: Callable[[int], None] = lambda simulations: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Reliability:
     """Search positions of finished games and compare their values with how the games ended.
 
@@ -71,16 +75,20 @@ def measure_reliability(
       positions: drawn from all of them; all where there are fewer.
       seed: decides which.
       on_progress: as in `search_positions`.
+      should_stop: asked now and then; what is searched by then is measured.
 
     Raises:
-      UsageError: there are too few games.
+      UsageError: there are too few games or positions.
     """
     if len(recorded.records) < 2:
         raise UsageError("calibrate: needs at least 2 finished games")
     examples, states = states_of(recorded)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(states))[:positions]
-    found = search_positions(analyst, [states[i] for i in chosen], on_progress=on_progress)
+    found = _search(
+        analyst, [states[i] for i in chosen], on_progress=on_progress, should_stop=should_stop
+    )
+    chosen = chosen[: len(found)]
     games = np.asarray(examples.game)[chosen]
     movers = np.array([each.mover for each in found])
     results = np.array([record.result for record in recorded.records])
@@ -116,6 +124,45 @@ def measure_reliability(
         plain=curves(lambda name: 1.0),
         fitted=curves(factors.__getitem__),
     )
+
+
+def _search(
+    analyst: Analyst,
+    states: Sequence[State],
+    *,
+    on_progress: Callable[[int], None],
+    should_stop: Callable[[], bool],
+) -> list[SearchedPosition]:
+    """Search positions batch by batch until all are done, or `should_stop` says True."""
+    found: list[SearchedPosition] = []
+    while len(found) < len(states) and not should_stop():
+        done = len(found)
+        found += search_positions(
+            analyst,
+            states[done : done + _BATCH],
+            on_progress=lambda new, done=done: on_progress(done * analyst.search.simulations + new),
+        )
+    return found
+
+
+def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:
+    """The factor of log-odds of the least cross entropy; two players.
+
+    Args:
+      value: float[N] in [-1, 1].
+      outcome: float[N]: 1, 0 or -1 from the same side.
+    """
+    from scipy.optimize import minimize_scalar
+
+    chance = np.clip((1 + np.asarray(value, np.float64)) / 2, 1e-3, 1 - 1e-3)
+    odds, target = np.log(chance / (1 - chance)), (1 + np.asarray(outcome, np.float64)) / 2
+
+    def loss(log_factor: float) -> float:
+        scaled = math.exp(log_factor) * odds
+        return float(np.mean(np.logaddexp(0, scaled) - target * scaled))
+
+    found: Any = minimize_scalar(loss, bounds=(math.log(0.05), math.log(20)), method="bounded")
+    return math.exp(float(found.x))
 
 
 def make_curve(

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from train.review.analyst import Analyst
-from train.review.chances import win_chance
 from train.review.game_review import move_text
 from train.review.positions import search_positions
 from train.runtime.errors import UsageError
@@ -84,9 +83,7 @@ def compare_siblings(
     values = [next(searched).value[mover]]
     for end in ends:
         values.append(end.rewards[mover] if end.is_over else next(searched).value[mover])
-    chances = win_chance(
-        values, players=game.rules.players, factor=analyst.calibration.search
-    ).tolist()
+    chances = analyst.chance(values).tolist()
     target = target_of(play, grid=game.grid)
     assert target is not None
     origin = cell_name(play.cell, grid=game.grid)

@@ -12,7 +12,10 @@ from wallgo_jax.notation import COLOURS, LETTERS, format_action
 
 def review_tables(review: GameReview) -> Group:
     """The moves that lost win chance, and the accuracy of each side."""
-    return Group(_moves(review), _sides(review))
+    has_weak = any(move.grade.name in LIMITS for move in review.moves)
+    least = min(LIMITS.values())
+    moves = _moves(review) if has_weak else Text(f"No move lost {least:.0%} of win chance or more.")
+    return Group(moves, _sides(review))
 
 
 def _moves(review: GameReview) -> Table:

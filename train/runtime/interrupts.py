@@ -10,10 +10,11 @@ import errno
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 EXIT_INTERRUPTED = 130
 PATIENCE = 5.0  # seconds that the main thread gets to end by itself before the process ends
@@ -174,6 +175,15 @@ def interrupts(
         wake.close()  # wakes the thread
         watcher.join()
         woken.close()
+
+
+def leave(code: int) -> NoReturn:
+    """End the process without Python's exit, which would wait for a device or a compiler that may
+    work on for minutes, and would tell the error of a device's program that failed again."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _tell(text: str) -> None:

@@ -29,21 +29,23 @@ Search as mctx does it ("mctx: MCTS-in-JAX", Google DeepMind, Apache License 2.0
   but the whole batch would wait for the deepest such chain.
 - At the root a slot is chosen by another rule than below it, once, outside the loop. That rule
   reads visits and Q-values of the root's slots at every simulation, so these are kept by slot too.
-- On a CPU the last few boards on their way down go on alone: the others would only be kept as they
-  are.
+- On a CPU the last few boards on their way down go on alone.
 
 B boards, N nodes, A slots.
 """
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wallgo_jax.board.fusion import fusion_barrier
+
+T = TypeVar("T")
 ROOT = 0
 NO_CHILD = ROOT
 """Stands for a missing child: no node has the root as its child."""
@@ -99,6 +101,9 @@ Select = Callable[[jax.Array | None, Node], jax.Array]
 Play = Callable[[jax.Array, Any], Step]
 """(slot int32[B], position [B]) -> Step."""
 
+Boards = jax.Array | None
+"""int32[K]: the boards of a tree that are searched, each once; None for all."""
+
 
 def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int) -> Tree:
     """A tree of the root alone.
@@ -121,7 +126,7 @@ def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int)
     no_steps = jnp.zeros((boards, nodes))
     return Tree(
         logits=with_room(logits),
-        # The fewest bytes that can tell the nodes apart: this is one of the two large arrays.
+        # The fewest bytes that tell the nodes apart: this is one of the two large arrays.
         children=jnp.full((boards, nodes, slots), NO_CHILD, np.min_scalar_type(nodes - 1)),
         positions=jax.tree.map(with_room, position),
         parents=jnp.full((boards, nodes), ROOT),
@@ -153,8 +158,7 @@ def simulate(
       at_root: chooses a slot of the root.
       below: chooses a slot of any other node.
       play: makes a step and evaluates what follows.
-      fresh: int32[M], the nodes that M simulations make, one after the other; None for all that
-        there is room for.
+      fresh: int32[M], the nodes that M simulations make; None for all that there is room for.
     """
     chex.assert_rank([tree.visits, tree.children], [2, 3])
     boards, nodes = tree.visits.shape
@@ -185,7 +189,7 @@ def visit_leaf(
     at_root: Select,
     below: Select,
     play: Play,
-    boards: jax.Array | None = None,
+    boards: Boards = None,
 ) -> tuple[Tree, jax.Array]:
     """One simulation of each board, or of the boards int32[K].
 
@@ -197,23 +201,22 @@ def visit_leaf(
       at_root: chooses a slot of the root.
       below: chooses a slot of any other node.
       play: makes a step and evaluates what follows.
-      boards: their numbers in the tree, each once; None for all.
+      boards: which are searched.
 
     Returns:
       The tree, and bool[K], whether the node was made: a finished game that is visited again is
       written over itself.
     """
-    first, (parent, slot, child) = _select_leaf(
-        tree, keys, root, boards, at_root=at_root, below=below
-    )
+    first, (parent, slot, child) = _select_leaf(tree, keys, root, boards, at_root, below)
     is_made = child == NO_CHILD
     node = jnp.where(is_made, fresh, child)
-    step = play(slot, jax.tree.map(lambda x: _of(x, parent, boards), tree.positions))
+    position = jax.tree.map(lambda x: _of(x, parent, boards), tree.positions)
+    step = play(slot, _read_now(position, parent, boards))
     tree = _backup(_expand(tree, parent, slot, node, step, boards), node, boards)
     return _copy_to_root(tree, first, boards), is_made
 
 
-def root_view(tree: Tree, boards: jax.Array | None = None) -> Node:
+def root_view(tree: Tree, boards: Boards = None) -> Node:
     """The root of each board, without a gather, or of the boards int32[K]."""
     rows = slice(None) if boards is None else boards
     return Node(
@@ -226,7 +229,7 @@ def root_view(tree: Tree, boards: jax.Array | None = None) -> Node:
     )
 
 
-def node_view(tree: Tree, node: jax.Array, boards: jax.Array | None = None) -> Node:
+def node_view(tree: Tree, node: jax.Array, boards: Boards = None) -> Node:
     """One node int32[K] of each board, or of the boards int32[K]."""
     # Where there is no child, the root's entries are read and masked again.
     children = _of(tree.children, node, boards).astype(jnp.int32)
@@ -260,8 +263,7 @@ def _select_leaf(
     tree: Tree,
     keys: jax.Array | None,
     root: Node,
-    boards: jax.Array | None,
-    *,
+    boards: Boards,
     at_root: Select,
     below: Select,
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
@@ -310,12 +312,7 @@ def _select_leaf(
 
 
 def _expand(
-    tree: Tree,
-    parent: jax.Array,
-    slot: jax.Array,
-    node: jax.Array,
-    step: Step,
-    boards: jax.Array | None,
+    tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, step: Step, boards: Boards
 ) -> Tree:
     """Write a step from a parent's slot as a node, int32[K] each, with one visit more."""
     rows = _rows(len(node), boards)
@@ -340,7 +337,7 @@ def _expand(
     )
 
 
-def _backup(tree: Tree, node: jax.Array, boards: jax.Array | None) -> Tree:
+def _backup(tree: Tree, node: jax.Array, boards: Boards) -> Tree:
     """Count the value of a node int32[K] in at all nodes above it, up to the root."""
     rows, no_node = _rows(len(node), boards), tree.visits.shape[1]
 
@@ -348,7 +345,7 @@ def _backup(tree: Tree, node: jax.Array, boards: jax.Array | None) -> Tree:
         tree, node, value = carry
         parent = _of(tree.parents, node, boards)
         value = _of(tree.rewards, node, boards) + _of(tree.discounts, node, boards) * value
-        visits = _of(tree.visits, parent, boards)
+        visits = _read_now(_of(tree.visits, parent, boards), parent, boards)
         mean = (_of(tree.values, parent, boards) * visits + value) / (visits + 1.0)
         qvalue = _of(tree.rewards, parent, boards) + _of(tree.discounts, parent, boards) * mean
         # A board that has arrived waits for the others: what it writes beyond the nodes drops.
@@ -370,7 +367,7 @@ def _backup(tree: Tree, node: jax.Array, boards: jax.Array | None) -> Tree:
     return jax.lax.while_loop(is_below, rise, (tree, node, _of(tree.values, node, boards)))[0]
 
 
-def _copy_to_root(tree: Tree, slot: jax.Array, boards: jax.Array | None) -> Tree:
+def _copy_to_root(tree: Tree, slot: jax.Array, boards: Boards) -> Tree:
     """Copy visits and Q-value of the root's child at a slot int32[K], the only one that changed."""
     rows = _rows(len(slot), boards)
     child = tree.children[rows, ROOT, slot].astype(jnp.int32)
@@ -384,12 +381,20 @@ def _copy_to_root(tree: Tree, slot: jax.Array, boards: jax.Array | None) -> Tree
     )
 
 
-def _of(array: jax.Array, node: jax.Array, boards: jax.Array | None = None) -> jax.Array:
+def _of(array: jax.Array, node: jax.Array, boards: Boards = None) -> jax.Array:
     """[K, ...]: the entries of one node int32[K] of each board, or of the boards int32[K]."""
     rows = _rows(len(node), boards)
     return array.at[rows, node].get(mode="promise_in_bounds")
 
 
-def _rows(count: int, boards: jax.Array | None) -> jax.Array:
+def _read_now(entries: T, node: jax.Array, boards: Boards) -> T:
+    """Entries of nodes int32[K], read before anything is written.
+
+    Else XLA on CPU reads them where they are used, behind a write from a copy of all boards.
+    """
+    return entries if boards is None else fusion_barrier(entries, token=(node < ROOT).any())
+
+
+def _rows(count: int, boards: Boards) -> jax.Array:
     """int32[K]: the boards, or all of them."""
     return jnp.arange(count) if boards is None else boards

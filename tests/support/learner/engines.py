@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from tests.support.learner.searching import random_evaluator
+from train.checkpoints.calibration import Calibration
 from train.engine.protocol import Protocol
 from train.engine.sessions import Sessions
 from train.engine.trees.guide import Guide
@@ -28,7 +29,9 @@ def opposed_evaluator(variables, states, analysis=None):
 def sessions_of(rules: Rules, kind: str, options: EngineOptions) -> Sessions:
     """Sessions of 24 simulations an answer; compiled once, and never shut down."""
     config = SearchConfig(kind=kind)
-    guide = Guide("random", opposed_evaluator, (), config, 1, 24, None, None, None, True)
+    guide = Guide(
+        "random", opposed_evaluator, (), config, 1, 24, None, None, None, True, Calibration()
+    )
     sessions = Sessions(guide, rules, options)
     sessions.wait_for_all_sizes()
     return sessions

@@ -14,6 +14,7 @@ from train.arena.match import MatchOptions, play_match
 from train.players.basic import make_random_player
 from train.players.external import make_external_player
 from train.registry import make_player
+from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS, Rules
 
 DUEL = Rules(size=3, stones=1, order=(0, 1))
@@ -67,6 +68,9 @@ def test_the_example_of_the_docs_plays_whole_games(tmp_path):
         ("sys.exit('out of ideas')", "ended with exit code 1: out of ideas"),
         ("time.sleep(1)", "gave no answer within 0.2 s"),
         ("pass", "its answer has no bestMove"),
+        ("answer['bgsId'] = 'other'", "gave no answer within 0.2 s; it wrote '{"),
+        ("while True: print('thinking')", "wrote 1000 lines that answer no request, the last 'th"),
+        ("answer['bestMove'] = 'x' * 1000", "x..."),
     ],
 )
 def test_a_program_that_cannot_move_loses_and_is_told_why(tmp_path, behaviour, reason):
@@ -76,6 +80,66 @@ def test_a_program_that_cannot_move_loses_and_is_told_why(tmp_path, behaviour, r
     player.act.close()
     assert (result.wins, result.losses, result.forfeited) == (0, 2, 2)
     assert all(reason in text and "program.py loses at ply" in text for text in result.forfeits)
+    assert max(map(len, result.forfeits)) < 600
+
+
+_CELLS = """
+        cells = [c + r for c in "ABC" for r in "123"]
+        moves = games[name]
+        answer["bestMove"] = next(cell for cell in cells if cell not in moves)"""
+_PLACING = _LOOP.replace("for line", "games = {}\nfor line", 1).replace(
+    "    if kind ==",
+    """    moves = games.setdefault(name, list(request.get("moves", [])))
+    moves += [request["move"]] if "move" in request else []
+    if kind ==""",
+)
+"""Places stones; its first move after that is illegal."""
+PLACES = Rules(size=3, stones=4, order=(0, 1) * 4)
+
+
+def forfeits_of(path, behaviour: str, *, seconds: float = 0.3) -> list[str]:
+    """The games of a program that behaves, once its stones are placed, as if it could play on."""
+    text = _PLACING.replace("        BEHAVIOUR", f"        {behaviour}{_CELLS}")
+    player = make_external_player(program(path, text), seconds=seconds)
+    result = play(player, PLACES, 6)
+    player.act.close()
+    return sorted(text.split(": ", 1)[1] for text in result.forfeits)
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [("sys.exit(3)", "ended with exit code 3"), ("time.sleep(9)", "gave no answer within 0.3 s")],
+)
+def test_games_that_were_answered_go_on_with_another_start(tmp_path, failure, reason):
+    """It fails once, where it has answered four of six games."""
+    once = tmp_path / "once"
+    behaviour = f"""import os
+        if len(games) == 5 and not os.path.exists({str(once)!r}):
+            open({str(once)!r}, "w").close()
+            {failure}"""
+    told = forfeits_of(tmp_path / "program.py", behaviour)
+    assert [text == reason for text in told].count(True) == 2
+    assert [text.startswith("illegal move") for text in told].count(True) == 4
+
+
+def test_the_time_of_a_move_runs_from_the_answer_before(tmp_path):
+    told = forfeits_of(tmp_path / "program.py", "time.sleep(0.12)", seconds=0.5)
+    assert all(text.startswith("illegal move") for text in told), told
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("import sys; print('no licence', file=sys.stderr); sys.exit(2)", "code 2: no licence"),
+        ("import sys\nfor line in sys.stdin: print(line, flush=True)", "gave no answer within 0.2"),
+        ("while True: print('hello')", "wrote 1000 lines that answer no request, the last 'hello'"),
+        ("import os, sys; os.close(1); sys.stdin.read()", "closed its output"),
+    ],
+)
+def test_a_program_that_never_answers_ends_the_match(tmp_path, text, reason):
+    player = make_external_player(program(tmp_path / "program.py", text), seconds=0.2)
+    with pytest.raises(UsageError, match=reason):
+        play(player, DUEL, 2)
 
 
 def test_our_engine_as_a_program_plays_the_moves_of_our_player(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from tests.support.learner.engines import opposed_evaluator
 from train.bench import engine_speed, scaling, suite
 from train.bench.harness import play
 from train.bench.parts import learn, memory, search, selfplay
+from train.checkpoints.calibration import Calibration
 from train.cli.bench import Bench
 from train.cli.common import options
 from train.config import RunConfig
@@ -143,7 +144,9 @@ def test_everything_at_tiny_size(tmp_path):
 
 def test_an_engine_is_timed_by_sessions_that_play(tmp_path, monkeypatch):
     config = SearchConfig()
-    guide = Guide("random", opposed_evaluator, (), config, 1, 4, None, None, None, True)
+    guide = Guide(
+        "random", opposed_evaluator, (), config, 1, 4, None, None, None, True, Calibration()
+    )
     monkeypatch.setattr(engine_speed, "make_guide", lambda player: guide)
     path = tmp_path / "engine.json"
     # Forty rounds go beyond the end of a game on this board.

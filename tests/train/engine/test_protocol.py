@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.learner.engines import answers, sessions_of
 from tests.support.learner.searching import DUEL, TRIO
-from train.engine.protocol import MAX_NAME, Protocol
+from train.engine.protocol import MAX_ERROR, MAX_NAME, Protocol
 from train.engine.trees.options import EngineOptions
 from wallgo_jax.game.rules import PRESETS
 
@@ -133,6 +133,16 @@ def test_a_line_that_is_no_request(protocol, line, reason):
     (said,) = answers(protocol, line)
     assert (said["type"], said["bgsId"], said["success"]) == ("error", None, False)
     assert reason in said["error"] and "\n" not in said["error"]
+
+
+def test_an_error_does_not_repeat_a_long_request(protocol):
+    long = "x" * 60_000
+    for asked in ({"rules": long}, {"rules": {"size": long}}, {"rules": {long: 1}}):
+        (said,) = answers(protocol, START | asked)
+        assert not said["success"] and "\n" not in said["error"]
+        assert len(said["error"]) <= MAX_ERROR
+    (said,) = answers(protocol, {"type": long, "bgsId": "g"})
+    assert len(said["error"]) <= MAX_ERROR
 
 
 def test_many_sessions_are_searched_in_one_batch(protocol):

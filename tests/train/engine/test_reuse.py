@@ -1,5 +1,7 @@
 """Sessions that keep their trees find what a slow independent search finds over the same moves."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from tests.support.reference.slow_search import SlowSearch
 from train.engine.trees.options import EngineOptions
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
+from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state
+from wallgo_jax.notation import CANONICAL_SIDES, format_action
 
 OPTIONS = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=128, trees=4)
 
@@ -45,6 +49,11 @@ def slow_search(rules: Rules, kind: str) -> SlowSearch:
     return SlowSearch(state, SearchConfig(kind=kind), look, step)
 
 
+def move_of(state, slot: int) -> str:
+    action = int(actions.action_of_slot(state, np.int32(slot)))
+    return format_action(action, grid=state.grid, sides=CANONICAL_SIDES)
+
+
 def visits_of(answer) -> dict[str, int]:
     return {candidate.move: candidate.visits for candidate in answer.candidates}
 
@@ -62,11 +71,13 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
         kept.append(before - 1)
         slot, _ = slow.search(20 + ply)
         own = sessions._of(name).game
-        expected = {
-            slot: child.visits for slot, child in slow.root.children.items() if child.visits
-        }
+        children = {move_of(own.state, slot): slot for slot in slow.root.children}
+        expected = {name: slow.root.children[slot].visits for name, slot in children.items()}
         assert answer.visits == slow.root.visits == before + 20 + ply
-        assert sorted(visits_of(answer).values()) == sorted(expected.values())
+        assert visits_of(answer) == expected
+        for candidate in answer.candidates:
+            own_value = slow.root.q(children[candidate.move])
+            assert candidate.win_chance == pytest.approx((1 + own_value) / 2, abs=1e-4)
         mover = int(own.state.position.player)
         value = answer.evaluation if mover == 0 else -answer.evaluation
         assert value == pytest.approx(slow.root.value, abs=1e-4)
@@ -77,6 +88,16 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
             break
     assert max(kept) > 3, "no tree was kept"
     sessions.close(name)
+
+
+def test_no_program_copies_the_arrays_of_all_trees():
+    """A search of one tree must not take longer because others are kept."""
+    options = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=60, trees=30)
+    programs = sessions_of(DUEL, "gumbel", options)._searcher._programs._programs
+    for name, size in (("resume", 1), ("resume", 4), ("grow", 1), ("grow", 4)):
+        text = programs[name, size].result().as_text()
+        assert re.search(r"\[31,60\b", text), "no array has all trees"
+        assert not re.search(r"= \w+\[31,60\b\S* copy\(", text), name
 
 
 def test_no_request_compiles():

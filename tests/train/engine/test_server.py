@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -144,6 +145,28 @@ def test_an_engine_survives_bad_lines_and_ends_at_a_signal(start, signum, code):
     log = engine.stderr.read().decode()
     assert engine.stdout.read() == b"" and "Traceback" not in log
     assert "engine: ready" in log
+
+
+@pytest.mark.slow
+def test_an_engine_that_still_compiles_ends_at_once():
+    words = ["heuristic-search:wjx@4", "--batch", "1,32,64", "--trees", "64", "--nodes", "64"]
+    engine = subprocess.Popen(
+        [sys.executable, "-m", "train", "engine", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "0"},
+        cwd=compiling.ROOT,
+    )
+    while b"engine: ready" not in engine.stderr.readline():
+        assert engine.poll() is None
+    began = time.monotonic()
+    engine.send_signal(signal.SIGTERM)
+    assert engine.wait(timeout=60) == 0
+    # All batches take minutes; a busy machine needs seconds to end a process.
+    assert time.monotonic() - began < 15
+    log = engine.communicate()[1].decode()
+    assert "Traceback" not in log and "are compiled" not in log
 
 
 @pytest.mark.parametrize(

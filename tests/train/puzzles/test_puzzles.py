@@ -1,32 +1,42 @@
 """Puzzles on a solved board are right, by a slow solver of its own; files keep them."""
 
+import dataclasses
+import functools
 import json
+from pathlib import Path
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import train
 from tests.support.learner.commands import command, complaint
 from tests.support.reference.referee import Game
 from tests.support.reference.solver import Solver
 from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state_of
-from train.puzzles.find import find_puzzles
+from train.puzzles.find import StoppedError, find_puzzles, spread
 from train.puzzles.puzzle_file import (
-    from_line,
+    SHIPPED_FILE,
     read_puzzles,
     shipped_puzzles,
     to_line,
     write_puzzles,
 )
+from train.puzzles.sameness import sameness_key
 from train.review.analyst import make_analyst
 from train.review.own_games import play_own_games
 from train.solver.exact_player import make_exact_player
 from wallgo_jax.game import actions
+from wallgo_jax.game import symmetry as symmetry_lib
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.notation import placement_of
+from wallgo_jax.notation import parse_moves, placement_of
+from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
 
 RULES = Rules(size=3, stones=1, order=(0, 1))
-OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69)
+SHIPPED_FOLDER = Path(train.__file__).parent / "models"
+OPTIONS = PuzzleOptions(shallow=4, deep=16, level=0.49, wins=0.7, others=0.69, skipped=0)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +45,13 @@ def analyst():
 
 
 @pytest.fixture(scope="module")
-def puzzles(analyst):
-    recorded = play_own_games(analyst, games=200, simulations=4, opening_plies=4, seed=0)
-    return find_puzzles(analyst, recorded, OPTIONS, most=12, seed=0)
+def recorded(analyst):
+    return play_own_games(analyst, games=300, simulations=4, opening_plies=5, seed=0)
+
+
+@pytest.fixture(scope="module")
+def puzzles(analyst, recorded):
+    return find_puzzles(analyst, [recorded], OPTIONS, most=12, counts_played=True)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +89,7 @@ def test_puzzles_of_a_larger_solved_board_are_what_the_exact_player_plays():
     rules = Rules(size=4, stones=1, order=(0, 1), stay_needs_room=True)
     analyst = make_analyst("heuristic-search:wjx@16", rules)
     recorded = play_own_games(analyst, games=100, simulations=4, opening_plies=6, seed=0)
-    found = find_puzzles(analyst, recorded, OPTIONS, most=12, seed=0)
+    found = find_puzzles(analyst, [recorded], OPTIONS, most=12, counts_played=True)
     assert found
     exact = make_exact_player(rules)
     for puzzle in found:
@@ -148,6 +162,79 @@ def test_wrong_words_are_answered_in_one_line(words, reason, tmp_path, monkeypat
 
 
 def test_shipped_puzzles_are_whole():
-    for puzzle in shipped_puzzles():
+    file = SHIPPED_FOLDER / SHIPPED_FILE
+    puzzles = shipped_puzzles()
+    assert bool(puzzles) == file.is_file()
+    for puzzle in puzzles:
         assert puzzle.solution in take_snapshot(state_of(puzzle)).legal
-        assert from_line(to_line(puzzle)) is not None
+        assert puzzle.line[0] == puzzle.solution
+        replay_actions(puzzle.record.rules, [*puzzle.record.actions, *puzzle.line])
+        assert puzzle.next_best <= 0.6 < 0.8 <= puzzle.chance and abs(puzzle.shallow - 0.5) <= 0.2
+        assert puzzle.difficulty >= 2  # The network's policy missed it.
+    assert len({sameness_key(state_of(puzzle)) for puzzle in puzzles}) == len(puzzles)
+    if puzzles:
+        assert len(puzzles) >= 50 and file.stat().st_size < 200_000
+        assert len({puzzle.difficulty for puzzle in puzzles}) >= 3
+
+
+def test_a_turned_board_of_other_colours_is_the_same_puzzle():
+    game = replay_moves(PRESETS["hkoi"], parse_moves("B2 C2 E5 A7 B6 F1 D4 G3 B2->B3:up", grid=7))
+    state = game.states[-1]
+    key = sameness_key(state)
+    for symmetry in range(8):
+        assert sameness_key(symmetry_lib.turn_state(state, jnp.int32(symmetry))) == key
+    stones, walls = np.asarray(state.position.stones), np.asarray(state.position.walls)
+    other = state.position._replace(stones=stones[::-1, ::-1], player=1 - state.position.player)
+    assert sameness_key(state._replace(position=other)) == key
+    assert sameness_key(state._replace(position=other._replace(walls=walls[::-1]))) == key
+    for position in (
+        state.position._replace(player=1 - state.position.player),
+        state.position._replace(walls=0 * walls),
+        state.position._replace(stones=np.where(stones == stones[0, 0], 6, stones)),
+    ):
+        assert sameness_key(state._replace(position=position)) != key
+
+
+def test_a_search_ends_with_enough_puzzles_or_when_it_is_stopped(analyst, recorded, puzzles):
+    found, rounds = [], []
+
+    def own_games():
+        for number in range(3):
+            rounds.append(number)
+            yield recorded
+
+    def on_found(count, games):
+        found.append((count, games))
+
+    find = functools.partial(
+        find_puzzles, analyst, options=OPTIONS, counts_played=True, on_found=on_found
+    )
+    enough = find(own_games(), most=len(puzzles))
+    assert [to_line(each) for each in enough] == [to_line(each) for each in puzzles]
+    assert rounds == [0] and found == [(len(puzzles), 300)]
+    # The same games again hold nothing new, and a stop keeps what was found before.
+    rounds.clear()
+
+    def on_progress(step, done, total):
+        if len(rounds) == 3:
+            raise StoppedError
+
+    kept = find(own_games(), most=99, on_progress=on_progress)
+    assert [to_line(each) for each in kept] == [to_line(each) for each in puzzles]
+    assert found[1:] == [(len(puzzles), 300), (len(puzzles), 600)]
+
+
+def test_puzzles_are_spread_over_difficulties(puzzles):
+    many = [puzzles[0]._replace(difficulty=d) for d in (1, 1, 1, 1, 2, 4, 4)]
+    assert [each.difficulty for each in spread(many, 5)] == [1, 1, 2, 4, 4]
+    assert [each.difficulty for each in spread(many, 9)] == [1, 1, 1, 1, 2, 4, 4]
+
+
+def test_positions_at_the_beginning_are_left_out(analyst, recorded):
+    late = dataclasses.replace(OPTIONS, skipped=0.6)
+    found = find_puzzles(analyst, [recorded], late, most=99, counts_played=True)
+    lengths = {record.actions: len(record.actions) for record in recorded.records}
+    for puzzle in found:
+        played = puzzle.record.actions
+        whole = [n for actions, n in lengths.items() if actions[: len(played)] == played]
+        assert len(played) >= 0.6 * min(whole)

@@ -121,7 +121,7 @@ def test_siblings_are_the_walls_that_could_be_built(analyst, game):
     found = compare_siblings(analyst, game, 3)
     legal = take_snapshot(game.states[2]).legal
     stays = [action for action in legal if action // 4 == game.actions[2] // 4]
-    assert sorted(each.action for each in found.each[1:]) == sorted(stays)
+    assert {each.action for each in found.each[1:]} == set(stays)
     assert [each.is_played for each in found.each].count(True) == 1
     figures = siblings_record(found, 3)
     assert figures["step"] == "A1 to A1" and len(figures["walls"]) == len(stays)
@@ -166,3 +166,21 @@ def test_the_default_player_fits_the_rules():
     assert default_analyst(PRESETS["hkoi"], simulations=8) == "heuristic-search:wjx@8"
     name = default_analyst(PRESETS["wallzero-4stone"], simulations=8)
     assert name == "pretrained:wallzero-4stone@8"
+
+
+def test_a_move_among_more_players_is_measured_by_a_search_of_its_own():
+    rules = PRESETS["playwallgo-3p"]
+    opening = "A1 B2 C3 D4 E5 F6 A1->A2:right B2->B3:up"
+    played = replay_moves(rules, parse_moves(opening, grid=7))
+    analyst = make_analyst("heuristic-search:wjx@8", rules)
+    review = review_game(analyst, played)
+    for ply, move in enumerate(review.moves):
+        (alone,) = search_positions(
+            analyst, [played.states[ply]], excluded=[move.action], is_only=True
+        )
+        assert [each.action for each in alone.candidates] == [move.action]
+        assert alone.best.visits == 8
+        assert move.after == pytest.approx(float(analyst.chance(alone.best.value)), abs=1e-5)
+    assert [position["territory"] for position in review_record(review)["positions"][:6]] == [
+        None
+    ] * 6

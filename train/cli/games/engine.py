@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import signal
 import sys
+import threading
 import time
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -16,6 +20,7 @@ from train.cli.common import options
 from train.config import read_config
 from train.engine.trees.options import EngineOptions
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import leave
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.game.rules import Rules, name_of
 
@@ -77,6 +82,8 @@ class Engine:
 
         protocol = Protocol(engines)
         asyncio.run(serve(protocol, read_from=sys.stdin.fileno(), send=make_send(responses)))
+        if any(engine.is_compiling for engine in engines):
+            leave(0)
         return 0
 
     def _options(self) -> EngineOptions:
@@ -113,6 +120,11 @@ class Engine:
             seconds = time.perf_counter() - began
             _log(f"{guide.name}: {name_of(rules)} compiled in {seconds:.1f} s")
         _log("ready")
+        if len(sizes.batch_sizes) > 1:
+            # Only now, so that nothing else compiles more slowly for it.
+            for engine in engines:
+                engine.compile_rest()
+            threading.Thread(target=_tell_compiled, args=(engines,), daemon=True).start()
         return engines
 
 
@@ -123,13 +135,18 @@ def _numbers(text: str) -> list[int]:
     return [int(name) for name in names]
 
 
+def _tell_compiled(engines: Sequence[Sessions]) -> None:
+    """Tell once batches of all sizes are compiled; an engine that ends before cancels that."""
+    # A failure is told where it happens.
+    with contextlib.suppress(CancelledError, Exception):
+        for engine in engines:
+            engine.wait_for_all_sizes()
+        _log(f"batches of {engines[0].options.batch_sizes[-1]} sessions are compiled")
+
+
 def _end_at_sigterm() -> None:
     """End with exit code 0 at a SIGTERM that comes before there are sessions."""
-
-    def end(signum: int, frame: Any) -> NoReturn:
-        sys.exit(0)
-
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, lambda signum, frame: leave(0))
 
 
 def _log(text: str) -> None:

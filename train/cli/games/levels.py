@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from train.cli.common import options
-from train.cli.games.ratings import ANCHORS, RatingBar
+from train.cli.games.ratings import ANCHORS, rate
 from train.config import read_config
 from train.runtime.errors import UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.game.rules import name_of
 
@@ -61,29 +61,11 @@ class Levels:
         options.check_files(self.cache, self.json)
         settings = pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         display = Display()
-        with (
-            display,
-            display.task("levels", self.budget, "games") as task,
-            interrupts("finished pairings are kept, the games of the one being played are not"),
-        ):
-            bar = RatingBar(display, task, self.budget)
-            measured = pool.measure(
-                entrants,
-                ResultsCache(self.cache, settings),
-                pool.make_play(
-                    rules,
-                    games=self.games,
-                    opening_plies=self.opening_plies,
-                    seed=self.seed,
-                    on_games=bar.on_games,
-                ),
-                games=self.games,
-                budget=self.budget,
-                anchor=ANCHORS[0],
-                on_progress=bar.on_progress,
-            )
+        results = ResultsCache(self.cache, settings)
+        zero = ANCHORS[0]
+        measured = rate(self, entrants, results, rules, title="levels", zero=zero, display=display)
         caption = (
-            f"{ANCHORS[0]} = 0 · {measured.games} games, {measured.new} of them new · "
+            f"{zero} = 0 · {measured.games} games, {measured.new} of them new · "
             f"seed {self.seed} · {self.opening_plies} random opening plies"
         )
         title = f"Levels of {self.player} on {name_of(rules)}"

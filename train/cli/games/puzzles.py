@@ -2,23 +2,26 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from train.cli.common import options
-from train.cli.games.review import games_of
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
-    from train.puzzles.check import CheckedPuzzle, Progress, PuzzleOptions
+    from train.data.record_dataset import RecordedGames
+    from train.puzzles.check import CheckedPuzzle, PuzzleOptions
     from train.review.analyst import Analyst
     from train.runtime.display import Display, Task
     from wallgo_jax.game.rules import Rules
 
 EXIT_NOT_CONFIRMED, LEAST_CONFIRMED = 1, 0.95
+ROUND_GAMES = 256
+"""Games that are played and searched together; between rounds the search can end."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,17 +61,19 @@ class Puzzles:
     shallow: int = 16
     """Simulations of the search that says level."""
     deep: int = 512
-    """Simulations of the search that says that one move wins; 4 times as many confirm it."""
+    """Simulations of the search that says that one move wins; 16 times as many confirm it."""
     level: float = 0.2
     """How far from an even chance a level position may be."""
     wins: float = 0.8
     """Least win chance of the solution."""
-    others: float = 0.55
+    others: float = 0.6
     """Most win chance of the best other move."""
-    own_games: int = 400
-    """Games that the player plays against itself where no file is given."""
-    own_simulations: int = 16
-    """Simulations of a move in those games."""
+    skipped: float = 0.5
+    """Share of each game that is left out at its beginning, where one move seldom decides."""
+    own_games: int = 5000
+    """Most games that the player plays against itself where no file is given."""
+    own_simulations: int = 1
+    """Simulations of a move in those games; weak players leave more to find."""
     opening_plies: int = 4
     """Random plies that each of those games begins with."""
     seed: int = 0
@@ -88,7 +93,14 @@ class Puzzles:
         if (self.out is None) == (self.check is None):
             raise UsageError("puzzles: needs either --out FILE or --check FILE")
         try:
-            how = PuzzleOptions(self.shallow, self.deep, self.level, self.wins, self.others)
+            how = PuzzleOptions(
+                shallow=self.shallow,
+                deep=self.deep,
+                level=self.level,
+                wins=self.wins,
+                others=self.others,
+                skipped=self.skipped,
+            )
         except ValueError as error:
             raise UsageError(f"puzzles: {error}") from None
         display = Display()
@@ -98,26 +110,72 @@ class Puzzles:
         return self._find(self.out, how, display)
 
     def _find(self, out: Path, how: "PuzzleOptions", display: "Display") -> int:
-        from train.puzzles.find import find_puzzles
+        from train.puzzles.find import StoppedError, find_puzzles
         from train.puzzles.puzzle_file import write_puzzles
 
         options.check_files(out)
         names = [self.player] if self.player else []
         analyst = self._analyst(options.read_rules_for(self._rules_text(), names))
-        with display:
-            recorded = games_of(self, analyst, display)
-            with _steps(display) as on_progress:
-                found = find_puzzles(
-                    analyst,
-                    recorded,
-                    how,
-                    most=self.count,
-                    seed=self.seed,
-                    on_progress=on_progress,
-                )
+        answer = "the puzzles found so far are kept"
+        with (
+            display,
+            interrupts(answer, show=display.note) as is_interrupted,
+            display.task("puzzles", self.count, "found") as total,
+            _steps(display) as bars,
+        ):
+
+            def on_progress(step: str, done: int, of: int, unit: str = "simulations") -> None:
+                if is_interrupted():
+                    raise StoppedError
+                bars(step, done, of, unit)
+
+            def on_found(puzzles: int, games: int) -> None:
+                if puzzles:
+                    is_interrupted.keeps_work()
+                total(min(puzzles, self.count))
+                total.keep(f"{games} games searched")
+                if not display.is_live:
+                    display.say(f"{puzzles} puzzles in {games} games")
+
+            total(0)
+
+            found = find_puzzles(
+                analyst,
+                self._rounds(analyst, on_progress),
+                how,
+                most=self.count,
+                counts_played=bool(self.games),
+                on_progress=on_progress,
+                on_found=on_found,
+            )
         write_puzzles(out, found)
         options.say_written(out, f"{len(found)} puzzle{'s'[: len(found) != 1]}")
-        return 0
+        if len(found) < self.count and not is_interrupted():
+            print(f"there are no more in these games; asked for {self.count}")
+        return EXIT_INTERRUPTED if is_interrupted() else 0
+
+    def _rounds(
+        self, analyst: "Analyst", on_progress: Callable[..., None]
+    ) -> "Iterator[RecordedGames]":
+        """The games to search, some at a time: those of the files, or the player's own."""
+        from train.data.record_dataset import RecordedGames, read_recorded_games
+        from train.review.own_games import own_rounds
+
+        if not self.games:
+            yield from own_rounds(
+                analyst,
+                games=self.own_games,
+                boards=min(ROUND_GAMES, self.own_games),
+                simulations=self.own_simulations,
+                opening_plies=self.opening_plies,
+                seed=self.seed,
+                on_progress=lambda done: on_progress("own games", done, self.own_games, "games"),
+            )
+            return
+        recorded = read_recorded_games(self.games, analyst.rules)
+        for first in range(0, len(recorded.records), ROUND_GAMES):
+            own = slice(first, first + ROUND_GAMES)
+            yield RecordedGames(recorded.records[own], recorded.places[own])
 
     def _check(self, path: Path, how: "PuzzleOptions", display: "Display") -> int:
         from train.puzzles.check import check_puzzles
@@ -128,7 +186,11 @@ class Puzzles:
         if not puzzles:
             raise UsageError(f"{path}: holds no puzzle")
         analyst = self._analyst(puzzles[0].record.rules)
-        with display, _steps(display) as on_progress:
+        with display, _steps(display) as bars:
+
+            def on_progress(step: str, done: int, total: int) -> None:
+                bars(step, done, total, "simulations")
+
             found = check_puzzles(analyst, puzzles, how, on_progress=on_progress)
         for number, each in enumerate(found, start=1):
             if not each.is_confirmed:
@@ -169,15 +231,16 @@ def _told(each: "CheckedPuzzle") -> str:
 
 
 @contextlib.contextmanager
-def _steps(display: "Display") -> "Iterator[Progress]":
+def _steps(display: "Display") -> Iterator[Callable[[str, int, int, str], None]]:
     """A bar for each step of work that tells its steps as it comes to them."""
     with contextlib.ExitStack() as stack:
         open_steps: dict[str, Task] = {}
 
-        def on_progress(step: str, done: int, total: int) -> None:
+        def on_progress(step: str, done: int, total: int, unit: str) -> None:
             if step not in open_steps:
                 stack.close()
-                open_steps[step] = stack.enter_context(display.task(step, total, "simulations"))
+                open_steps.clear()
+                open_steps[step] = stack.enter_context(display.task(step, total, unit))
             open_steps[step](done)
 
         yield on_progress

@@ -7,7 +7,7 @@ import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import tyro
 
@@ -21,6 +21,7 @@ from wallgo_jax.game.rules import Rules, name_of
 if TYPE_CHECKING:
     from train.ratings.curves import Curve
     from train.ratings.pool import Entrant, Measured, Progress
+    from train.ratings.results_cache import ResultsCache
     from train.runtime.display import Display, Task
 
 ANCHORS = ("random", "greedy", "wjx", "heuristic-search:wjx@64")
@@ -81,29 +82,8 @@ class Elo(options.MatchSettings):
         options.check_files(cache, *self._files(self.json, "elo.json"))
         options.check_pictures(*self._files(self.png, "elo.png"))
         names = [entrant.name for entrant in entrants]
-        display = Display()
-        with (
-            display,
-            display.task("elo", self.budget, "games") as task,
-            # `measure` takes the interrupt; each finished pairing is in the cache already.
-            interrupts("finished pairings are kept, the games of the one being played are not"),
-        ):
-            bar = RatingBar(display, task, self.budget)
-            measured = pool.measure(
-                entrants,
-                results,
-                pool.make_play(
-                    rules,
-                    games=self.games,
-                    opening_plies=self.opening_plies,
-                    seed=self.seed,
-                    on_games=bar.on_games,
-                ),
-                games=self.games,
-                budget=self.budget,
-                anchor=self.zero if self.zero in names else None,
-                on_progress=bar.on_progress,
-            )
+        zero = self.zero if self.zero in names else None
+        measured = rate(self, entrants, results, rules, title="elo", zero=zero, display=Display())
         self._show(measured, rules, cache)
         return EXIT_INTERRUPTED if measured.is_interrupted else 0
 
@@ -255,6 +235,67 @@ def positions_after(run: Path, iterations: Sequence[int]) -> list[int]:
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{path}: cannot be read for --axis positions: {error}") from None
     return [sum(count for done, count in played if done <= each) for each in iterations]
+
+
+class RatingOptions(Protocol):
+    """What a command says of the games that it rates players by."""
+
+    @property
+    def games(self) -> int: ...
+    @property
+    def budget(self) -> int: ...
+    @property
+    def opening_plies(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
+
+def rate(
+    how: RatingOptions,
+    entrants: list[Entrant],
+    results: ResultsCache,
+    rules: Rules,
+    *,
+    title: str,
+    zero: str | None,
+    display: Display,
+) -> Measured:
+    """Rate players in one pool, with a bar; an interrupt ends it with the pairings that are done.
+
+    Args:
+      how: the games.
+      entrants: the players.
+      results: keeps each finished pairing.
+      rules: of the games.
+      title: of the bar.
+      zero: name of the player whose rating is 0; None for the mean.
+      display: the console.
+    """
+    from train.ratings import pool
+
+    with (
+        display,
+        display.task(title, how.budget, "games") as task,
+        # `measure` takes the interrupt; each finished pairing is in the cache already.
+        interrupts("finished pairings are kept, the games of the one being played are not"),
+    ):
+        bar = RatingBar(display, task, how.budget)
+        play = pool.make_play(
+            rules,
+            games=how.games,
+            opening_plies=how.opening_plies,
+            seed=how.seed,
+            on_games=bar.on_games,
+        )
+        return pool.measure(
+            entrants,
+            results,
+            play,
+            games=how.games,
+            budget=how.budget,
+            anchor=zero,
+            on_progress=bar.on_progress,
+        )
 
 
 class RatingBar:

@@ -2,23 +2,27 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from train.cli.common import options
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.data.record_dataset import RecordedGames
     from train.review.analyst import Analyst
+    from train.review.reliability import Reliability
     from train.runtime.display import Display
     from wallgo_jax.cli.sources import LoadedGame
     from wallgo_jax.game.rules import Rules
 
 Theme = Literal["auto", "light", "dark"]
 DEFAULT_SIMULATIONS = 256
+LEAST_MEASURED = 256
+"""Positions from which on an interrupted calibration is worth its figures."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +112,10 @@ class Review:
             display.console.print(table.siblings_table(step))
             record["siblings"] = siblings.siblings_record(step, played.grid)
         replace_text(self.out, draw_review(found, theme=self.theme, siblings=step))
-        options.say_written(self.out, f"a game of {len(played.actions)} plies")
+        options.say_written(
+            self.out,
+            f"a game of {len(played.actions)} {'ply' if len(played.actions) == 1 else 'plies'}",
+        )
         options.write_json(figures, record)
         if self.records is not None:
             records.write(self.records, [game_review.record_of(found)])
@@ -183,7 +190,7 @@ class Calibrate:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.review import chances, reliability
+        from train.review import reliability
         from train.review.analyst import card_folder, make_analyst
         from train.runtime.display import Display
 
@@ -203,56 +210,58 @@ class Calibrate:
             raise UsageError("calibrate: win chances are calibrated for two players")
         analyst = make_analyst(self.player, rules)
         display = Display()
-        with display:
-            recorded = games_of(self, analyst, display)
+        answer = "the positions searched so far are measured"
+        with display, interrupts(answer, show=display.note) as is_interrupted:
+            recorded = self._games(analyst, display)
             plies = sum(len(record.actions) for record in recorded.records)
             total = min(self.positions, plies) * analyst.search.simulations
             with display.task("searching positions", total, "simulations") as task:
+
+                def on_progress(simulations: int) -> None:
+                    if simulations >= LEAST_MEASURED * analyst.search.simulations:
+                        is_interrupted.keeps_work()
+                    task(simulations)
+
                 found = reliability.measure_reliability(
-                    analyst, recorded, positions=self.positions, seed=self.seed, on_progress=task
+                    analyst,
+                    recorded,
+                    positions=self.positions,
+                    seed=self.seed,
+                    on_progress=on_progress,
+                    should_stop=is_interrupted,
                 )
         display.console.print(reliability.reliability_table(found))
+        self._write(found, None if is_interrupted() else folder)
+        return EXIT_INTERRUPTED if is_interrupted() else 0
+
+    def _write(self, found: "Reliability", folder: Path | None) -> None:
+        """Write what was asked for, the calibration into the card in a folder."""
+        from train.checkpoints import calibration
+        from train.checkpoints.exported import add_to_card
+        from train.review import reliability
+
         if self.json is not None:
             options.write_json(self.json, reliability.reliability_record(found))
         if self.png is not None:
             reliability.draw_reliability(found, self.png)
             options.say_written(self.png, "reliability curves")
         if folder is not None:
-            from train.checkpoints.exported import add_to_card
-
-            add_to_card(folder, {chances.CARD_KEY: chances.to_dict(found.calibration)})
+            add_to_card(folder, {calibration.CARD_KEY: calibration.to_dict(found.calibration)})
             options.say_written(folder / "card.json", "calibration")
-        return 0
 
+    def _games(self, analyst: "Analyst", display: "Display") -> "RecordedGames":
+        """The games of the files, or else those that the analyst plays against itself."""
+        from train.data.record_dataset import read_recorded_games
+        from train.review.own_games import play_own_games
 
-class OwnGames(Protocol):
-    """The options of a command that reads games or lets a player play against itself."""
-
-    @property
-    def games(self) -> tuple[Path, ...]: ...
-    @property
-    def own_games(self) -> int: ...
-    @property
-    def own_simulations(self) -> int: ...
-    @property
-    def opening_plies(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-
-
-def games_of(command: "OwnGames", analyst: "Analyst", display: "Display") -> "RecordedGames":
-    """The games of a command's files, or else those that the analyst plays against itself."""
-    from train.data.record_dataset import read_recorded_games
-    from train.review.own_games import play_own_games
-
-    if command.games:
-        return read_recorded_games(command.games, analyst.rules)
-    with display.task("own games", command.own_games, "games") as task:
-        return play_own_games(
-            analyst,
-            games=command.own_games,
-            simulations=command.own_simulations,
-            opening_plies=command.opening_plies,
-            seed=command.seed,
-            on_progress=task,
-        )
+        if self.games:
+            return read_recorded_games(self.games, analyst.rules)
+        with display.task("own games", self.own_games, "games") as task:
+            return play_own_games(
+                analyst,
+                games=self.own_games,
+                simulations=self.own_simulations,
+                opening_plies=self.opening_plies,
+                seed=self.seed,
+                on_progress=task,
+            )

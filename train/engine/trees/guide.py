@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from train.checkpoints.calibration import Calibration, of_card
 from train.config import RunConfig
 from train.network import Output
 from train.network.build import network_for, observer_for
@@ -42,6 +43,7 @@ class Guide(NamedTuple):
     look: Look | None  # None without a network
     rules: Rules | None  # that it has learned; None without a network
     transfer: bool  # whether it may play others
+    calibration: Calibration  # of its values
 
 
 def make_guide(
@@ -71,6 +73,7 @@ def make_guide(
             look=None,
             rules=None,
             transfer=True,
+            calibration=Calibration(),
         )
     if not read.has_network:
         raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {ALLOWED}")
@@ -82,7 +85,12 @@ def make_guide(
         trained.variables,
         simulations=None if read.seconds else budget,
     )
-    return made._replace(symmetries=read.symmetries, seconds=read.seconds, transfer=transfer)
+    return made._replace(
+        symmetries=read.symmetries,
+        seconds=read.seconds,
+        transfer=transfer,
+        calibration=of_card(trained.about, where=trained.source),
+    )
 
 
 def network_guide(
@@ -107,6 +115,7 @@ def network_guide(
         look=_make_look(config.network, config.rules.players),
         rules=config.rules,
         transfer=False,
+        calibration=Calibration(),
     )
 
 

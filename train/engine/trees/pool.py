@@ -25,6 +25,7 @@ from train.search.puct import puct_slot
 from train.search.root_symmetries import make_symmetric_evaluator
 from train.search.sequential_halving import best_due, completed_values, slot_below
 from train.search.tree import Node, Tree, init_tree, root_view, visit_leaf
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, Variant
 
@@ -176,6 +177,8 @@ def make_resume(guide: Guide) -> Any:
             scores=evaluation.value,
             variant=states.variant,
         )
+        # Else XLA on CPU would read trees of the pool behind a write, from a copy of all of them.
+        new = fusion_barrier(new, token=(rows < 0).any())
         return jax.tree.map(lambda all, own: all.at[rows].set(own), pool, new)
 
     return resume

@@ -1,7 +1,7 @@
-"""The programs of an engine, compiled from its start on for batches of a few sizes.
+"""The programs of an engine, compiled for batches of a few sizes.
 
-Those of the smallest batches come first. While larger ones are compiled, smaller batches are
-searched; nothing that is asked compiles anything.
+Those of the smallest batches come first. While larger ones are compiled in the background, smaller
+batches are searched; nothing that is asked compiles anything.
 """
 
 import functools
@@ -29,7 +29,7 @@ _MOST_AT_ONCE = 16
 """Trees of one call at the most, of the calls that an answer needs once. To resume copies each
 tree, and programs for few trees are all that has to be compiled."""
 _COMPILING = 4
-"""Programs of the smallest batches that are compiled at the same time; of others it is one."""
+"""Programs of the smallest batches that are compiled at the same time."""
 
 
 class Programs:
@@ -40,7 +40,7 @@ class Programs:
     """
 
     def __init__(self, guide: Guide, rules: Rules, options: EngineOptions) -> None:
-        """Begin to compile, in other threads; `wait` ends it."""
+        """Begin to compile those of the smallest batches, in other threads."""
         self._options = options
         self._variables = jax.device_put(guide.variables)
         self.start = fetch(initial_state(rules))
@@ -48,71 +48,79 @@ class Programs:
         self._finished = self.start._replace(position=over)
         sizes = options.batch_sizes
         self._few = tuple(n for n in sizes if n <= _MOST_AT_ONCE) or sizes[:1]
+        self._jitted = {
+            "resume": jax.jit(make_resume(guide), donate_argnums=1),
+            "grow": jax.jit(make_grow(guide), donate_argnums=1),
+            "report": jax.jit(make_report(guide)),
+            "describe": jax.jit(make_describe(guide)),
+        }
+        make = jax.jit(lambda state: make_pool(state, trees=options.trees, nodes=options.nodes))
+        self._pool = jax.eval_shape(make, self._finished)
         self._programs: dict[tuple[str, int], Future[Any]] = {}
-        self._begin(guide)
+        threads = ThreadPoolExecutor(_COMPILING, "first-compiler")
+        self._compile(threads, "make", 0, make, self._finished)
+        self._compile_size(threads, sizes[0])
+        threads.shutdown(wait=False)
 
-    def wait(self, *, for_all: bool) -> None:
-        """Wait until the programs of the smallest batches, or all programs, are compiled."""
-        first = self._options.batch_sizes[0]
-        for (_, size), program in list(self._programs.items()):
-            if for_all or size <= first:
-                program.result()
+    def compile_rest(self) -> None:
+        """Begin to compile those of larger batches, in the background."""
+        for size in self._options.batch_sizes[1:]:
+            if ("grow", size) not in self._programs:
+                self._compile_size(_background(), size)
+
+    def wait(self) -> None:
+        """Wait until all that has begun is compiled."""
+        for program in list(self._programs.values()):
+            program.result()
 
     def stop(self) -> None:
         """Compile nothing more."""
-        self._rest.shutdown(wait=False, cancel_futures=True)
+        for program in self._programs.values():
+            program.cancel()
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something that has begun is not compiled yet."""
+        return not all(program.done() for program in list(self._programs.values()))
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The sizes of batches that can be searched by now, ascending."""
         return self._compiled(self._options.batch_sizes, "grow")
 
-    def _compiled(self, sizes: Sequence[int], *names: str) -> tuple[int, ...]:
-        """Those of the sizes for which these programs are compiled."""
+    def _compiled(self, sizes: Sequence[int], name: str) -> tuple[int, ...]:
+        """Those of the sizes for which a program is compiled."""
 
-        def is_there(name: str, size: int) -> bool:
-            program = self._programs[name, size]
-            return program.done() and not program.cancelled() and program.exception() is None
+        def is_there(program: "Future[Any] | None") -> bool:
+            if program is None or not program.done() or program.cancelled():
+                return False
+            return program.exception() is None
 
-        return tuple(size for size in sizes if all(is_there(name, size) for name in names))
+        return tuple(size for size in sizes if is_there(self._programs.get((name, size))))
 
     def _run(self, name: str, size: int, *arguments: Any) -> Any:
         return self._programs[name, size].result()(*arguments)
 
-    def _begin(self, guide: Guide) -> None:
-        """Let threads compile the programs, the rest behind those of the smallest batches."""
-        options = self._options
-        first = ThreadPoolExecutor(_COMPILING, "first-compiler")
-        self._rest = ThreadPoolExecutor(1, "compiler")
+    def _compile_size(self, threads: ThreadPoolExecutor, size: int) -> None:
+        """Let threads compile the programs of a size, those that take longest first."""
+        like, chunk = jax.ShapeDtypeStruct, self._options.chunk
+        rows, due = like((size,), np.int32), like((size, chunk), np.int32)
+        steps, state = like((), np.int32), (self._variables, self._pool, rows)
+        begin = functools.partial(self._compile, threads)
+        begin("grow", size, self._jitted["grow"], *state, due, steps)
+        if size in self._few:
+            flags, path = like((size,), np.bool_), like((size, PATH_PLIES), np.int32)
+            states = jax.tree.map(lambda x: like((size, *np.shape(x)), x.dtype), self._finished)
+            begin("resume", size, self._jitted["resume"], *state, flags, path, rows, states)
+            begin("describe", size, self._jitted["describe"], *state)
+            begin("report", size, self._jitted["report"], self._pool, rows)
 
-        def begin(name: str, size: int, program: Any, *arguments: Any) -> None:
-            def compiled() -> Any:
-                return program.lower(*arguments).compile()
-
-            threads = first if size <= options.batch_sizes[0] else self._rest
-            begun = self._programs[name, size] = threads.submit(compiled)
-            begun.add_done_callback(functools.partial(_log_failure, size))
-
-        make = jax.jit(lambda state: make_pool(state, trees=options.trees, nodes=options.nodes))
-        pool = jax.eval_shape(make, self._finished)
-        resume = jax.jit(make_resume(guide), donate_argnums=1)
-        grow = jax.jit(make_grow(guide), donate_argnums=1)
-        report, describe = jax.jit(make_report(guide)), jax.jit(make_describe(guide))
-        like, variables = jax.ShapeDtypeStruct, self._variables
-        begin("make", 0, make, self._finished)
-        for size in options.batch_sizes:
-            rows, due = like((size,), np.int32), like((size, options.chunk), np.int32)
-            begin("grow", size, grow, variables, pool, rows, due, like((), np.int32))
-            if size in self._few:
-                states = jax.tree.map(
-                    lambda x, size=size: like((size, *np.shape(x)), x.dtype), self._finished
-                )
-                flags, path = like((size,), np.bool_), like((size, PATH_PLIES), np.int32)
-                begin("resume", size, resume, variables, pool, rows, flags, path, rows, states)
-                begin("describe", size, describe, variables, pool, rows)
-                begin("report", size, report, pool, rows)
-            if size == options.batch_sizes[0]:
-                self._rest.submit(first.shutdown)
+    def _compile(
+        self, threads: ThreadPoolExecutor, name: str, size: int, program: Any, *arguments: Any
+    ) -> None:
+        begun = threads.submit(lambda: program.lower(*arguments).compile())
+        begun.add_done_callback(functools.partial(_log_failure, size))
+        self._programs[name, size] = begun
 
     @property
     def padding(self) -> int:
@@ -198,6 +206,12 @@ class Programs:
 
     def _rows(self, rows: Sequence[int], size: int) -> np.ndarray:
         return np.array([*rows, *[self.padding] * (size - len(rows))], np.int32)
+
+
+@functools.cache
+def _background() -> ThreadPoolExecutor:
+    """One thread, however many engines there are: others are to be answered meanwhile."""
+    return ThreadPoolExecutor(1, "compiler")
 
 
 def _parts(count: int, sizes: Sequence[int]) -> Iterator[slice]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple, Protocol
 
-from train.engine.answers import Evaluation, SessionError, win_chance
+from train.checkpoints.calibration import win_chance
+from train.engine.answers import Evaluation, SessionError
 from train.engine.sessions import Sessions, make_sessions
 from train.engine.trees.options import EngineOptions
 from train.play.games.game_tree import Node, actions_of, path_to
@@ -193,4 +194,4 @@ def _chances(found: Evaluation, players: int) -> tuple[float, ...]:
         return (own, 1 - own) if found.player == 0 else (1 - own, own)
     values = found.evaluation
     assert isinstance(values, tuple)
-    return tuple(win_chance(value, players) for value in values)
+    return tuple(float(win_chance(value, players=players)) for value in values)

@@ -1,14 +1,17 @@
-"""Values become win chances, and a calibration is fitted to what happened."""
+"""Values become win chances, by the calibration of a card or a file."""
 
 import json
 
 import numpy as np
 import pytest
 
-from train.review import chances
-from train.review.analyst import read_calibration
-from train.review.chances import fit_factor, win_chance
-from train.review.reliability import make_curve
+from train.checkpoints.calibration import (
+    Calibration,
+    of_card,
+    read_calibration,
+    to_dict,
+    win_chance,
+)
 from train.runtime.errors import UsageError
 
 
@@ -26,31 +29,10 @@ def test_a_draw_of_more_players_is_an_equal_share():
     assert win_chance([1.0, -1 / 3, 0.0], players=4) == pytest.approx([1, 0, 1 / 4])
 
 
-def test_the_fit_finds_the_factor_that_made_the_outcomes():
-    rng = np.random.default_rng(0)
-    value = rng.uniform(-0.95, 0.95, 40_000)
-    true = 1 / (1 + ((1 - value) / (1 + value)) ** 0.6)
-    outcome = np.where(rng.random(len(value)) < true, 1.0, -1.0)
-    assert fit_factor(value, outcome) == pytest.approx(0.6, abs=0.02)
-
-
-def test_reliability_bins_hold_means():
-    chance = np.array([0.05, 0.05, 0.95, 0.95])
-    score = np.array([0.0, 0.5, 1.0, 1.0])
-    curve = make_curve(chance, score, np.arange(4), np.random.default_rng(0))
-    assert [(each.predicted, each.scored, each.positions) for each in curve.bins] == [
-        (pytest.approx(0.05), 0.25, 2),
-        (pytest.approx(0.95), 1.0, 2),
-    ]
-    assert curve.brier == pytest.approx((0.05**2 + 0.45**2 + 2 * 0.05**2) / 4)
-    assert curve.calibration_error == pytest.approx((2 * 0.2 + 2 * 0.05) / 4)
-    assert curve.bins[1].interval == (1.0, 1.0)
-
-
 def test_a_calibration_is_read_again(tmp_path):
-    made = chances.Calibration(0.5, 0.75, 64)
+    made = Calibration(0.5, 0.75, 64)
     path = tmp_path / "calibration.json"
-    path.write_text(json.dumps({"calibration": chances.to_dict(made), "player": "x"}))
+    path.write_text(json.dumps({"calibration": to_dict(made), "player": "x"}))
     assert read_calibration(path) == made
 
 
@@ -72,3 +54,11 @@ def test_a_wrong_calibration_is_refused_in_one_line(tmp_path, text, complaint):
     with pytest.raises(UsageError, match=complaint) as raised:
         read_calibration(path)
     assert str(raised.value).startswith(str(path))
+
+
+def test_a_card_without_a_calibration_leaves_chances_as_they_are():
+    assert of_card({}, where="x") == Calibration(1.0, 1.0, None)
+    kept = {"network": 0.5, "search": 0.75, "simulations": 64}
+    assert of_card({"calibration": kept}, where="x") == Calibration(0.5, 0.75, 64)
+    with pytest.raises(UsageError, match=r"^x: no calibration"):
+        of_card({"calibration": 3}, where="x")

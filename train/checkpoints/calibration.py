@@ -1,11 +1,13 @@
-"""Values become win chances: a fixed map, corrected by a calibration that was fitted to games.
+"""Values become win chances: a fixed map, corrected by the calibration that a model's card keeps.
 
 A value is an expected reward: 1 for a win, -1 / (players - 1) for a loss, 0 for a draw. With two
 players the chance of a value v is (1 + v) / 2, and a draw counts as half a win.
 """
 
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +29,16 @@ class Calibration(NamedTuple):
     search: float = 1.0  # of values after a search
     simulations: int | None = None  # of the search that was fitted; None where nothing was
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether games have shown these factors."""
+        return self.simulations is not None
 
-UNCALIBRATED = Calibration()
+    def chance(self, value: Any, *, players: int, is_searched: bool = True) -> np.ndarray:
+        """The chance to win of values from one side; see `win_chance`."""
+        return win_chance(
+            value, players=players, factor=self.search if is_searched else self.network
+        )
 
 
 def win_chance(value: Any, *, players: int, factor: float = 1.0) -> np.ndarray:
@@ -47,26 +57,6 @@ def win_chance(value: Any, *, players: int, factor: float = 1.0) -> np.ndarray:
     odds = factor * np.log(inner / (1 - inner))
     # What is certain stays certain.
     return np.where((chance == 0) | (chance == 1), chance, 1 / (1 + np.exp(-odds)))
-
-
-def fit_factor(value: np.ndarray, outcome: np.ndarray) -> float:
-    """The factor of log-odds of the least cross entropy; two players.
-
-    Args:
-      value: float[N] in [-1, 1].
-      outcome: float[N]: 1, 0 or -1 from the same side.
-    """
-    from scipy.optimize import minimize_scalar
-
-    chance = np.clip((1 + np.asarray(value, np.float64)) / 2, 1e-3, 1 - 1e-3)
-    odds, target = np.log(chance / (1 - chance)), (1 + np.asarray(outcome, np.float64)) / 2
-
-    def loss(log_factor: float) -> float:
-        scaled = math.exp(log_factor) * odds
-        return float(np.mean(np.logaddexp(0, scaled) - target * scaled))
-
-    found: Any = minimize_scalar(loss, bounds=(math.log(0.05), math.log(20)), method="bounded")
-    return math.exp(float(found.x))
 
 
 def to_dict(calibration: Calibration) -> dict[str, Any]:
@@ -91,3 +81,28 @@ def from_dict(fields: Any, *, where: str) -> Calibration:
     if simulations is not None and not isinstance(simulations, int):
         raise UsageError(f"{where}: calibration: simulations {simulations!r} is no whole number")
     return Calibration(float(fields["network"]), float(fields["search"]), simulations)
+
+
+def of_card(card: Mapping[str, Any], *, where: str) -> Calibration:
+    """The calibration of a model's card; factors of 1 where it has none.
+
+    Raises:
+      UsageError: which entry is wrong.
+    """
+    found = card.get(CARD_KEY)
+    return Calibration() if found is None else from_dict(found, where=where)
+
+
+def read_calibration(path: Path) -> Calibration:
+    """Read the file that `calibrate --json` wrote.
+
+    Raises:
+      UsageError: it cannot be read, or holds no calibration.
+    """
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path}: no JSON") from None
+    return from_dict(fields.get(CARD_KEY) if isinstance(fields, dict) else None, where=str(path))
