@@ -17,6 +17,7 @@ from train.metrics.plot_style import (
     new_figure,
     save_figure,
     set_style,
+    short_name,
 )
 from train.metrics.rows import Row, elapsed_seconds
 from train.runtime.errors import UsageError
@@ -196,7 +197,9 @@ def _add_legend(figure: Any, runs: Mapping[str, Sequence[Row]]) -> None:
     """Name the runs above all panels."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=name, **_style(index)) for index, name in enumerate(runs)]
+    handles = [
+        Line2D([], [], label=short_name(name), **_style(index)) for index, name in enumerate(runs)
+    ]
     figure.legend(
         handles=handles,
         loc="outside upper center",

@@ -56,6 +56,17 @@ def set_style(axes: Any) -> None:
         axes.spines[side].set_color(GREY)
 
 
+def short_name(name: str, limit: int = 36) -> str:
+    """A name as a label of a plot: `limit` characters at most, the middle left out.
+
+    A player's name may hold a command or a path as long as the plot is wide.
+    """
+    if len(name) <= limit:
+        return name
+    head = (limit - 1) // 2
+    return f"{name[:head]}…{name[head + 1 - limit :]}"
+
+
 def save_figure(figure: Any, path: Path, *, caption: str) -> None:
     """Write a figure with a line of small print below, in the format that the file's ending names.
 
@@ -65,7 +76,7 @@ def save_figure(figure: Any, path: Path, *, caption: str) -> None:
     import matplotlib
 
     check_format(path)
-    figure.supxlabel(caption, fontsize=8, color=GREY)
+    figure.supxlabel(caption, fontsize=8, color=GREY, wrap=True)
     # Without a salt and a date the same figures give the same file.
     dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     with writing(path), matplotlib.rc_context({"svg.hashsalt": "wallgo"}):

@@ -11,7 +11,7 @@ from jax.stages import Traced
 
 from train.config import RunConfig
 from train.data.replay import ReplayState, Trajectory
-from train.data.selfplay import first_boards, make_selfplay
+from train.data.selfplay import TargetOptions, first_boards, make_selfplay
 from train.learning.learner import Learner, make_learner
 from train.network import Network
 from train.network.build import network_for, observer_for
@@ -136,7 +136,11 @@ def _broadcast_variant(config: RunConfig) -> Variant:
 
 def _shapes_of_plies(config: RunConfig, variants: Variant) -> Trajectory:
     """The plies [T, B] of an iteration, whose shapes no player changes."""
-    selfplay = make_selfplay(make_random_search(), plies=config.selfplay.plies)
+    selfplay = make_selfplay(
+        make_random_search(),
+        plies=config.selfplay.plies,
+        targets=TargetOptions(has_root_value=config.learner.value_mix > 0),
+    )
     boards = jax.eval_shape(first_boards, variants)
     return jax.eval_shape(selfplay, (), variants, boards, jax.random.key(0))[1]
 

@@ -15,6 +15,7 @@ from train.metrics.plot_style import (
     PAPER,
     new_plot,
     save_figure,
+    short_name,
 )
 
 _LABEL_GAP = 0.05  # between labels of anchors, as a share of the height
@@ -66,7 +67,7 @@ def _draw_curve(axes: Any, curve: Curve, index: int) -> None:
         marker=MARKS[index % len(MARKS)],
         markersize=5,
         linewidth=1.8,
-        label=f"{curve.name} (band: 95 % interval)",
+        label=f"{short_name(curve.name)} (band: 95 % interval)",
     )
 
 
@@ -79,7 +80,7 @@ def _draw_anchors(axes: Any, anchors: Mapping[str, float]) -> None:
     heights = spread_labels([(elo - low) / (high - low) for _, elo in ordered], _LABEL_GAP)
     for (name, elo), height in zip(ordered, heights, strict=True):
         axes.annotate(
-            f"{name}  {elo:.0f}",
+            f"{short_name(name)}  {elo:.0f}",
             xy=(1, (elo - low) / (high - low)),
             xytext=(1.02, height),
             xycoords="axes fraction",

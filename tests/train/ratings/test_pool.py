@@ -280,13 +280,13 @@ def test_table_and_record_tell_the_same(tmp_path):
     assert "fixed" in list(table.columns[3].cells)
 
 
-def test_curve_is_drawn(tmp_path):
+@pytest.mark.parametrize("name", ["run", "external:/a/long/path/" + 40 * "program "])
+def test_curve_is_drawn(tmp_path, name):
     pytest.importorskip("matplotlib")
     path = tmp_path / "new" / "curve.png"
-    line = curves.Curve("run", [1, 2, 3], [0, 5, 9], [-3, 2, 7], [3, 8, 11])
-    curves.draw_curves(
-        path, [line], {"random": 0}, title="t", caption="c", x_label="x", y_label="y"
-    )
+    line = curves.Curve(name, [1, 2, 3], [0, 5, 9], [-3, 2, 7], [3, 8, 11])
+    words = {"title": "t", "caption": f"{name} = 0", "x_label": "x", "y_label": "y"}
+    curves.draw_curves(path, [line], {name: 0}, **words)
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 

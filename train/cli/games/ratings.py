@@ -185,7 +185,7 @@ class Elo(options.MatchSettings):
                 title=title,
                 caption=caption,
                 x_label=x_label,
-                y_label=f"Elo ({zero})",
+                y_label="Elo",
             )
             options.say_written(path, "curves")
 
