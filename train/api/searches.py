@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.api.states import States, actions_of, all_actions, batch_of
-from train.api.tables import key_of, to_dataframe
+from train.api.tables import check_whole, key_of, to_dataframe
 from train.config import config_from_dict
 from train.engine.trees.guide import Guide, Look
+from train.functions import refuse_functions
 from train.network import MASKED
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -194,6 +195,7 @@ def change_search(search: SearchConfig, options: Mapping[str, Any]) -> SearchCon
     Raises:
       UsageError: there is no such key, or its value is not allowed.
     """
+    refuse_functions({}, {"search": options}, where="search")
     fields = {**dataclasses.asdict(search), **options}
     return config_from_dict({"search": fields}, where="search").search
 
@@ -220,6 +222,8 @@ def search_states(
     """
     batch, is_one = batch_of(states, rules)
     count = guide.simulations if simulations is None else simulations
+    if count is not None:
+        check_whole("search", simulations=count)
     if count is None or not 0 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"search: simulations ({count}) must be from 0 to {MAX_SIMULATIONS}")
     if np.asarray(batch.position.terminated).any():
