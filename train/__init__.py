@@ -1,15 +1,101 @@
 """A Gumbel AlphaZero trainer for WallGo that runs end to end on the accelerator.
 
-`train.config` says what a run is, `train.loop` trains it, `train.registry` makes players from names
-and `train.arena` lets them meet. `docs/architecture.md` has the map of all folders.
+The names below are the Python interface (`docs/api.md`): configs, runs, players, matches. They
+live in `train.api` and are imported when they are first used, so that this package alone loads no
+JAX. `docs/architecture.md` has the map of all folders.
 
 The learner's libraries are an extra of the package. Where they are missing, importing this raises
 an ImportError that says what to install; a command says so and leaves with exit code 2.
 """
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from train.api.configs import make_config, use_functions
+    from train.api.games import elo, match, tournament
+    from train.api.live import watch
+    from train.api.measures import accuracy, attention, describe, ownership
+    from train.api.players import Player, make_player
+    from train.api.reviews import Review, load_game, review_game
+    from train.api.runs import ReplayStatistics, Run, resume, run, start
+    from train.api.searches import SearchReport
+    from train.api.selfplay import SelfPlay, selfplay
+    from train.api.states import step
+    from train.config import RunConfig
+    from train.learning.losses import TrainingTargets
+    from train.network import Output, slot_logits
+    from train.runtime.errors import UsageError
+    from train.search.evaluator import Evaluation
+
+__all__ = [
+    "Evaluation",
+    "Output",
+    "Player",
+    "ReplayStatistics",
+    "Review",
+    "Run",
+    "RunConfig",
+    "SearchReport",
+    "SelfPlay",
+    "TrainingTargets",
+    "UsageError",
+    "accuracy",
+    "attention",
+    "describe",
+    "elo",
+    "load_game",
+    "make_config",
+    "make_player",
+    "match",
+    "ownership",
+    "resume",
+    "review_game",
+    "run",
+    "selfplay",
+    "slot_logits",
+    "start",
+    "step",
+    "tournament",
+    "use_functions",
+    "watch",
+]
+
+_FILES = {
+    "configs": ("make_config", "use_functions"),
+    "games": ("elo", "match", "tournament"),
+    "live": ("watch",),
+    "measures": ("accuracy", "attention", "describe", "ownership"),
+    "players": ("Player", "make_player"),
+    "reviews": ("Review", "load_game", "review_game"),
+    "runs": ("ReplayStatistics", "Run", "resume", "run", "start"),
+    "searches": ("SearchReport",),
+    "selfplay": ("SelfPlay", "selfplay"),
+    "states": ("step",),
+}
+_OTHERS = {
+    "Evaluation": "search.evaluator",
+    "Output": "network",
+    "RunConfig": "config",
+    "TrainingTargets": "learning.losses",
+    "UsageError": "runtime.errors",
+    "slot_logits": "network",
+}
+_PLACES = {name: f"api.{file}" for file, names in _FILES.items() for name in names} | _OTHERS
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})
+
 
 _LIBRARIES = (
     "docstring_parser flax matplotlib mctx optax orbax pydantic scipy tensorboardX tensorstore "

@@ -54,4 +54,10 @@ def _render_html(state: Any) -> str:
     return render.html(state)
 
 
-display.set_renderers(text=_render_text, html=_render_html)
+def _render_game(game: Any) -> str:
+    from wallgo_jax import render
+
+    return render.framed(game)
+
+
+display.set_renderers(text=_render_text, html=_render_html, game=_render_game)

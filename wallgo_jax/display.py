@@ -10,9 +10,17 @@ from typing import Any
 _renderers: dict[str, Callable[[Any], str]] = {}
 
 
-def set_renderers(*, text: Callable[[Any], str], html: Callable[[Any], str]) -> None:
-    """Register the functions that turn a state into text and into HTML; the newest ones count."""
+def set_renderers(
+    *,
+    text: Callable[[Any], str],
+    html: Callable[[Any], str],
+    game: Callable[[Any], str] | None = None,
+) -> None:
+    """Register the functions that turn a state into text and into HTML, and a whole game into HTML;
+    the newest ones count."""
     _renderers.update(text=text, html=html)
+    if game is not None:
+        _renderers["game"] = game
 
 
 def to_text(state: Any) -> str:
@@ -28,6 +36,12 @@ def to_html(state: Any) -> str:
     """Return the state as HTML, or the line of `to_text` where it holds no boards."""
     drawn = _draw("html", state)
     return f"<pre>{escape(_name(state))}</pre>" if drawn is None else drawn
+
+
+def game_to_html(game: Any) -> str:
+    """Return a game as HTML with a slider, or its `repr` where no renderer is registered."""
+    draw = _renderers.get("game")
+    return f"<pre>{escape(repr(game))}</pre>" if draw is None else draw(game)
 
 
 def _draw(kind: str, state: Any) -> str | None:

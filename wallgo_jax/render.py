@@ -11,6 +11,7 @@ States are those of the env or of the rules. Pixels need the extra `wallgo-jax[p
 """
 
 from collections.abc import Mapping, Sequence
+from html import escape
 
 import jax
 import numpy as np
@@ -259,6 +260,19 @@ def page(
     check_seconds(seconds)
     chances = None if values is None else win_chances(game, values)
     return page_lib.draw(game, theme=theme, seconds=seconds, players=players, chances=chances)
+
+
+def framed(game: Game, *, theme: str = "light") -> str:
+    """Draw the page of a game as HTML that stands inside another page, as in a notebook."""
+    return in_frame(page(game, theme=theme))
+
+
+def in_frame(document: str, *, height: int = 720) -> str:
+    """Put a whole page into a frame of so many pixels, as an element of another page."""
+    return (
+        f'<iframe srcdoc="{escape(document)}" sandbox="allow-scripts" '
+        f'style="width: 100%; height: {height}px; border: 0"></iframe>'
+    )
 
 
 def position_page(state: EnvState | State, *, theme: str = "auto", reach: int | None = None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.learner import tiny
+from train import functions
 from train.config import (
     CheckpointConfig,
     EvaluationConfig,
@@ -230,6 +231,8 @@ def test_every_key_is_read(tmp_path):
             continue
         own = type(value)()  # a table that a file writes starts from its own defaults
         for inner in dataclasses.fields(value):
+            if f"{field.name}.{inner.name}" in functions.KEYS:
+                continue  # no file may name a function
             assert getattr(value, inner.name) != getattr(own, inner.name)
 
 

@@ -22,11 +22,11 @@ from train.analysis.pictures import Picture
 from train.checkpoints.weights import TrainedNetwork
 from train.network import NetworkConfig, Variables
 from train.network.blocks import TRANSFORMER, parse_blocks
-from train.network.build import network_for
+from train.network.build import network_for, observer_for
 from train.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from wallgo_jax import observation, render
+from wallgo_jax import render
 from wallgo_jax.cli.sources import SourceRequest, read_games, read_position
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.game.state import State
@@ -205,7 +205,7 @@ def _programs(config: NetworkConfig, players: int, grid: int) -> _Programs:
     network = network_for(config, players)
 
     def planes_of(state: State) -> jax.Array:
-        return observation.observe(state, planes=config.planes)[None]
+        return observer_for(config)(state, None)[None]
 
     def attention(variables: Variables, state: State) -> jax.Array:
         return network.attention(variables, planes_of(state))[0]

@@ -15,11 +15,10 @@ from rich.text import Text
 
 from train.config import RunConfig, read_config
 from train.network import Network, Part, Variables, census, compute_dtype
-from train.network.build import network_for
+from train.network.build import channels_of, network_for
 from train.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import name_of
 
 DEFAULT_BATCH = 256
@@ -48,12 +47,12 @@ class Description(NamedTuple):
 
 
 def describe(
-    target: str | Path | None, *, batch: int = DEFAULT_BATCH, measure: bool = True
+    target: str | Path | RunConfig | None, *, batch: int = DEFAULT_BATCH, measure: bool = True
 ) -> Description:
     """Describe the network of a TOML file or of a trained player.
 
     Args:
-      target: the file, or the player's name; None for the default config.
+      target: the file, the player's name, or a config; None for the default config.
       batch: boards of one evaluation in the measurement.
       measure: run the network for some seconds to measure its speed, with new weights for a config.
 
@@ -64,7 +63,9 @@ def describe(
         raise UsageError(f"describe: batch ({batch}) must be at least 1")
     source, config, variables = _read_target(target)
     players, size = config.rules.players, config.rules.size
-    channels = planes_lib.channels(config.network.planes, players)
+    if config.network.custom:
+        raise UsageError(f"describe: {source}: has a network that Python passed, of unknown parts")
+    channels = channels_of(config.network, players)
     parts = census(config.network, channels, size=size)
     speed = None
     if measure:
@@ -83,8 +84,12 @@ def describe(
     return Description(source, config, parts, speed)
 
 
-def _read_target(target: str | Path | None) -> tuple[str, RunConfig, Variables | None]:
+def _read_target(
+    target: str | Path | RunConfig | None,
+) -> tuple[str, RunConfig, Variables | None]:
     """The name and config of a target, and the weights of a trained player."""
+    if isinstance(target, RunConfig):
+        return target.name, target, None
     if target is None:
         return "the default config", read_config(None), None
     path = Path(target)
@@ -163,7 +168,7 @@ def describe_report(description: Description) -> Group:
 def _parts_table(description: Description) -> Table:
     source, config, parts, _ = description
     shape, size = config.network, config.rules.size
-    planes = len(planes_lib.channels(shape.planes, config.rules.players))
+    planes = len(channels_of(shape, config.rules.players))
     table = Table(
         title=Text(f"{shape.blocks}, width {shape.width}: the network of {source}"),
         caption=Text(f"one {size}×{size} board of {planes} planes ({shape.planes})"),

@@ -121,7 +121,7 @@ def _margins(positions: Sequence[LatePosition], legal: np.ndarray, path: Path) -
 
 
 def late_accuracy(
-    name: str, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
+    name: str | Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> LateAccuracy:
     """Measure a player of `train.registry` in proven positions; shows progress.
 
@@ -130,7 +130,7 @@ def late_accuracy(
     """
     player = make_player(name, late.rules)
     display = Display(is_quiet=is_quiet)
-    with display, display.task(name, len(late.value), "positions") as task:
+    with display, display.task(player.name, len(late.value), "positions") as task:
         return late_kept(player, late, batch=batch, key=jax.random.key(seed), on_progress=task)
 
 

@@ -72,7 +72,7 @@ class SampledAccuracy:
 
 
 def sampled_accuracy(
-    name: str,
+    name: str | Player,
     rules: Rules,
     sample: Sample,
     *,
@@ -83,7 +83,7 @@ def sampled_accuracy(
     """Measure a player of `train.registry` in sampled positions of a board.
 
     Args:
-      name: of the player.
+      name: of the player, or the player.
       rules: of two players with one stone each, at most 4x4 cells.
       sample: which positions.
       batch: positions that the player chooses in at once.

@@ -60,7 +60,12 @@ class ValueAccuracy:
 
 
 def value_accuracy(
-    name: str, rules: Rules, *, batch: int = DEFAULT_BATCH, seed: int = 0, is_quiet: bool = False
+    name: str | Player,
+    rules: Rules,
+    *,
+    batch: int = DEFAULT_BATCH,
+    seed: int = 0,
+    is_quiet: bool = False,
 ) -> ValueAccuracy:
     """Measure a player of `train.registry` in every position; shows progress.
 
@@ -80,7 +85,7 @@ def value_accuracy(
         # A batch larger than all that it can hold would only be padded.
         batch = min(batch, max(DEFAULT_BATCH, *(len(level.position.ply) for level in levels)))
         check_fits(_needs(player, levels, batch), device_memory())
-        with display.task(name, total, "positions") as task:
+        with display.task(player.name, total, "positions") as task:
             return value_kept(
                 player,
                 rules,

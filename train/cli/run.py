@@ -13,7 +13,7 @@ import tyro
 
 from train.cli.common import options
 from train.cli.common.options import ConfigFile
-from train.config import RunConfig, change_config, read_config, read_saved_config
+from train.config import RunConfig, change_config, read_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
@@ -194,26 +194,11 @@ def _config_and_runs(
         )
     if asked.runs is not None:
         raise UsageError(f"{command}: --resume names the run's own directory: leave --runs out")
-    directory = _plain(asked.resume)
-    saved = read_saved_config(asked.resume)
-    try:
-        # A directory that was renamed or copied gives the run its name.
-        saved = dataclasses.replace(saved, name=directory.name)
-    except ValueError as error:
-        raise UsageError(f"{asked.resume}: {error}") from None
-    config = change_config(saved, overrides)
-    if config.name != directory.name:
-        raise UsageError(
-            f"{asked.resume}: cannot resume: name was {directory.name!r} when the run began and is "
-            f"{config.name!r} now; copy the directory to go on under another name"
-        )
-    return config, directory.parent
+    from train.loop.run_directory import check_name, plain_path, resumed_config
 
-
-def _plain(directory: Path) -> Path:
-    """The directory by a path that ends in its own name."""
-    is_plain = directory.name not in ("", "..") and not directory.is_symlink()
-    return directory if is_plain else directory.resolve()
+    config = change_config(resumed_config(asked.resume), overrides)
+    check_name(asked.resume, config)
+    return config, plain_path(asked.resume).parent
 
 
 @dataclasses.dataclass(frozen=True)

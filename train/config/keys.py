@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from train.config.run import RunConfig
+from train.functions import Function
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 _ENTRY = re.compile(r"(?P<meaning>.*?)(?: \[(?P<unit>[^\]]*)\])?\.(?:\s+(?P<more>.*))?", re.DOTALL)
@@ -95,5 +96,7 @@ def _entries_of(table: type) -> dict[str, tuple[str, str, str]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value as TOML and JSON have it: lists for tuples."""
+    """The value as TOML and JSON have it: lists for tuples, names for functions."""
+    if isinstance(value, Function):
+        return value.name
     return [_plain(each) for each in value] if isinstance(value, tuple) else value

@@ -11,6 +11,7 @@ import pydantic
 
 from train.config.complaints import describe, one_line, wrong_number
 from train.config.run import CONFIG_FILE, RunConfig
+from train.functions import refuse_functions
 from train.runtime.errors import UsageError
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import Rules
@@ -28,7 +29,9 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
     """
     fields = _default_fields() if path is None else _read_toml(Path(path))
     _assign_all(fields, overrides)
-    return config_from_dict(fields, where="config" if path is None else f"config {path}")
+    where = "config" if path is None else f"config {path}"
+    refuse_functions({}, fields, where=where)
+    return config_from_dict(fields, where=where)
 
 
 def read_saved_config(directory: Path) -> RunConfig:
@@ -60,6 +63,7 @@ def change_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """
     fields = config_to_dict(config)
     _assign_all(fields, overrides)
+    refuse_functions(config_to_dict(config), fields, where="command line")
     return config_from_dict(fields, where="command line")
 
 

@@ -170,11 +170,10 @@ def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
     )
 
 
-def newest_game(replay_state: ReplayState, variant: Variant) -> list[int]:
-    """Public actions of the game that ended last among those that the replay holds as a whole.
-
-    Reads the replay on the host; empty where it holds no whole game.
-    """
+def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> list[list[int]]:
+    """Public actions of the games that ended last among those that the replay holds as a whole,
+    the newest first; fewer where it does not hold as many. Reads the replay on the host."""
+    found: list[list[int]] = []
     written, ended, ply = fetch(
         (replay_state.written, replay_state.plies.terminated, replay_state.plies.position.ply)
     )
@@ -184,9 +183,11 @@ def newest_game(replay_state: ReplayState, variant: Variant) -> list[int]:
         for board in np.flatnonzero(ended[ages[age]]):
             length = int(ply[ages[age], board]) + 1
             if length <= age + 1 - max(rows - int(written), 0):
+                if len(found) == count:
+                    return found
                 places = ages[age - length + 1 : age + 1]
-                return _actions_of(replay_state, variant, places, int(board))
-    return []
+                found.append(_actions_of(replay_state, variant, places, int(board)))
+    return found
 
 
 def _actions_of(

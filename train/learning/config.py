@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from train.functions import CustomLoss, CustomTargets
+
 OPTIMIZERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "steps")
 
@@ -56,6 +58,10 @@ class LearnerConfig:
       value_mix: share of the search's value of the root in the target of the value, the rest of
         which is the game's outcome [0 to 1]. Iterations of the bootstrap and recorded games teach
         outcomes alone. Beyond two players it mixes the value of the player to move.
+      custom_loss: name of a function that Python passes, whose number is added to the loss; it
+        cannot be set here (`docs/api.md`).
+      custom_targets: name of a function that Python passes, which changes what is learned; it
+        cannot be set here.
     """
 
     batch: int = 512
@@ -73,6 +79,8 @@ class LearnerConfig:
     ema_decay: float = 0.0
     value_mix: float = 0.0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
+    custom_loss: CustomLoss = ""
+    custom_targets: CustomTargets = ""
 
     def __post_init__(self) -> None:
         for key, least in (("batch", 1), ("steps", 1), ("warmup", 0)):

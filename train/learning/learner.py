@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import optax
 
 from train.data.replay import Sample
+from train.functions import call_of
 from train.learning.config import LearnerConfig
 from train.learning.losses import Losses, TrainingTargets, losses, make_targets
-from train.network import Network, Variables
-from wallgo_jax import observation
+from train.network import Network, Output, Variables
+from train.network.build import Observe
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 from wallgo_jax.game.state import State
 
@@ -63,8 +64,7 @@ def make_learner(
     config: LearnerConfig,
     *,
     total_steps: int,
-    planes: str,
-    has_playable: bool,
+    observe: Observe,
     per_device: Callable[[_Prepare], _Prepare] = lambda prepare: prepare,
 ) -> Learner:
     """Build the learner's functions; `update` is to be jitted with its first argument donated.
@@ -73,12 +73,12 @@ def make_learner(
       network: the network that learns.
       config: how it learns.
       total_steps: length of the schedule of the learning rate.
-      planes: feature planes that the network reads.
-      has_playable: whether the plane of playable cells is among them.
+      observe: shows states to the network.
       per_device: makes a function of arrays [N, ...] run on each device for itself, so that no
         device waits for the floods of another.
     """
     optimizer = make_optimizer(config, total_steps=total_steps)
+    add_loss, change_targets = _own_loss(config), _own_targets(config)
 
     def init(variables: Variables) -> LearnerState:
         averaged = jax.tree.map(jnp.copy, variables) if config.ema_decay else None
@@ -86,19 +86,20 @@ def make_learner(
         return LearnerState(variables, averaged, optimizer_state, jnp.zeros((), jnp.int32))
 
     @jax.vmap
-    def observe(state: State) -> jax.Array:
-        return observation.observe(state, planes=planes, has_playable=has_playable)
+    def observe_one(state: State) -> jax.Array:
+        return observe(state, None)
 
     @per_device
     def prepare(sample: Sample, turn: jax.Array) -> tuple[TrainingTargets, jax.Array]:
-        targets = make_targets(sample, turn)
-        return targets, observe(targets.states)
+        targets = change_targets(make_targets(sample, turn))
+        return targets, observe_one(targets.states)
 
     def loss_of(
         params: Any, stats: Any, targets: TrainingTargets, shown: jax.Array
     ) -> tuple[jax.Array, tuple[Any, Losses]]:
         output, stats = network.evaluate_batch(Variables(params, stats), shown)
         found = losses(output, targets, config.weights, value_mix=config.value_mix)
+        found = add_loss(found, output, targets)
         return found.loss, (stats, found)
 
     def update(
@@ -127,9 +128,38 @@ def make_learner(
 
     def validation_losses(variables: Variables, sample: Sample) -> Losses:
         targets, shown = prepare(sample, jnp.zeros(sample.policy.shape[:1], jnp.int32))
-        return losses(network.evaluate(variables, shown), targets, config.weights)
+        output = network.evaluate(variables, shown)
+        return add_loss(losses(output, targets, config.weights), output, targets)
 
     return Learner(init, update, validation_losses)
+
+
+def _own_loss(config: LearnerConfig) -> Callable[[Losses, Output, TrainingTargets], Losses]:
+    """Adds the term of the function that Python passed; without one the losses stay as they are."""
+    if not config.custom_loss:
+        return lambda found, output, targets: found
+    own = call_of("learner.custom_loss", config.custom_loss)
+
+    def add(found: Losses, output: Output, targets: TrainingTargets) -> Losses:
+        term = jnp.asarray(own(output, targets), jnp.float32)
+        chex.assert_rank(term, 0)
+        return found._replace(loss=found.loss + term, custom_loss=term)
+
+    return add
+
+
+def _own_targets(config: LearnerConfig) -> Callable[[TrainingTargets], TrainingTargets]:
+    """Changes targets as the function that Python passed does."""
+    if not config.custom_targets:
+        return lambda targets: targets
+    own = call_of("learner.custom_targets", config.custom_targets)
+
+    def change(targets: TrainingTargets) -> TrainingTargets:
+        changed = own(targets)
+        chex.assert_trees_all_equal_shapes_and_dtypes(changed, targets)
+        return changed
+
+    return change
 
 
 def make_optimizer(config: LearnerConfig, *, total_steps: int) -> optax.GradientTransformation:

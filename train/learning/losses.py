@@ -51,6 +51,7 @@ class Losses(NamedTuple):
     """Squared error of the expected owner, 1 for the mover's cell, -1 another's, 0 nobody's."""
     margin_loss: jax.Array | None
     reply_loss: jax.Array | None  # nats, over the samples that have a next ply, by its weight
+    custom_loss: jax.Array | None  # the term of one's own
 
 
 def make_targets(sample: Sample, turn: jax.Array) -> TrainingTargets:
@@ -120,7 +121,7 @@ def losses(
         reply = _reply_loss(output.reply, targets.states, targets.reply)
         total += weights.reply * reply
     return Losses(
-        total, policy_loss, value_loss, accuracy, ownership, constant, error, margin, reply
+        total, policy_loss, value_loss, accuracy, ownership, constant, error, margin, reply, None
     )
 
 

@@ -118,7 +118,7 @@ def _short_match(
 
 def final_matches(
     config: RunConfig, variables: Variables, directory: Path, display: Display
-) -> None:
+) -> list[MatchResult]:
     """Play the last weights against every opponent; print a table and write it to a file."""
     options, results = config.evaluation, []
     how = MatchOptions(
@@ -152,6 +152,7 @@ def final_matches(
         "matches": [match_record(result) for result in results],
     }
     write_json(directory / RESULT_FILE, record)
+    return results
 
 
 def _key(config: RunConfig, salt: int) -> jax.Array:
@@ -180,6 +181,6 @@ def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None
     best = store.best_iteration(directory, before=done)
     if best is None:
         return None
-    network = network_for(config.network, config.rules.players)
+    network = network_for(config.network, config.rules.players, size=config.rules.size)
     weights = store.read_weights(directory, network.shapes, best)
     return _player(config, weights)._replace(name=f"iteration {best}")

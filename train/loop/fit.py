@@ -32,7 +32,7 @@ from train.metrics.columns import FIT_COLUMNS
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
 from train.network import Variables
-from train.network.build import network_for
+from train.network.build import network_for, observer_for
 from train.runtime.ahead import Ahead
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json
@@ -219,13 +219,12 @@ def _place(state: FitState) -> FitState:
 
 def _make_programs(config: RunConfig) -> _Programs:
     has_reply = config.network.reply
-    network = network_for(config.network, config.rules.players)
+    network = network_for(config.network, config.rules.players, size=config.rules.size)
     learner: Learner = make_learner(
         network,
         config.learner,
         total_steps=config.iterations * config.learner.steps,
-        planes=config.network.planes,
-        has_playable=False,
+        observe=observer_for(config.network),
     )
     choose = functools.partial(take, has_reply=has_reply)
 

@@ -23,6 +23,7 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
+from train.functions import Function
 from train.runtime.devices import is_first_process
 from train.runtime.errors import NotFiniteError, UsageError
 from train.runtime.files import CannotWriteError, reason_of, write_json
@@ -94,6 +95,37 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
         )
 
 
+def resumed_config(directory: Path) -> RunConfig:
+    """The config that a run goes on with: the saved one.
+
+    A directory that was renamed or copied gives the run its name.
+
+    Raises:
+      UsageError: there is none, or the directory's name is not allowed.
+    """
+    saved = read_saved_config(directory)
+    try:
+        return dataclasses.replace(saved, name=plain_path(directory).name)
+    except ValueError as error:
+        raise UsageError(f"{directory}: {error}") from None
+
+
+def check_name(directory: Path, config: RunConfig) -> None:
+    """Refuse a run that goes on under another name than its directory's with a UsageError."""
+    name = plain_path(directory).name
+    if config.name != name:
+        raise UsageError(
+            f"{directory}: cannot resume: name was {name!r} when the run began and is "
+            f"{config.name!r} now; copy the directory to go on under another name"
+        )
+
+
+def plain_path(directory: Path) -> Path:
+    """The directory by a path that ends in its own name."""
+    is_plain = directory.name not in ("", "..") and not directory.is_symlink()
+    return directory if is_plain else directory.resolve()
+
+
 def _difference(field: str, old: Any, new: Any) -> str:
     """The key of a config table that differs, with both values."""
     if dataclasses.is_dataclass(old) and dataclasses.is_dataclass(new):
@@ -108,6 +140,7 @@ def _difference(field: str, old: Any, new: Any) -> str:
 
 
 def _tell(value: Any) -> str:
+    value = value.name if isinstance(value, Function) else value
     return repr(list(value) if isinstance(value, tuple) else value)
 
 

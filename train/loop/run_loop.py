@@ -77,12 +77,14 @@ def open_session(
     columns: Sequence[Column],
     *,
     games_after: Callable[[int], int] = lambda done: 0,
+    is_quiet: bool = False,
 ) -> Iterator[Session]:
     """Make the run's directory ready to go on from a state, and close all files at the end.
 
     Args:
       columns: figures of an iteration that the console shows.
       games_after: games of the matches that follow the iteration with that number.
+      is_quiet: show nothing on the console.
 
     Raises:
       UsageError: the directory cannot be made.
@@ -97,7 +99,8 @@ def open_session(
             writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
             stack.callback(writer.close)
             rows = writer.kept
-        display = stack.enter_context(_make_display(config, done, columns, rows, games_after))
+        display = _make_display(config, done, columns, rows, games_after, is_quiet=is_quiet)
+        stack.enter_context(display)
         yield Session(config, directory, display, writer, store)
 
 
@@ -115,6 +118,8 @@ def _make_display(
     columns: Sequence[Column],
     rows: Sequence[Row],
     games_after: Callable[[int], int],
+    *,
+    is_quiet: bool,
 ) -> Display:
     """The console of a run that goes on after these rows."""
     before = elapsed_seconds(rows)[-1] if rows else 0.0
@@ -123,7 +128,7 @@ def _make_display(
         done=done,
         columns=columns,
         clock=RunClock(config.iterations, games_after=games_after, before=before),
-        is_quiet=not is_first_process(),
+        is_quiet=is_quiet or not is_first_process(),
     )
     played = [text for text in map(describe_matches, rows) if text]
     display.keep(played[-1] if played else "")
@@ -139,43 +144,81 @@ def run_loop(
 ) -> LoopResult[S]:
     """Run all iterations that are left, or up to an interruption, and save.
 
+    A signal before the first iteration has compiled ends the process at once, for nothing is lost.
+
     Args:
       session: the run.
       state: consumed.
-      compile_for: (state, iteration from 0) -> seconds; compiles what the iteration calls. A signal
-        before the first one has compiled ends the process at once, for nothing is lost.
-      iterate: (state, iteration from 0) -> the next state and the iteration's row.
-      evaluate: (state, iterations done) -> what to add to the row, before it is written; its
-        `win_rate` decides which checkpoints are the best.
+      compile_for: as in `iterations`, as are the others.
+      iterate: likewise.
+      evaluate: likewise.
 
     Raises:
       UsageError: a loss or gradient is NaN or infinite; names the last good checkpoint.
     """
-    row, last = None, session.config.iterations
-    with (
-        # Where one process ended at once, the others would wait for it.
-        interrupts(
-            _ANSWER, show=session.display.note, has_work=jax.process_count() > 1
-        ) as is_interrupted,
-        naming_last_good(session.directory),
-    ):
+    ended = LoopResult[S](state, None, False)
+    # Where one process ended at once, the others would wait for it.
+    with interrupts(
+        _ANSWER, show=session.display.note, has_work=jax.process_count() > 1
+    ) as is_interrupted:
+
+        def compile_and_keep(state: S, iteration: int) -> float:
+            seconds = compile_for(state, iteration)
+            is_interrupted.keeps_work()
+            return seconds
+
+        steps = iterations(
+            session, state, compile_and_keep, iterate, evaluate, should_stop=is_interrupted
+        )
+        for newest, row in steps:
+            ended = ended._replace(state=newest, row=row)
+        return ended._replace(is_interrupted=any_process(is_interrupted()))
+
+
+def iterations(
+    session: Session,
+    state: S,
+    compile_for: Callable[[S, int], float],
+    iterate: Callable[[S, int], tuple[S, Row]],
+    evaluate: Callable[[S, int], Row] = lambda state, done: {},
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[S, Row]]:
+    """Yield the state and the row after each iteration that is left, reported and, where that is
+    due, saved.
+
+    Args:
+      session: the run.
+      state: consumed, as is each yielded one by the next iteration.
+      compile_for: (state, iteration from 0) -> seconds; compiles what the iteration calls.
+      iterate: (state, iteration from 0) -> the next state and the iteration's row.
+      evaluate: (state, iterations done) -> what to add to the row, before it is written; its
+        `win_rate` decides which checkpoints are the best.
+      should_stop: asked after each iteration; True saves it and ends.
+
+    Raises:
+      UsageError: a loss or gradient is NaN or infinite; names the last good checkpoint.
+    """
+    last = session.config.iterations
+    with naming_last_good(session.directory):
         began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), last):
             compile_seconds = compile_for(state, iteration)
-            is_interrupted.keeps_work()
             state, row = iterate(state, iteration)
             done, seconds = iteration + 1, time.perf_counter() - began - compile_seconds
             row |= {"compile_seconds": compile_seconds} | evaluate(state, done)
             # All processes ask at this point, so all stop after the same iteration.
-            stops = any_process(is_interrupted())
+            stops = any_process(should_stop())
             # The saving of the iteration before is part of these seconds.
             began = time.perf_counter()
             _report(session, row, seconds)
             if stops or done == last or is_due(done, session.config.checkpoint.every):
-                _save(session, state, done, row)
+                save(session, state, row)
+            waited = time.perf_counter()
+            yield state, row
+            began += time.perf_counter() - waited  # what the caller did is no part of the run
             if stops:
-                break
-        return LoopResult(state, row, any_process(is_interrupted()))
+                return
 
 
 def say_saved(session: Session, state: State) -> None:
@@ -200,8 +243,9 @@ def _report(session: Session, row: Row, seconds: float) -> None:
         session.display.say(f"iteration {done}: {row['warning']}")
 
 
-def _save(session: Session, state: State, done: int, row: Row) -> None:
+def save(session: Session, state: State, row: Row) -> None:
+    """Save a checkpoint after the iteration that gave this row."""
     # Read by all processes, since parts may lie with others; saved by the first.
     weights, whole = fetch((state.learner.player, state))
     config = config_to_dict(session.config)
-    session.store.save(done, weights, whole, config, win_rate=row.get("win_rate"))
+    session.store.save(row["iteration"], weights, whole, config, win_rate=row.get("win_rate"))

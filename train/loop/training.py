@@ -1,8 +1,11 @@
 """Training by self-play: each iteration plays, adds to the replay and learns."""
 
+import contextlib
 import functools
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 
@@ -53,13 +56,46 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       UsageError: the run exists already, or cannot be resumed with this config; another process is
         at it; an opponent does not exist; it needs more memory than there is.
     """
-    directory = runs / config.name
-    with lock_run(directory):
-        return _train(config, directory, resume=resume)
+    with open_run(config, runs / config.name, resume=resume) as run:
+        ended = run_loop(run.session, run.state, run.compile_for, run.iterate, run.evaluate)
+        if ended.is_interrupted:
+            say_saved(run.session, ended.state)
+            return False
+        return finish(run.session, run.programs, ended.state)
 
 
-def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
-    """As `train`, once the directory is this process's."""
+class OpenRun(NamedTuple):
+    """A run whose directory is this process's, ready for its next iteration."""
+
+    session: Session
+    programs: Programs
+    state: RunState  # to begin with
+    compile_for: Callable[[RunState, int], float]
+    iterate: Callable[[RunState, int], tuple[RunState, Row]]
+    evaluate: Callable[[RunState, int], Row]
+
+
+@contextlib.contextmanager
+def open_run(
+    config: RunConfig, directory: Path, *, resume: bool, is_quiet: bool = False
+) -> Iterator[OpenRun]:
+    """Check a run, hold its directory and open its files; errors are those of `train`.
+
+    Args:
+      config: the run.
+      directory: the run's.
+      resume: go on from the newest whole checkpoint instead of starting.
+      is_quiet: show nothing on the console.
+    """
+    with lock_run(directory), _open_run(config, directory, resume, is_quiet) as run:
+        yield run
+
+
+@contextlib.contextmanager
+def _open_run(
+    config: RunConfig, directory: Path, resume: bool, is_quiet: bool
+) -> Iterator[OpenRun]:
+    """As `open_run`, once the directory is this process's."""
     check_directory(directory, config, resume=resume)
     check_opponents(config)
     make_bootstrap(config)  # Refused now, not at the first iteration.
@@ -78,17 +114,15 @@ def _train(config: RunConfig, directory: Path, *, resume: bool) -> bool:
         return run_iteration(config, programs, state, iteration)
 
     later = functools.partial(games_after, config)
-    with open_session(config, directory, state, _columns(config), games_after=later) as session:
+    with open_session(
+        config, directory, state, _columns(config), games_after=later, is_quiet=is_quiet
+    ) as session:
         session.display.say(_about(config, state))
         if start is not None:
             session.display.say(f"weights of {start.source}")
         note_stages(directory, start)
         evaluate = functools.partial(_evaluate, session)
-        ended = run_loop(session, state, compile_for, iterate, evaluate)
-        if ended.is_interrupted:
-            say_saved(session, ended.state)
-            return False
-        return _finish(session, programs, ended.state)
+        yield OpenRun(session, programs, state, compile_for, iterate, evaluate)
 
 
 def run_iteration(
@@ -218,7 +252,7 @@ def _evaluate(session: Session, state: RunState, done: int) -> Row:
     return short_matches(config, weights, done, session.directory, session.display)
 
 
-def _finish(session: Session, programs: Programs, state: RunState) -> bool:
+def finish(session: Session, programs: Programs, state: RunState) -> bool:
     """A game, the final matches and what to do next, by the first process.
 
     Returns:
@@ -227,7 +261,7 @@ def _finish(session: Session, programs: Programs, state: RunState) -> bool:
     if not is_first_process():
         return True
     if jax.process_count() == 1:
-        _write_game(session, programs, state)
+        write_game(session, programs, state)
     if session.config.evaluation.opponents:
         try:
             with interrupts("the run is saved"):
@@ -242,12 +276,13 @@ def _finish(session: Session, programs: Programs, state: RunState) -> bool:
     return True
 
 
-def _write_game(session: Session, programs: Programs, state: RunState) -> None:
+def write_game(session: Session, programs: Programs, state: RunState) -> None:
     """A game of self-play, as a record for commands and as text for people."""
     rules, name = session.config.rules, session.config.name
-    actions = replay.newest_game(state.replay_state, programs.variant)
-    if not actions:
+    newest = replay.newest_games(state.replay_state, programs.variant, 1)
+    if not newest:
         return
+    (actions,) = newest
     game, players = replay_actions(rules, actions), (name,) * rules.players
     records.write(session.directory / GAME_FILE, [records.of_game(game, players=players)])
     text = render.game_file(game, players=players)

@@ -63,6 +63,15 @@ def draw_metrics(
       UsageError: the format is unknown, no row has a figure, or the file cannot be written.
     """
     check_format(path)
+    save_figure(metrics_figure(runs, axis=axis), path, caption=_caption_of(runs))
+
+
+def metrics_figure(runs: Mapping[str, Sequence[Row]], *, axis: Axis = "iteration") -> Any:
+    """The picture of `draw_metrics` as a figure of matplotlib.
+
+    Raises:
+      UsageError: no row has a figure.
+    """
     panels = _panels(runs)
     if not panels:
         raise UsageError(f"curves: no iteration of {', '.join(runs)} has a figure to draw yet")
@@ -76,7 +85,11 @@ def draw_metrics(
             _draw(axes, panel, rows_of_run, axis, _Look(index, window))
         _set_style(axes, panel, axis)
     _add_legend(figure, runs)
-    save_figure(figure, path, caption=_caption(panels, window))
+    return figure
+
+
+def _caption_of(runs: Mapping[str, Sequence[Row]]) -> str:
+    return _caption(_panels(runs), _window(max(map(len, runs.values()))))
 
 
 def x_values(rows: Sequence[Row], axis: Axis) -> np.ndarray:

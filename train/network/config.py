@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from train.functions import CustomNetwork, CustomPlanes
 from train.network.blocks import TRANSFORMER, parse_blocks
 
 NORMS = ("batch", "layer", "none")
@@ -44,6 +45,10 @@ class NetworkConfig:
       mover_first: show the planes of the player to move first, instead of player 0's.
       dtype: compute type: `float32`, `bfloat16`, or `auto` (bfloat16 on accelerators). On CPU
         `auto` is float32. Parameters are always float32.
+      custom: name of a network that Python passes in place of this one; it cannot be set here
+        (`docs/api.md`).
+      custom_planes: name of a function that Python passes, whose planes stand behind `planes`; it
+        cannot be set here.
     """
 
     blocks: str = "R"
@@ -65,6 +70,8 @@ class NetworkConfig:
     planes: str = "BTR"
     mover_first: bool = True
     dtype: str = "auto"
+    custom: CustomNetwork = ""
+    custom_planes: CustomPlanes = ""
 
     def __post_init__(self) -> None:
         blocks = parse_blocks(self.blocks)

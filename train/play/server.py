@@ -246,7 +246,7 @@ class _Page:
             return
         try:
             await self._do(message)
-        except (ValueError, UsageError) as error:
+        except ValueError as error:
             await self._complain(str(error))
         except Exception:
             _LOG.exception("a message could not be answered")

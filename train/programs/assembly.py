@@ -14,7 +14,7 @@ from train.data.replay import ReplayState, Trajectory
 from train.data.selfplay import TargetOptions, first_boards, make_selfplay
 from train.learning.learner import Learner, make_learner
 from train.network import Network
-from train.network.build import network_for
+from train.network.build import network_for, observer_for
 from train.players.basic import make_random_search
 from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
 from train.programs.memory import RunParts, check_memory_of_run, check_sizes_of_run
@@ -102,7 +102,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
 
 def make_parts(config: RunConfig, devices: Devices) -> RunParts:
     """Make a run's network, learner and shapes; nothing is put onto a device."""
-    network = network_for(config.network, config.rules.players)
+    network = network_for(config.network, config.rules.players, size=config.rules.size)
     variants = _broadcast_variant(config)
     return RunParts(
         config=config,
@@ -120,8 +120,7 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
         network,
         config.learner,
         total_steps=config.iterations * config.learner.steps,
-        planes=config.network.planes,
-        has_playable=False,
+        observe=observer_for(config.network),
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
     )
 

@@ -38,7 +38,7 @@ class PlayerSpec(NamedTuple):
 
 
 def make_player(
-    name: str,
+    name: str | Player,
     rules: Rules,
     *,
     heuristics: HeuristicsConfig = _DEFAULT_HEURISTICS,
@@ -50,7 +50,7 @@ def make_player(
 
     Args:
       name: see `train.registry.names`. A budget of time becomes simulations, which is printed; the
-        player has the name of that many simulations.
+        player has the name of that many simulations. A player stays as it is.
       rules: the rules to play.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
@@ -61,6 +61,8 @@ def make_player(
       UsageError: there is no such kind, target or checkpoint, it is for other rules, or it cannot
         draw moves at a temperature.
     """
+    if isinstance(name, Player):
+        return name
     read = read_name(name)
     if temperature and read.kind not in ("search", "pretrained"):
         raise UsageError(f"player {name!r}: only the search of a network draws at a temperature")

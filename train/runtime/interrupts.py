@@ -107,6 +107,31 @@ class StopRequest:
 
 
 @contextlib.contextmanager
+def deferring() -> Iterator[Callable[[], bool]]:
+    """Let a first Ctrl-C wait for the end of the block; yields whether it came.
+
+    A second one raises KeyboardInterrupt. The process is never ended, so this serves where a host,
+    such as a notebook's kernel, goes on. Outside the main thread nothing is installed.
+    """
+    came = 0
+
+    def note(signum: int, frame: Any) -> None:
+        nonlocal came
+        came += 1
+        if came > 1:
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: came > 0
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+
+
+@contextlib.contextmanager
 def interrupts(
     answer: str, *, show: Callable[[str], bool] = lambda text: False, has_work: bool = False
 ) -> Iterator[StopRequest]:

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from train.functions import CustomSearch
+
 KINDS = ("gumbel", "puct")
 ENGINES = ("native", "mctx")
 MAX_SIMULATIONS = 100_000
@@ -38,6 +40,8 @@ class SearchConfig:
         them the most visited is played.
       first_simulations: budget at the start of the run, doubled in equal stages up to
         `simulations`; 0 for no growth [simulations].
+      custom: name of a search that Python passes in place of this one; it cannot be set here
+        (`docs/api.md`).
     """
 
     simulations: int = 16
@@ -56,6 +60,7 @@ class SearchConfig:
     temperature: float = 1.0
     temperature_plies: int = 0
     first_simulations: int = 0
+    custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
         for key in ("simulations", "max_considered_actions"):

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.network import MASKED, Network, NetworkConfig, slot_logits
-from train.network.build import network_for
+from train.network.build import Observe, network_for, observer_for
 from train.search.tree import Step
 from wallgo_jax import observation
 from wallgo_jax.board.geometry import INVERSE_SYMMETRIES, NUM_SYMMETRIES
@@ -52,16 +52,14 @@ class Evaluator(Protocol):
     ) -> Evaluation: ...
 
 
-def make_evaluator(network: Network, *, planes: str, has_playable: bool) -> Evaluator:
+def make_evaluator(network: Network, observe_state: Observe) -> Evaluator:
     """An evaluator that observes states and asks a network."""
 
     def observe(state: State, analysis: BoardAnalysis | None) -> jax.Array:
         precomputed = (
             None if analysis is None else observation.Precomputed(before=None, analysis=analysis)
         )
-        return observation.observe(
-            state, planes=planes, has_playable=has_playable, precomputed=precomputed
-        )
+        return observe_state(state, precomputed)
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None
@@ -76,13 +74,12 @@ def make_evaluator(network: Network, *, planes: str, has_playable: bool) -> Eval
 
 def evaluator_for(config: NetworkConfig, rules: Rules) -> Evaluator:
     """The evaluator of a config's network for these rules; the same object for equal shapes."""
-    return _evaluator(config, rules.players)
+    return _evaluator(config, rules.players, rules.size if config.custom else 0)
 
 
 @functools.cache
-def _evaluator(config: NetworkConfig, players: int) -> Evaluator:
-    network = network_for(config, players)
-    return make_evaluator(network, planes=config.planes, has_playable=False)
+def _evaluator(config: NetworkConfig, players: int, size: int) -> Evaluator:
+    return make_evaluator(network_for(config, players, size=size), observer_for(config))
 
 
 def legal_slots(states: State, analysis: BoardAnalysis | None) -> jax.Array:

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import chex
 import jax
+import jax.numpy as jnp
 
+from train.functions import call_of
 from train.search.config import SearchConfig
 from train.search.distributions import divergence
 from train.search.engine import Choose, Root
@@ -52,6 +54,8 @@ def make_search(
       explores: searches with the noise of self-play; else it plays the strongest move.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation the search begins with.
     """
+    if config.custom:
+        return _make_custom_search(evaluate, config, explores=explores)
     choose = make_engine(config, explores=explores)
     play = make_play(evaluate)
     evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
@@ -67,6 +71,29 @@ def make_search(
         found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
         surprise = divergence(found.policy, evaluation.logits)
         return SearchResult(found.slot, found.policy, found.value, surprise, evaluation.logits)
+
+    return search
+
+
+def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) -> Search:
+    """A search by a function of one's own: (evaluate, states [B], key, simulations, explores) ->
+    slots int32[B], the policy to learn float32[B, A], values float32[B] of the player to move."""
+    own = call_of("search.custom", config.custom)
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        ask = functools.partial(evaluate, variables)
+        prior = ask(states).logits
+        slot, policy, value = own(
+            ask, states, key, simulations=config.simulations, explores=explores
+        )
+        chex.assert_shape((slot, value), prior.shape[:1])
+        chex.assert_equal_shape([policy, prior])
+        slot, policy, value = (
+            slot.astype(jnp.int32),
+            policy.astype(jnp.float32),
+            value.astype(jnp.float32),
+        )
+        return SearchResult(slot, policy, value, divergence(policy, prior), prior)
 
     return search
 

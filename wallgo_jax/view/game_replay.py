@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from wallgo_jax import display
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game import actions as actions_lib
 from wallgo_jax.game import referee
@@ -33,6 +34,10 @@ class Game(NamedTuple):
     def is_over(self) -> bool:
         """Whether the last position ends the game."""
         return bool(self.states[-1].position.terminated)
+
+    def _repr_html_(self) -> str:
+        """Draw the game, stepped by a slider, for a notebook."""
+        return display.game_to_html(self)
 
 
 def replay_actions(rules: Rules, actions: Sequence[int], *, grid: int | None = None) -> Game:

@@ -16,6 +16,7 @@ from train.data.selfplay import first_boards, make_selfplay
 from train.learning.config import LearnerConfig
 from train.learning.learner import make_learner
 from train.network import NetworkConfig, make_network
+from train.network.build import observer_for
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, all_devices
 from wallgo_jax import planes as planes_lib
 
@@ -43,8 +44,7 @@ def losses(devices: Devices) -> dict[str, object]:
         network,
         config,
         total_steps=STEPS,
-        planes="BTR",
-        has_playable=False,
+        observe=observer_for(NetworkConfig(planes="BTR")),
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
     )
     state = jax.device_get(jax.jit(learner.init)(tiny.new_weights(network)))

@@ -128,7 +128,7 @@ def test_new_replay_is_empty():
     assert (int(replay_state.written), replay_state.finished.tolist()) == (0, [0] * BOARDS)
     chex.assert_tree_shape_prefix(replay_state.plies, (ROWS, BOARDS))
     chex.assert_trees_all_equal_dtypes(replay_state.plies, like)
-    assert replay.newest_game(replay_state, fake_variant(BOARDS)) == []
+    assert replay.newest_games(replay_state, fake_variant(BOARDS), 1) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -309,7 +309,8 @@ def test_newest_game_is_a_whole_game_of_the_referee():
     replay_state, found = init(rows, made[0]), []
     for count, piece in enumerate(made, start=1):
         replay_state = add(replay_state, piece)
-        moves = replay.newest_game(replay_state, tiny.variants(tiny.RULES, boards))
+        newest = replay.newest_games(replay_state, tiny.variants(tiny.RULES, boards), 1)
+        moves = newest[0] if newest else []
         game, rewards = Game(tiny.RULES.to_dict()), None
         for action in moves:
             assert action in game.turns()

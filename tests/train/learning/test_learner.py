@@ -20,12 +20,12 @@ from train.learning.learner import (
 from train.learning.losses import make_targets
 from train.loop.training import make_programs
 from train.network import MASKED, NetworkConfig, make_network, slot_logits
-from train.network.build import network_for
+from train.network.build import network_for, observer_for
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, initial_state
 
-VIEW = {"planes": "BTR", "has_playable": False}
+VIEW = {"observe": observer_for(NetworkConfig(planes="BTR"))}
 
 drawn = jax.jit(replay.sample, static_argnames="size")
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))

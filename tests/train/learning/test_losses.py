@@ -242,7 +242,7 @@ def test_heads_that_are_not_there_cost_nothing(drawn):
     targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
     output = random_output(targets.outcome.shape[1], kind="scalar")
     found = losses(output._replace(ownership=None, margin=None, reply=None), targets, LossWeights())
-    assert found[4:] == (None,) * 5
+    assert found[4:] == (None,) * 6
     np.testing.assert_allclose(found.loss, found.policy_loss + found.value_loss, rtol=1e-6)
 
 

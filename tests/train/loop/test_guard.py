@@ -12,7 +12,7 @@ from train.learning.steps import check_finite, means_of, warning_of
 from train.loop.training import run_iteration
 from train.runtime.errors import UsageError
 
-LOSS = Losses(1.0, 0.5, 0.5, 0.1, None, None, None, None, None)
+LOSS = Losses(1.0, 0.5, 0.5, 0.1, None, None, None, None, None, None)
 
 
 def step(norm: float, *, loss: float = 1.0, bad: int = NO_TENSOR) -> StepMetrics:

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from train.checkpoints.calibration import Calibration, of_card
+from train.config import RunConfig
 from train.network import Output
-from train.network.build import network_for
+from train.network.build import network_for, observer_for
 from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator
 from train.registry import read_name
@@ -18,7 +19,6 @@ from train.registry.players import heuristic_of
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for
-from wallgo_jax import observation
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
@@ -78,20 +78,44 @@ def make_guide(
     if not read.has_network:
         raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {ALLOWED}")
     trained = network_of(read)
-    config = trained.config
     budget = RAW_POLICY if read.kind == "net" else read.budget
-    return Guide(
-        name=read.full,
-        evaluate=evaluator_for(config.network, config.rules),
-        variables=trained.variables,
-        search=as_player(config.search, config.search.simulations),
-        symmetries=read.symmetries,
+    made = network_guide(
+        read.full,
+        trained.config,
+        trained.variables,
         simulations=None if read.seconds else budget,
+    )
+    return made._replace(
+        symmetries=read.symmetries,
         seconds=read.seconds,
-        look=_make_look(config.network, config.rules.players),
-        rules=config.rules,
         transfer=transfer,
         calibration=of_card(trained.about, where=trained.source),
+    )
+
+
+def network_guide(
+    name: str, config: RunConfig, variables: Any, *, simulations: int | None
+) -> Guide:
+    """Make the guide of a network's weights, which evaluates a root from one side.
+
+    Args:
+      name: of the player.
+      config: of the run that made the weights.
+      variables: the weights.
+      simulations: of a move.
+    """
+    return Guide(
+        name=name,
+        evaluate=evaluator_for(config.network, config.rules),
+        variables=variables,
+        search=as_player(config.search, config.search.simulations),
+        symmetries=1,
+        simulations=simulations,
+        seconds=None,
+        look=_make_look(config.network, config.rules.players),
+        rules=config.rules,
+        transfer=False,
+        calibration=Calibration(),
     )
 
 
@@ -106,12 +130,10 @@ _heuristic_evaluator = functools.cache(make_heuristic_evaluator)
 
 @functools.cache
 def _make_look(config: Any, players: int) -> Look:
-    network = network_for(config, players)
-
-    def observe(state: State) -> jax.Array:
-        return observation.observe(state, planes=config.planes, has_playable=False)
+    network, observe = network_for(config, players), observer_for(config)
 
     def look(variables: Any, states: State) -> Output:
-        return network.evaluate(variables, jnp.asarray(jax.vmap(observe)(states)))
+        planes = jax.vmap(lambda state: observe(state, None))(states)
+        return network.evaluate(variables, jnp.asarray(planes))
 
     return look

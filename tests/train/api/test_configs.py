@@ -1,0 +1,88 @@
+"""Configs from Python: files, dicts and keywords, with the errors of the command line."""
+
+import dataclasses
+
+import pytest
+
+import train
+from tests.support.learner import tiny
+from tests.support.learner.commands import command, complaint
+from train.config import read_config
+from train.network import NetworkConfig
+from wallgo_jax.game.rules import PRESETS, Rules
+
+
+def test_nothing_is_the_quickstart():
+    assert train.make_config() == read_config(None)
+
+
+def test_changes_are_those_of_the_command_line():
+    words = ["--seed", "3", "--network.width", "16", "--rules.walls", "7"]
+    expected = read_config(tiny.PATH, words)
+    changes = {"network.width": 16, "rules.walls": 7}
+    assert train.make_config(tiny.PATH, changes, seed=3) == expected
+    assert train.make_config(str(tiny.PATH), {"rules.walls": 7}, seed=3, network={"width": 16})
+
+
+def test_tables_may_be_dicts_and_dataclasses():
+    made = train.make_config(
+        {"name": "x", "network": {"width": 16}},
+        rules={"size": 4, "stones": 1, "order": [0, 1]},
+        search={"simulations": 3},
+    )
+    assert (made.name, made.network.width, made.search.simulations) == ("x", 16, 3)
+    assert made.rules == Rules(size=4, stones=1, order=(0, 1))
+    assert train.make_config(network=NetworkConfig(width=24)).network == NetworkConfig(width=24)
+    assert train.make_config(made, rules=PRESETS["hkoi"]).rules == PRESETS["hkoi"]
+    assert train.make_config(made) == made
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"network.widht": 3}, ["--network.widht", "3"]),
+        ({"network.width": 0}, ["--network.width", "0"]),
+        ({"seed": True}, ["--seed", "true"]),
+        ({"search": 3}, ["--search", "3"]),
+        ({"learner.custom_loss": "f"}, ["--learner.custom_loss", "f"]),
+    ],
+)
+def test_complaints_are_those_of_the_command_line(changes, words):
+    with pytest.raises(train.UsageError) as found:
+        train.make_config(tiny.PATH, changes)
+    assert "\n" not in str(found.value)
+    assert complaint(command("config", tiny.PATH, *words)) == str(found.value)
+
+
+def test_no_file_names_a_function(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('[network]\ncustom = "mine"\n', encoding="utf-8")
+    with pytest.raises(
+        train.UsageError, match=r"network\.custom: functions are passed from Python"
+    ):
+        read_config(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"search": lambda: 0}, "must have a name"),
+        ({"loss": 3}, "learner.custom_loss: 3 is no function"),
+        ({"network": max}, "must be a pair of functions"),
+    ],
+)
+def test_functions_that_cannot_be_kept_are_refused(given, reason):
+    with pytest.raises(train.UsageError, match=reason):
+        train.use_functions(**given)
+
+
+def test_wrong_input_is_a_value_error():
+    with pytest.raises(ValueError, match="unknown key seeds"):
+        train.make_config(seeds=3)
+
+
+def test_names_are_shown_and_nothing_else():
+    assert set(train.__all__) <= set(dir(train))
+    assert dataclasses.is_dataclass(train.RunConfig)
+    with pytest.raises(AttributeError, match="no attribute 'runn'"):
+        train.runn  # noqa: B018

@@ -1,0 +1,135 @@
+"""Functions of one's own in a run: network, planes, search, loss, targets; trained and resumed."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import train
+from tests.support.learner import tiny
+from tests.support.learner.commands import command, complaint
+from train import functions
+from train.network.build import channels_of, observer_for
+from wallgo_jax.game.state import initial_state
+
+
+def init(key, planes):
+    return {"w": 0.1 * jax.random.normal(key, (planes.shape[-1], 53)), "v": jnp.zeros(9)}
+
+
+def linear(params, planes):
+    x = planes.astype(jnp.float32)
+    return x @ params["w"], jnp.tanh(x[..., 0].reshape(len(x), -1) @ params["v"])
+
+
+def late(state):
+    shown = jnp.broadcast_to(state.position.ply > 2, (state.grid, state.grid))
+    return jnp.stack([shown, ~shown], axis=-1)
+
+
+def one_ply(evaluate, states, key, *, simulations, explores):
+    """The likeliest slot after a look at every reply; draws where it explores."""
+    found = evaluate(states)
+    slot = jax.random.categorical(key, found.logits) if explores else found.logits.argmax(-1)
+    _, rewards = train.step(states, slot)
+    value = jnp.take_along_axis(rewards, states.position.player[:, None], axis=1)[:, 0]
+    return slot, jax.nn.softmax(found.logits / (1 + simulations)), value
+
+
+def five(output, targets):
+    return 5.0 + 0.0 * output.value.sum()
+
+
+def nobody_wins(targets):
+    return targets._replace(outcome=jnp.zeros_like(targets.outcome))
+
+
+ALL = {
+    "network": (init, linear),
+    "planes": late,
+    "search": one_ply,
+    "loss": five,
+    "targets": nobody_wins,
+}
+
+
+def start(tmp_path, **given):
+    config = train.make_config(tiny.PATH, {"evaluation.every": 0}, iterations=2)
+    return train.start(config, runs=tmp_path, **given)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_trains_two_iterations(name, tmp_path):
+    with start(tmp_path, **{name: ALL[name]}) as run:
+        rows = list(run)
+    assert [row["iteration"] for row in rows] == [1, 2]
+    last = rows[-1]
+    assert np.isfinite(last["loss"])
+    config = run.config
+    if name == "network":
+        assert set(run_weights(run)) == {"w", "v"}
+    if name == "planes":
+        assert len(channels_of(config.network, 2)) == 8 + 2
+        assert observer_for(config.network)(initial_state(tiny.RULES), None)[..., -2:].sum() == 9
+    if name == "loss":
+        usual = last["policy_loss"] + last["value_loss"] + 0.5 * last["ownership_loss"]
+        np.testing.assert_allclose(last["loss"], usual + 5, rtol=1e-4)
+        assert last["custom_loss"] == 5
+    if name == "targets":
+        # Networks begin with a value of 0, which is now right.
+        assert last["value_loss"] < 1e-3
+
+
+def run_weights(run):
+    with train.resume(run.directory, network=ALL["network"]) as again:
+        return again.weights.params
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run with all of them, closed after one of two iterations."""
+    with start(tmp_path_factory.mktemp("whole"), **ALL) as run:
+        next(run)
+    return run
+
+
+def test_a_run_goes_on_with_the_same_functions_and_its_player_plays(whole):
+    with train.resume(whole.directory, **ALL) as run:
+        assert [row["iteration"] for row in run] == [2]
+        state = run.player().env.init()
+        assert state.legal_action_mask[run.player().act(state)]
+    result = train.match(str(whole.directory), "random", games=4)
+    assert len(result.games) == 4
+
+
+def test_the_checkpoint_names_them_and_a_new_process_must_tell_them(whole, monkeypatch):
+    monkeypatch.setattr(functions, "_known", {})
+    saved = train.make_config(whole.directory)
+    assert saved.network.custom == functions.Function("linear", None)
+    reason = "the run has a function '(linear|late)' of its own, which Python passes"
+    with pytest.raises(train.UsageError, match=reason):
+        train.make_player(str(whole.directory))
+    with pytest.raises(train.UsageError, match=reason):
+        train.resume(whole.directory)
+    assert "which Python passes" in complaint(command("match", whole.directory, "random"))
+    assert "which Python passes" in complaint(command("run", "--resume", whole.directory))
+    train.use_functions(**ALL)
+    assert train.make_player(str(whole.directory)).rules == tiny.RULES
+
+
+def other(targets):
+    return targets
+
+
+def test_another_function_is_refused(whole):
+    with pytest.raises(train.UsageError, match=r"learner\.custom_targets was 'nobody_wins'"):
+        train.resume(whole.directory, **(ALL | {"targets": other}))
+
+
+def test_wrong_shapes_are_told(tmp_path):
+    def narrow(params, planes):
+        policy, value = linear(params, planes)
+        return policy[..., :50], value
+
+    with pytest.raises(train.UsageError, match=r"network: its policy has the shape .*50\), not"):
+        start(tmp_path, network=(init, narrow))

@@ -1,0 +1,134 @@
+"""A run as an object: the same numbers as the command's, stopped, looked at, gone on with."""
+
+import os
+import shutil
+import signal
+
+import jax
+import numpy as np
+import pytest
+
+import train
+from tests.support.learner import tiny
+from tests.support.learner.commands import read_rows, untimed
+from train.loop import training
+from train.registry import load_network
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_programs():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "make_programs", tiny.shared_programs)
+        yield
+
+
+@pytest.fixture(scope="module")
+def by_command(tmp_path_factory):
+    """A whole run by the function behind the command, short and final matches included."""
+    runs = tmp_path_factory.mktemp("command")
+    assert training.train(tiny.config(), runs, resume=False)
+    return runs / "tiny"
+
+
+def assert_equal(one, other) -> None:
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, capsys):
+    seen = []
+    with train.start(tiny.PATH, runs=tmp_path) as run:
+        for row in run:
+            seen.append(row)
+            if run.iterations == 3:
+                break
+    assert "closed" in repr(run)
+    again = train.resume(tmp_path / "tiny")
+    assert again.iterations == 3
+    seen += list(again)
+    (result,) = again.finish()
+    expected = read_rows(by_command)
+    assert [untimed(row) for row in again.rows] == [untimed(row) for row in expected]
+    assert [untimed(row) | {"time": 0} for row in seen] == [
+        untimed({k: v for k, v in row.items() if k in one}) | {"time": 0}
+        for one, row in zip(seen, expected, strict=True)
+    ]
+    for name in ("evaluation.json", "game.jsonl", "game.txt"):
+        assert (tmp_path / "tiny" / name).read_text() == (by_command / name).read_text()
+    assert len(result.games) == 40
+    assert_equal(
+        load_network(str(by_command)).variables, load_network(str(run.directory)).variables
+    )
+    assert capsys.readouterr().out == ""
+
+
+def test_a_run_can_be_looked_at(api_run):
+    config, replay = api_run.config, api_run.replay
+    played = config.selfplay.boards * config.selfplay.plies * 2
+    assert (replay.held, replay.written, replay.capacity) == (played, played, 64)
+    assert 0 < replay.finished <= replay.held
+    newest, *older = api_run.newest_games(3)
+    assert newest.is_over
+    assert newest.rules == config.rules
+    assert all(game.is_over for game in older)
+    assert api_run.to_dataframe()["iteration"].tolist() == [1, 2]
+    assert_equal(api_run.weights, load_network(str(api_run.directory)).variables)
+    assert api_run._repr_png_().startswith(b"\x89PNG")
+    player = api_run.player(simulations=2)
+    assert player.name == "tiny/2@2"
+    assert isinstance(player.act(player.env.init()), int)
+    (result,) = api_run.evaluate(["random"], games=4, simulations=0)
+    assert (result.first, len(result.games)) == ("net:tiny/2", 4)
+
+
+def test_weights_that_were_taken_stay_when_the_run_goes_on(tmp_path):
+    with train.start(train.make_config(tiny.PATH, iterations=2), runs=tmp_path) as run:
+        next(run)
+        weights, player = run.weights, run.player(simulations=0)
+        before = jax.tree.map(np.array, (weights, player.registered.variables))
+        next(run)
+        assert_equal(before, (weights, player.registered.variables))
+        assert any(
+            (a != b).any()
+            for a, b in zip(jax.tree.leaves(weights), jax.tree.leaves(run.weights), strict=True)
+        )
+
+
+def test_ctrl_c_saves_and_the_run_goes_on(tmp_path, monkeypatch):
+    run = train.start(train.make_config(tiny.PATH, iterations=3), runs=tmp_path)
+    iterate = training.run_iteration
+
+    def interrupted(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return iterate(*arguments)
+
+    next(run)
+    monkeypatch.setattr(training, "run_iteration", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(run)
+    monkeypatch.setattr(training, "run_iteration", iterate)
+    assert run.iterations == 2
+    shutil.copytree(tmp_path / "tiny" / "checkpoints", tmp_path / "saved")
+    assert (tmp_path / "saved" / "2").is_dir()
+    assert [row["iteration"] for row in run] == [3]
+    run.close()
+
+
+def test_a_directory_has_one_run(api_run, tmp_path):
+    with pytest.raises(train.UsageError, match="in use by process"):
+        train.start(api_run.config, runs=api_run.directory.parent)
+    with pytest.raises(train.UsageError, match="in use by process"):
+        train.resume(api_run.directory)
+    with pytest.raises(train.UsageError, match="not a run directory"):
+        train.resume(tmp_path / "nothing")
+    closed = train.start(train.make_config(tiny.PATH, name="closed"), runs=tmp_path)
+    closed.close()
+    closed.close()
+    with pytest.raises(train.UsageError, match="exists already; to go on with it"):
+        train.start(closed.config, runs=tmp_path)
+    with pytest.raises(train.UsageError, match=r"the run is closed; train\.resume"):
+        next(closed)
+    with pytest.raises(train.UsageError, match=r"cannot resume: learner\.batch was 8"):
+        train.resume(tmp_path / "closed", {"learner.batch": 16})
+    with pytest.raises(train.UsageError, match="cannot resume: name was 'closed'"):
+        train.resume(tmp_path / "closed", name="other")

@@ -1,0 +1,1 @@
+"""The public Python interface, whose names `train` shows (docs/api.md)."""

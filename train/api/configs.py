@@ -1,0 +1,154 @@
+"""A run's config from a file, a directory, a dict or keywords, checked as on the command line."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from train import functions
+from train.config import (
+    CONFIG_FILE,
+    RunConfig,
+    config_from_dict,
+    config_to_dict,
+    read_config,
+    read_saved_config,
+)
+from train.functions import Function
+from train.runtime.errors import UsageError
+from wallgo_jax.formats import rules_text
+from wallgo_jax.game import rules as rules_lib
+from wallgo_jax.game.rules import Rules
+
+Source = RunConfig | Mapping[str, Any] | str | Path
+"""A config, tables of one, a TOML file, or a run's directory."""
+
+
+def make_config(
+    source: Source | None = None, changes: Mapping[str, Any] | None = None, /, **keys: Any
+) -> RunConfig:
+    """Make a config; without arguments it is the quickstart's.
+
+    Args:
+      source: what to begin with; a dict is read as a TOML file is.
+      changes: values by dotted keys, such as `{"network.width": 64}`.
+      keys: values by the keys above all tables, and tables as dicts, of which only the keys that
+        are given change. A dict of `rules` takes the place of all rules.
+
+    Raises:
+      UsageError: in the command line's words, a file, key or value that is not allowed.
+    """
+    config, where = _read(source)
+    fields = config_to_dict(config)
+    if not isinstance(changes or {}, Mapping):
+        raise UsageError(f"config: changes must be a dict of dotted keys, not {changes!r}")
+    for path, value in (changes or {}).items():
+        _assign(fields, path, value)
+    for key, value in keys.items():
+        _merge(fields, key, value)
+    functions.refuse_functions(config_to_dict(config), fields, where=where)
+    return config_from_dict(fields, where=where)
+
+
+def read_rules(rules: Rules | Mapping[str, Any] | str) -> Rules:
+    """Rules from a preset's name, a dict, a JSON or TOML file, or as they are.
+
+    Raises:
+      UsageError: what is wrong with them.
+    """
+    try:
+        if isinstance(rules, Mapping):
+            return Rules.from_dict(dict(rules))
+        return rules_text.read_rules(rules) if isinstance(rules, str) else rules_lib.named(rules)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def use_functions(
+    *,
+    network: Any = None,
+    planes: Any = None,
+    search: Any = None,
+    loss: Any = None,
+    targets: Any = None,
+) -> dict[str, Function]:
+    """Tell this process the functions of a run that an earlier process trained, as docs/api.md
+    describes them; players of its checkpoints can then be made.
+
+    Returns:
+      By the key of the config.
+
+    Raises:
+      UsageError: one has no name, or is no function.
+    """
+    given = dict(zip(functions.KEYS, (network, planes, search, loss, targets), strict=True))
+    found: dict[str, Function] = {}
+    for key, call in given.items():
+        if call is None:
+            continue
+        pair, name = call, ""
+        if key == "network.custom":
+            pair, name = _pair(call)
+        elif not callable(call):
+            raise UsageError(f"{key}: {call!r} is no function")
+        try:
+            found[key] = functions.tell(key, pair, name=name)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return found
+
+
+def with_functions(config: RunConfig, told: Mapping[str, Function]) -> RunConfig:
+    """A config that has these functions, by its keys."""
+    for path, function in told.items():
+        table, key = path.split(".")
+        changed = dataclasses.replace(getattr(config, table), **{key: function})
+        config = dataclasses.replace(config, **{table: changed})
+    return config
+
+
+def _pair(network: Any) -> tuple[Any, str]:
+    """(init, evaluate) of a network, and its name: that of evaluate."""
+    is_pair = isinstance(network, tuple) and len(network) == 2
+    pair = (
+        network if is_pair else (getattr(network, "init", None), getattr(network, "evaluate", None))
+    )
+    if not all(map(callable, pair)):
+        raise UsageError("network: must be a pair of functions, (init, evaluate)")
+    return tuple(pair), getattr(pair[1], "__name__", "")
+
+
+def _read(source: Source | None) -> tuple[RunConfig, str]:
+    """A config, and its name in messages."""
+    if source is None:
+        return read_config(None), "config"
+    if isinstance(source, RunConfig):
+        return source, "config"
+    if isinstance(source, Mapping):
+        functions.refuse_functions({}, source, where="config")
+        return config_from_dict(source, where="config"), "config"
+    if not isinstance(source, str | Path):
+        raise UsageError(f"config: {source!r} is no file, directory, dict or RunConfig")
+    if (Path(source) / CONFIG_FILE).is_file():
+        return read_saved_config(Path(source)), f"config {source}"
+    return read_config(source), f"config {source}"
+
+
+def _assign(fields: dict[str, Any], path: str, value: Any) -> None:
+    *tables, last = str(path).split(".")
+    if tables == ["rules"] and isinstance(fields["rules"], str):
+        fields["rules"] = rules_lib.named(fields["rules"]).to_dict()
+    for name in tables:
+        fields = fields.setdefault(name, {})
+        if not isinstance(fields, dict):
+            raise UsageError(f"config: {path}: {name} is not a table")
+    _merge(fields, last, value)
+
+
+def _merge(fields: dict[str, Any], key: str, value: Any) -> None:
+    old = fields.get(key)
+    if key != "rules" and isinstance(value, Mapping) and isinstance(old, dict):
+        for inner, each in value.items():
+            _merge(old, inner, each)
+    else:
+        fields[key] = str(value) if isinstance(value, Path) else value

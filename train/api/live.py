@@ -1,0 +1,53 @@
+"""A run's curves in a notebook, drawn in place while it trains."""
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from train.metrics.figure import metrics_figure
+from train.metrics.rows import Row
+
+if TYPE_CHECKING:
+    from train.api.runs import Run
+
+
+def watch(run: "Run", *, every: int = 1) -> Iterator[Row]:
+    """Iterate a run and draw loss, win rate and games a second in place, in a notebook.
+
+    Outside of a notebook nothing is drawn.
+
+    Args:
+      run: that trains.
+      every: iterations between two drawings; the last one is drawn in any case.
+
+    Returns:
+      The rows, as `for row in run` gives them.
+    """
+    handle = None
+    for row in run:
+        if row["iteration"] % every == 0 or row["iteration"] == run.config.iterations:
+            handle = _draw(run, handle)
+        yield row
+
+
+def png_of(run: "Run") -> bytes:
+    """The curves of a run as a picture."""
+    buffer = io.BytesIO()
+    metrics_figure({run.config.name: run.rows}).savefig(buffer, format="png", dpi=100)
+    return buffer.getvalue()
+
+
+def _draw(run: "Run", handle: Any) -> Any:
+    """Draw into the cell that runs, over what was drawn before."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import Image, display
+    except ImportError:
+        return None
+    if get_ipython() is None:
+        return None
+    picture = Image(data=png_of(run), format="png")
+    if handle is None:
+        return display(picture, display_id=True)
+    handle.update(picture)
+    return handle

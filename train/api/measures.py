@@ -1,0 +1,268 @@
+"""What a player knows and what its network sees: accuracy, parts, attention, owners."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from train import registry
+from train.analysis import attention as attention_lib
+from train.analysis import describe as describe_lib
+from train.analysis import late_accuracy as late_lib
+from train.analysis import pictures, sampled_accuracy, value_accuracy
+from train.analysis.describe import Description
+from train.analysis.late_accuracy import LateAccuracy
+from train.analysis.sampled_accuracy import Sample, SampledAccuracy
+from train.analysis.value_accuracy import ValueAccuracy
+from train.api.configs import Source, make_config, read_rules
+from train.api.players import Act, Player, make_player
+from train.api.states import States, batch_of
+from train.api.tables import check_whole, key_of, progress_bar, to_dataframe
+from train.arena.result import wilson_interval
+from train.checkpoints.weights import TrainedNetwork
+from train.config import RunConfig
+from train.metrics.intervals import Interval, intervals_figure
+from train.runtime.errors import UsageError
+from wallgo_jax import render
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+from wallgo_jax.notation import parse_cell
+
+SOLVED_RULES = {"size": 3, "stones": 1, "order": [0, 1]}
+"""The rules of `accuracy` where neither it nor the player says any."""
+
+
+class _Shown:
+    """What the three measures of accuracy share."""
+
+    player: str
+
+    def __repr__(self) -> str:
+        row = self.rows()[0]
+        return (
+            f"<{self.player}: keeps the value in {row['kept']:.1%} of {row['total']:,} positions>"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        raise NotImplementedError
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each group of positions: how many, the share in which the value is kept, and
+        both where one can err."""
+        groups = self.summary()["positions"].items()
+        return [{"positions": name} | figures for name, figures in groups if figures["total"]]
+
+    def to_dataframe(self) -> Any:
+        """`rows` as a table of pandas."""
+        return to_dataframe(self.rows())
+
+    def figure(self) -> Any:
+        """The share kept in each group where one can err, as a figure of matplotlib."""
+        shown = []
+        for row in self.rows():
+            total, kept = row["total_where_one_can_err"], row["kept_where_one_can_err"]
+            if total:
+                # Of a board that is solved as a whole nothing is left to chance.
+                is_exact = isinstance(self, ValueAccuracy)
+                spread = (kept, kept) if is_exact else wilson_interval(kept, total)
+                shown.append(Interval(f"{row['positions']} ({total:,})", kept, *spread))
+        return intervals_figure(
+            shown,
+            title=f"{self.player} keeps the value of the game",
+            x_label="share of the positions in which one can err",
+            is_share=True,
+        )
+
+
+class BoardAccuracy(_Shown, ValueAccuracy):
+    """Accuracy over all positions of a solved board."""
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        return value_accuracy.accuracy_record(self)
+
+
+class SampleAccuracy(_Shown, SampledAccuracy):
+    """Accuracy over sampled positions."""
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        return sampled_accuracy.sampled_record(self)
+
+
+class ProvenAccuracy(_Shown, LateAccuracy):
+    """Accuracy over proven late positions."""
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        return late_lib.late_record(self)
+
+
+def accuracy(
+    player: str | Player | Act,
+    *,
+    rules: Rules | Mapping[str, Any] | str | None = None,
+    positions: int = 0,
+    min_walls: int = 4,
+    late: str | Path | None = None,
+    batch: int = 512,
+    seed: int = 0,
+    progress: bool = False,
+) -> BoardAccuracy | SampleAccuracy | ProvenAccuracy:
+    """Measure how often a player keeps the value of the game, as `python -m train accuracy` does.
+
+    Args:
+      player: to measure.
+      rules: of a board that can be solved; by default those that the player has learned, else a
+        3x3 board with one stone each.
+      positions: positions of random games to sample and solve; 0 for all of a board that is solved
+        as a whole.
+      min_walls: fewest walls of a sampled position.
+      late: file of proven late positions, to measure there instead.
+      batch: positions in parallel.
+      seed: random seed.
+      progress: show a bar.
+
+    Raises:
+      UsageError: a player, rules or number is not allowed.
+    """
+    key_of("accuracy", seed)
+    check_whole("accuracy", positions=positions, min_walls=min_walls, batch=batch)
+    if batch < 1:
+        raise UsageError(f"accuracy: batch ({batch}) must be at least 1")
+    if late is not None:
+        proven = late_lib.load_late(Path(late))
+        made = make_player(player, proven.rules)
+        late_found = late_lib.late_accuracy(
+            made.registered, proven, batch=batch, seed=seed, is_quiet=not progress
+        )
+        return ProvenAccuracy(**vars(late_found))
+    is_untold = rules is None and isinstance(player, str)
+    learned = registry.common_rules([player]) if is_untold and isinstance(player, str) else None
+    own = player.rules if isinstance(player, Player) else learned
+    made = make_player(player, read_rules(rules or own or SOLVED_RULES))
+    if not positions:
+        found = value_accuracy.value_accuracy(
+            made.registered, made.rules, batch=batch, seed=seed, is_quiet=not progress
+        )
+        return BoardAccuracy(**vars(found))
+    with progress_bar(made.name, positions, is_shown=progress) as on_progress:
+        sampled = sampled_accuracy.sampled_accuracy(
+            made.registered,
+            made.rules,
+            Sample(positions, min_walls, seed),
+            batch=batch,
+            on_progress=on_progress,
+        )
+    return SampleAccuracy(**vars(sampled))
+
+
+def describe(
+    target: Source | None = None, *, batch: int = 256, measure: bool = False
+) -> Description:
+    """Describe a network part by part: shapes, parameters, multiply-adds, and its speed here.
+
+    Args:
+      target: a TOML file, a trained player's name, or a config.
+      batch: boards of an evaluation whose speed is measured.
+      measure: measure the speed, which takes some seconds.
+
+    Raises:
+      UsageError: the target cannot be read.
+    """
+    if target is None or isinstance(target, RunConfig | Mapping):
+        return describe_lib.describe(make_config(target), batch=batch, measure=measure)
+    return describe_lib.describe(target, batch=batch, measure=measure)
+
+
+class AttentionMaps(NamedTuple):
+    """What a cell attends to in each T block and head."""
+
+    raw: np.ndarray  # float32[T, heads, H, W], each map of sum 1
+    blocks: tuple[int, ...]  # places of the T blocks in the trunk, from 1
+    cell: int
+    state: State
+    name: str
+
+    @property
+    def maps(self) -> np.ndarray:
+        """float32[T, heads, H, W]: each map rescaled to 0 to 1."""
+        return pictures.normalised(self.raw)
+
+    def svg(self, *, theme: str = "light") -> str:
+        """A row of boards for each T block."""
+        return pictures.svg(
+            pictures.attention_picture(
+                self.raw, self.blocks, self.state, self.cell, name=self.name, theme=theme
+            )
+        )
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+
+def attention(player: str | Player, state: States, cell: str) -> AttentionMaps:
+    """What a cell attends to, in each T block and head of a player's network.
+
+    Args:
+      player: a trained one, or its name.
+      state: one board.
+      cell: such as `C3`.
+
+    Raises:
+      UsageError: the network has no T block, or there is no such cell.
+    """
+    trained, game = _network_and_state(player, state)
+    try:
+        index = parse_cell(cell, grid=game.grid)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    config = trained.config.network
+    raw = attention_lib.raw_attention(config, trained.variables, game, index)
+    return AttentionMaps(raw, attention_lib.attention_blocks(config), index, game, trained.name)
+
+
+class OwnershipMap(NamedTuple):
+    """The final owners that a network expects."""
+
+    owners: np.ndarray  # float32[P + 1, H, W] chances, player 0 first, nobody last
+    state: State
+
+    @property
+    def evaluation(self) -> np.ndarray:
+        """float32[P, H, W] from -1 to 1: each player's share of a cell less those of the others."""
+        return attention_lib.board_evaluation(self.owners)
+
+    def svg(self, *, theme: str = "light") -> str:
+        """The board with player 0's evaluation as heat."""
+        heat = self.evaluation[0].ravel()
+        return render.svg(self.state, heat=heat, heat_label="Red's share of the cell", theme=theme)
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+
+def ownership(player: str | Player, state: States) -> OwnershipMap:
+    """Who will own each cell, as a player's network predicts.
+
+    Args:
+      player: a trained one, or its name.
+      state: one board.
+
+    Raises:
+      UsageError: the network has no ownership head.
+    """
+    trained, game = _network_and_state(player, state)
+    found = attention_lib.predicted_ownership(trained.config.network, trained.variables, game)
+    return OwnershipMap(found, game)
+
+
+def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
+    trained = player.trained if isinstance(player, Player) else registry.load_network(player)
+    batch, is_one = batch_of(state, trained.config.rules)
+    if not is_one:
+        raise UsageError("state: is a batch; one board is drawn")
+    return trained, jax.tree.map(lambda x: np.asarray(x)[0], batch)

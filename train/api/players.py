@@ -1,0 +1,214 @@
+"""Players as objects: they act on states, and those with an evaluator search them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+import wallgo_jax
+from train import registry
+from train.api.configs import read_rules
+from train.api.searches import SearchReport, change_search, search_states
+from train.api.states import States, actions_of, batch_of
+from train.api.tables import key_of
+from train.checkpoints.weights import TrainedNetwork
+from train.config import RunConfig
+from train.engine.trees.guide import Guide, make_guide, network_guide
+from train.network import Variables
+from train.players import basic
+from train.players.learned import network_player, search_player
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.env import WallGo
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State
+
+DEFAULT_RULES = "wallzero-4stone"
+Act = Callable[[State, jax.Array], jax.Array]
+"""(states [B], key) -> legal slots int32[B]; JAX must be able to trace it."""
+
+
+class Player:
+    """A player of given rules.
+
+    Attributes:
+      name: as tables show it.
+      rules: that it plays.
+      registered: the player as the package's own functions take it.
+    """
+
+    def __init__(
+        self,
+        registered: basic.Player,
+        rules: Rules,
+        *,
+        guide: Callable[[], Guide] | None,
+        trained: Callable[[], TrainedNetwork] | None,
+    ) -> None:
+        """Wrap a player; `guide` makes what its searches need and `trained` gives its network, None
+        where it has none."""
+        self.registered, self.rules, self.name = registered, rules, registered.name
+        self._guide, self._trained = guide, trained
+
+    def __repr__(self) -> str:
+        return f"<train.Player {self.name}>"
+
+    @property
+    def env(self) -> WallGo:
+        """The game that it plays, as an env."""
+        return wallgo_jax.make(self.rules)
+
+    def act(self, states: States, *, seed: int = 0) -> Any:
+        """Choose a public action for each board.
+
+        Args:
+          states: one board or a batch [B].
+          seed: of players that draw.
+
+        Returns:
+          An int for one board, int32[B] for a batch.
+        """
+        batch, is_one = batch_of(states, self.rules)
+        player = self.registered
+        slots = player.act(player.variables, batch, key_of("act", seed))
+        found = np.asarray(fetch(actions_of(batch, slots)))
+        return int(found[0]) if is_one else found
+
+    def search(
+        self,
+        states: States,
+        *,
+        simulations: int | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> SearchReport:
+        """Search and say what was found.
+
+        Args:
+          states: one board or a batch [B] of games that are not over.
+          simulations: of each board; by default those of the player's name.
+          seed: of the noise of training; None searches without noise.
+          options: keys of the config's table `search` that differ from the player's, such as
+            `kind="puct"`.
+
+        Raises:
+          UsageError: the player has nothing to evaluate positions with, or an option is not
+            allowed.
+        """
+        guide = self.guide
+        if options:
+            guide = guide._replace(search=change_search(guide.search, options))
+        return search_states(guide, self.rules, states, simulations=simulations, seed=seed)
+
+    @property
+    def guide(self) -> Guide:
+        """What its searches ask.
+
+        Raises:
+          UsageError: the player has nothing to evaluate positions with.
+        """
+        if self._guide is None:
+            raise UsageError(f"player {self.name!r}: is a function; it cannot evaluate positions")
+        return self._guide()
+
+    @property
+    def trained(self) -> TrainedNetwork:
+        """Its network: the config of the run and the weights.
+
+        Raises:
+          UsageError: it has none.
+        """
+        if self._trained is None:
+            raise UsageError(f"player {self.name!r}: is a function; it has no network")
+        return self._trained()
+
+
+def make_player(
+    player: "str | Player | Act",
+    rules: Rules | Mapping[str, Any] | str | None = None,
+    *,
+    transfer: bool = False,
+) -> Player:
+    """Make a player of a name (docs/players.md), or of a function.
+
+    Args:
+      player: its name; a function (states [B], key) -> slots int32[B]; or a player, as it is.
+      rules: to play, as a preset's name, a dict, a file or `Rules`; by default those that a trained
+        player has learned, else `wallzero-4stone`.
+      transfer: let networks play rules that they have not learned.
+
+    Raises:
+      UsageError: there is no such player, or it is for other rules.
+    """
+    if isinstance(player, Player):
+        if rules is not None and read_rules(rules) != player.rules:
+            raise UsageError(f"player {player.name!r}: was made for other rules")
+        return player
+    learned = registry.common_rules([player]) if rules is None and isinstance(player, str) else None
+    played = learned or read_rules(DEFAULT_RULES if rules is None else rules)
+    if not isinstance(player, str):
+        return Player(_player_of_function(player), played, guide=None, trained=None)
+    made = registry.make_player(player, played, transfer=transfer)
+    return Player(
+        made,
+        played,
+        guide=lambda: make_guide(player, transfer=transfer),
+        trained=lambda: registry.load_network(player),
+    )
+
+
+def make_players(
+    players: "list[str | Player | Act]", rules: Rules | Mapping[str, Any] | str | None
+) -> list[Player]:
+    """Make players of common rules: those said, else those that one of them has learned.
+
+    Raises:
+      UsageError: as `make_player`, or they have learned different rules.
+    """
+    if rules is None:
+        names = [player for player in players if isinstance(player, str)]
+        own = [player.rules for player in players if isinstance(player, Player)]
+        rules = own[0] if own else registry.common_rules(names) or DEFAULT_RULES
+    return [make_player(player, rules) for player in players]
+
+
+def player_of_weights(
+    name: str, weights: Variables, config: RunConfig, *, simulations: int
+) -> Player:
+    """A player of a network's weights; without simulations it plays the raw policy."""
+    if simulations:
+        made = search_player(
+            f"{name}@{simulations}",
+            weights,
+            config.network,
+            config.search,
+            config.rules,
+            simulations=simulations,
+        )
+    else:
+        made = network_player(f"net:{name}", weights, config.network, config.rules)
+    return Player(
+        made,
+        config.rules,
+        guide=lambda: network_guide(made.name, config, weights, simulations=simulations),
+        trained=lambda: TrainedNetwork(config, weights, name, "this process", None, {}),
+    )
+
+
+def _player_of_function(act: Act) -> basic.Player:
+    if not callable(act):
+        raise UsageError(f"player: {act!r} is neither a name nor a function")
+    name = getattr(act, "__name__", "player")
+
+    @jax.jit
+    def play(variables: Any, states: State, key: jax.Array) -> jax.Array:
+        del variables
+        slots, boards = act(states, key), states.position.ply.shape
+        kind = getattr(slots, "dtype", None)
+        if kind is None or kind.kind not in "iu" or slots.shape != boards:
+            found = type(slots).__name__ if kind is None else f"{kind}{list(slots.shape)}"
+            raise UsageError(f"player {name!r}: gave {found}, not slots int32{list(boards)}")
+        return jax.numpy.asarray(slots, jax.numpy.int32)
+
+    return basic.Player(name, (), play)

@@ -1,0 +1,339 @@
+"""A run as an object: iterated, looked at, stopped and gone on with."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.api.configs import Source, make_config, use_functions, with_functions
+from train.api.games import Opponent, match
+from train.api.players import Player, player_of_weights
+from train.api.tables import to_dataframe
+from train.arena.result import MatchResult
+from train.config import RunConfig
+from train.data.replay import newest_games, position_bytes
+from train.loop.evaluation import final_matches
+from train.loop.run_directory import check_name, plain_path, resumed_config
+from train.loop.run_loop import iterations, save
+from train.loop.training import OpenRun, open_run, write_game
+from train.metrics.figure import Axis, metrics_figure
+from train.metrics.rows import Row
+from train.network import Variables
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.runtime.interrupts import deferring
+from wallgo_jax.view.game_replay import Game, replay_actions
+
+RUNS = "runs"
+
+
+class ReplayStatistics(NamedTuple):
+    """What a run's replay holds."""
+
+    capacity: int  # positions
+    held: int
+    finished: int  # of finished games: what is sampled
+    written: int  # since the run began
+    bytes: int  # of all of it
+    mean_ply: float | None  # of the positions held, by plies from the start of their game
+
+
+class Run:
+    """A run of training, which is iterated: each step plays, learns and gives its row of metrics.
+
+    `train.start` and `train.resume` make runs. A run holds its directory until it is closed.
+
+    Attributes:
+      config: of the run.
+      directory: the run's.
+      rows: metrics of every iteration so far, earlier starts included.
+    """
+
+    def __init__(
+        self, config: RunConfig, directory: Path, *, is_resumed: bool, progress: bool
+    ) -> None:
+        """Open a run; see `start` and `resume`."""
+        self.config, self.directory = config, directory
+        self._stack = contextlib.ExitStack()
+        opened = open_run(config, directory, resume=is_resumed, is_quiet=not progress)
+        self._open: OpenRun | None = self._stack.enter_context(opened)
+        self._state = self._open.state
+        self._steps = iterations(
+            self._open.session,
+            self._open.state,
+            self._open.compile_for,
+            self._open.iterate,
+            self._open.evaluate,
+        )
+        self._unsaved: Row | None = None
+        self.rows: list[Row] = list(getattr(self._open.session.writer, "kept", ()))
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        """Run an iteration and return its row.
+
+        Raises:
+          StopIteration: none is left.
+          UsageError: the run is closed; a loss is NaN or infinite.
+          KeyboardInterrupt: Ctrl-C came; the iteration is finished and saved.
+        """
+        self._session()
+        try:
+            with deferring() as is_interrupted:
+                step = next(self._steps, None)
+        except BaseException:
+            # The state that the iteration consumed is gone.
+            self._release()
+            raise
+        if step is None:
+            raise StopIteration
+        self._state, row = step
+        self._unsaved = row
+        self.rows.append(row)
+        if is_interrupted():
+            self.save()
+            raise KeyboardInterrupt
+        return row
+
+    def __repr__(self) -> str:
+        done = f"{self.iterations} of {self.config.iterations} iterations"
+        return f"<train.Run {self.directory}, {done}{', closed' if self._open is None else ''}>"
+
+    def _repr_png_(self) -> bytes | None:
+        """Draw the curves for a notebook."""
+        from train.api.live import png_of
+
+        return png_of(self) if self.rows else None
+
+    @property
+    def iterations(self) -> int:
+        """Iterations done."""
+        return self.rows[-1]["iteration"] if self.rows else 0
+
+    @property
+    def weights(self) -> Variables:
+        """The weights that play, as NumPy arrays: averaged ones where the run averages them."""
+        self._session()
+        return jax.tree.map(np.array, fetch(self._state.learner.player))
+
+    @property
+    def replay(self) -> ReplayStatistics:
+        """Figures of the replay."""
+        self._session()
+        held_state = self._state.replay_state
+        plies = held_state.plies
+        rows, boards = plies.terminated.shape
+        written, finished, ply = fetch(
+            (held_state.written, held_state.finished, plies.position.ply)
+        )
+        held = min(int(written), rows)
+        return ReplayStatistics(
+            capacity=rows * boards,
+            held=held * boards,
+            finished=int(finished.sum()),
+            written=int(written) * boards,
+            bytes=rows * boards * position_bytes(held_state),
+            mean_ply=float(ply[:held].mean()) if held else None,
+        )
+
+    def newest_games(self, count: int = 1) -> list[Game]:
+        """The games of self-play that ended last and that the replay holds as a whole, the newest
+        first; fewer where there are not as many."""
+        programs = self._opened().programs
+        found = newest_games(self._state.replay_state, programs.variant, count)
+        return [replay_actions(self.config.rules, actions) for actions in found]
+
+    def player(self, simulations: int | None = None) -> Player:
+        """The newest weights as a player, which keeps them when the run goes on.
+
+        Args:
+          simulations: of a search, by default those of evaluation; 0 for the raw policy.
+        """
+        budget = self.config.evaluation.simulations if simulations is None else simulations
+        weights = jax.tree.map(jnp.asarray, self.weights)
+        name = f"{self.config.name}/{self.iterations}"
+        return player_of_weights(name, weights, self.config, simulations=budget)
+
+    def evaluate(
+        self,
+        opponents: Sequence[Opponent] | None = None,
+        *,
+        games: int | None = None,
+        simulations: int | None = None,
+        seed: int = 0,
+    ) -> list[MatchResult]:
+        """Play the newest weights against each opponent; nothing is written.
+
+        Args:
+          opponents: players; by default those of the config's evaluation.
+          games: of each match, an even number; by default those of the final matches.
+          simulations: as in `player`.
+          seed: random seed.
+        """
+        options, player = self.config.evaluation, self.player(simulations)
+        return [
+            match(
+                player,
+                opponent,
+                games=options.final_games if games is None else games,
+                opening_plies=options.opening_plies,
+                seed=seed,
+            )
+            for opponent in (options.opponents if opponents is None else opponents)
+        ]
+
+    def save(self) -> None:
+        """Save a checkpoint now, unless this iteration has one."""
+        if self._unsaved is not None:
+            save(self._session(), self._state, self._unsaved)
+            self._unsaved = None
+
+    def finish(self) -> list[MatchResult]:
+        """Run the iterations that are left, play the final matches, write them and close.
+
+        Returns:
+          The final matches, one for each of `evaluation.opponents`.
+        """
+        for _ in self:
+            pass
+        opened = self._opened()
+        with self:
+            write_game(opened.session, opened.programs, self._state)
+            weights = self._state.learner.player
+            return final_matches(self.config, weights, self.directory, opened.session.display)
+
+    def close(self) -> None:
+        """Save what is not saved and leave the directory to others; further calls do nothing."""
+        if self._open is not None:
+            try:
+                self.save()
+            finally:
+                self._release()
+
+    def to_dataframe(self) -> Any:
+        """`rows` as a table of pandas."""
+        return to_dataframe(self.rows)
+
+    def figure(self, axis: Axis = "iteration") -> Any:
+        """The curves as a figure of matplotlib, over `iteration`, `hours` or `positions`."""
+        return metrics_figure({self.config.name: self.rows}, axis=axis)
+
+    def _opened(self) -> OpenRun:
+        if self._open is None:
+            raise UsageError(
+                f"{self.directory}: the run is closed; train.resume({str(self.directory)!r}) goes "
+                "on with it"
+            )
+        return self._open
+
+    def _session(self) -> Any:
+        return self._opened().session
+
+    def _release(self) -> None:
+        self._open = None
+        self._stack.close()
+
+
+def start(
+    config: Source | None = None,
+    *,
+    runs: str | Path = RUNS,
+    progress: bool = False,
+    network: Any = None,
+    planes: Any = None,
+    search: Any = None,
+    loss: Any = None,
+    targets: Any = None,
+) -> Run:
+    """Make a run that has not begun.
+
+    Args:
+      config: as `make_config` takes it; the quickstart's by default.
+      runs: directory of all runs.
+      progress: show what the command line shows.
+      network: a network of one's own, (init, evaluate); this and the others as in docs/api.md.
+      planes: a function that shows more planes.
+      search: a function that searches.
+      loss: a function whose number is added to the loss.
+      targets: a function that changes what is learned.
+
+    Raises:
+      UsageError: the config is not allowed, or a run of this name exists.
+    """
+    told = use_functions(network=network, planes=planes, search=search, loss=loss, targets=targets)
+    made = with_functions(make_config(config), told)
+    return Run(made, Path(runs) / made.name, is_resumed=False, progress=progress)
+
+
+def resume(
+    directory: str | Path,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    progress: bool = False,
+    network: Any = None,
+    planes: Any = None,
+    search: Any = None,
+    loss: Any = None,
+    targets: Any = None,
+    **keys: Any,
+) -> Run:
+    """Make a run that goes on from the newest checkpoint in its directory.
+
+    Args:
+      directory: the run's.
+      changes: and `keys`, as in `make_config`, of what a run that goes on may change, such as
+        `iterations`.
+      progress: as in `start`, as are the functions; those that the run began with are needed.
+
+    Raises:
+      UsageError: there is no run, or a change is not allowed.
+    """
+    told = use_functions(network=network, planes=planes, search=search, loss=loss, targets=targets)
+    folder = plain_path(Path(directory))
+    config = make_config(resumed_config(folder), changes, **keys)
+    check_name(folder, config)
+    config = with_functions(config, told)
+    return Run(config, folder, is_resumed=True, progress=progress)
+
+
+def run(
+    config: Source | None = None,
+    *,
+    runs: str | Path = RUNS,
+    progress: bool = False,
+    network: Any = None,
+    planes: Any = None,
+    search: Any = None,
+    loss: Any = None,
+    targets: Any = None,
+) -> Run:
+    """Train to the end and play the final matches; arguments and errors are those of `start`.
+
+    Returns:
+      The run, closed; its rows can be read.
+    """
+    started = start(
+        config,
+        runs=runs,
+        progress=progress,
+        network=network,
+        planes=planes,
+        search=search,
+        loss=loss,
+        targets=targets,
+    )
+    with started:
+        started.finish()
+    return started

@@ -1,0 +1,81 @@
+"""States as users have them, one board or a batch, as the batch that players take.
+
+B boards, A slots.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.runtime.errors import UsageError
+from wallgo_jax.env import State as EnvState
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import State, assert_board, sizes_of, sizes_of_state
+from wallgo_jax.view.game_replay import Game
+
+States = EnvState | State | Game
+"""A state of the env or of the game, one board or a batch [B], or a game, for its last position."""
+
+
+class Batch(NamedTuple):
+    """States [B]."""
+
+    states: State
+    is_one: bool  # whether a single board was given
+
+
+def batch_of(states: States, rules: Rules) -> Batch:
+    """The boards as a batch.
+
+    Raises:
+      UsageError: they are no boards, or not of the size, players and stones of the rules.
+    """
+    game: Any = states.states[-1] if isinstance(states, Game) else getattr(states, "game", states)
+    rank = np.ndim(getattr(getattr(game, "position", None), "ply", np.zeros((0, 0))))
+    if not isinstance(game, State) or rank > 1:
+        raise UsageError(
+            f"state: {type(states).__name__} is no state of the env or of the game, a batch [B] of "
+            "them, or a Game"
+        )
+    batch = game if rank else jax.tree.map(lambda x: np.asarray(x)[None], game)
+    try:
+        jax.eval_shape(jax.vmap(assert_board), batch)
+    except (AssertionError, ValueError):
+        raise UsageError("state: its arrays are not those of boards") from None
+    own, asked = sizes_of(rules), sizes_of_state(batch)
+    if own[1:] != asked[1:] or asked[0] < own[0]:
+        raise UsageError(f"state: its boards are of {_tell(asked)}, the player's of {_tell(own)}")
+    return Batch(batch, rank == 0)
+
+
+def _tell(sizes: tuple[int, int, int]) -> str:
+    grid, players, stones = sizes
+    return f"{grid}x{grid} cells, {players} players and {stones} stones each"
+
+
+def step(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
+    """Play slots int32[B] in states [B].
+
+    Returns:
+      The states after them, and the reward of each player, float32[B, P], zeros while a game goes
+      on.
+    """
+    return jax.vmap(referee.play)(states, slots)
+
+
+@jax.jit
+def actions_of(states: State, slots: jax.Array) -> jax.Array:
+    """int32[B]: public actions of slots int32[B]."""
+    return jax.vmap(actions.action_of_slot)(states, slots)
+
+
+@jax.jit
+def all_actions(states: State) -> jax.Array:
+    """int32[B, A]: public actions of all slots."""
+    every = jnp.arange(states.num_slots)
+    return jax.vmap(jax.vmap(actions.action_of_slot, in_axes=(None, 0)), in_axes=(0, None))(
+        states, every
+    )

@@ -1,0 +1,72 @@
+"""What functions of the interface share: tables for pandas, progress, keys."""
+
+import contextlib
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from train.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas
+
+MAX_SEED = 2**31
+OnProgress = Callable[[int], None]
+
+
+def to_dataframe(rows: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+    """A table of pandas with a line for each row.
+
+    Raises:
+      UsageError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError(
+            "to_dataframe: needs pandas: pip install 'wallgo-jax[notebooks]'"
+        ) from None
+    return pandas.DataFrame(list(rows))
+
+
+def key_of(what: str, seed: int) -> jax.Array:
+    """The random key of a seed.
+
+    Raises:
+      UsageError: JAX cannot take it.
+    """
+    check_whole(what, seed=seed)
+    if not 0 <= seed < MAX_SEED:
+        raise UsageError(f"{what}: seed ({seed}) must be from 0 to {MAX_SEED - 1}")
+    return jax.random.key(seed)
+
+
+def check_whole(what: str, **numbers: Any) -> None:
+    """Refuse numbers that are not whole ones with a UsageError."""
+    for name, number in numbers.items():
+        try:
+            operator.index(number)
+        except TypeError:
+            raise UsageError(f"{what}: {name} ({number!r}) must be a whole number") from None
+
+
+@contextlib.contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn the errors of the package's own checks into UsageErrors of the same line."""
+    try:
+        yield
+    except ValueError as error:
+        raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
+
+
+@contextlib.contextmanager
+def progress_bar(title: str, total: int, *, is_shown: bool) -> Iterator[OnProgress]:
+    """A bar of rich, on a terminal or in a notebook; call what is yielded with the parts done."""
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, transient=True, disable=not is_shown) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.update(task, completed=done)

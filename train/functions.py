@@ -1,0 +1,108 @@
+"""Functions that Python passes in place of a part of a run; its config holds them by name."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import pydantic
+
+from train.runtime.errors import UsageError
+
+KEYS = (
+    "network.custom",
+    "network.custom_planes",
+    "search.custom",
+    "learner.custom_loss",
+    "learner.custom_targets",
+)
+"""The keys of a config that hold functions."""
+
+
+class Function(NamedTuple):
+    """A function with the name that checkpoints keep.
+
+    Two are equal where both are the same, so programs compiled for one do not serve another of its
+    name.
+    """
+
+    name: str
+    call: Any  # None where a checkpoint names a function that this process has not been told
+
+
+_known: dict[tuple[str, str], Function] = {}
+"""The newest function of each key and name."""
+
+
+def tell(key: str, call: Any, *, name: str = "") -> Function:
+    """Make a function known, so that configs that name it find it.
+
+    Args:
+      key: of the config, one of KEYS.
+      call: what is called.
+      name: by default its own.
+
+    Raises:
+      ValueError: it has no name that another process could find it by.
+    """
+    name = name or getattr(call, "__name__", "")
+    if not name or name == "<lambda>":
+        raise ValueError(f"{key}: a function must have a name: define it with `def`")
+    function = Function(name, call)
+    _known[key, name] = function
+    return function
+
+
+def call_of(key: str, function: "Function | str") -> Any:
+    """What is called for a key's function.
+
+    Raises:
+      UsageError: this process has not been told the function of this name.
+    """
+    if isinstance(function, str) or function.call is None:
+        name = function if isinstance(function, str) else function.name
+        raise UsageError(
+            f"{key}: the run has a function {name!r} of its own, which Python passes: "
+            "train.use_functions, docs/api.md"
+        )
+    return function.call
+
+
+def refuse_functions(before: Mapping[str, Any], after: Mapping[str, Any], *, where: str) -> None:
+    """Refuse tables of a config in which a key of KEYS was changed with a UsageError."""
+    for key in KEYS:
+        table, name = key.split(".")
+        old, new = (_of(tables, table, name) for tables in (before, after))
+        if new and new != old:
+            raise UsageError(f"{where}: {key}: functions are passed from Python alone, docs/api.md")
+
+
+def _of(tables: Mapping[str, Any], table: str, name: str) -> Any:
+    inner = tables.get(table)
+    return inner.get(name) if isinstance(inner, dict) else None
+
+
+def _reader(key: str) -> Callable[[Any], Any]:
+    def read(given: Any) -> Any:
+        if isinstance(given, str) and given:
+            return _known.get((key, given), Function(given, None))
+        if given == "" or isinstance(given, Function):
+            return given
+        raise ValueError("functions are passed from Python alone, docs/api.md")
+
+    return read
+
+
+def _name_of(function: "Function | str") -> str:
+    return function.name if isinstance(function, Function) else function
+
+
+def _field(key: str) -> Any:
+    """Validation and serialization of a key."""
+    return pydantic.PlainValidator(_reader(key)), pydantic.PlainSerializer(_name_of)
+
+
+CustomNetwork = Annotated[Function | str, *_field("network.custom")]
+"""The pair (init, evaluate); empty for none, as are the others."""
+CustomPlanes = Annotated[Function | str, *_field("network.custom_planes")]
+CustomSearch = Annotated[Function | str, *_field("search.custom")]
+CustomLoss = Annotated[Function | str, *_field("learner.custom_loss")]
+CustomTargets = Annotated[Function | str, *_field("learner.custom_targets")]
