@@ -1,6 +1,6 @@
 """Playing at a board: tables, machine opponents, the local web page, the terminal game, the widget.
 
-The package can be called: `train.play()` is `train.play.notebook.play`, whatever was imported before.
+The package can be called: `train.play()` is `train.play.notebook.play`, whatever was imported.
 """
 
 import sys

@@ -22,7 +22,7 @@ from train.play.hall import Hall
 from train.play.reviewing import game_of, reviewed_line
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.notation import COLOURS
+from wallgo_jax.notation import COLOURS, format_action
 from wallgo_jax.view.game_replay import Game
 
 if TYPE_CHECKING:
@@ -160,6 +160,20 @@ class Match:
     def game(self) -> Game:
         """The game so far, as `train.review_game` takes it."""
         return game_of(self.table.tree.rules, reviewed_line(self.table))
+
+    def play(self, move: str | int) -> None:
+        """Play a move, in any notation or as a public action, and wait as `act` does.
+
+        Raises:
+          UsageError: it is unreadable or not allowed, and why.
+        """
+        node = self.table.tree.current
+        if not isinstance(move, str):
+            try:
+                move = format_action(int(move), grid=node.snapshot.grid)
+            except (ValueError, TypeError) as error:
+                raise UsageError(f"play: {error}") from None
+        self.act({"type": "play", "node": node.number, "move": move})
 
     def act(self, message: Mapping[str, Any]) -> None:
         """Do what a message asks for, and wait until a person is to move or the game is over.

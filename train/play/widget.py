@@ -49,14 +49,16 @@ class PlayWidget(anywidget.AnyWidget):
         """Whether the game has ended, by the rules or by resigning."""
         return self._match.table.is_over
 
-    def play(self, move: str) -> None:
-        """Play a move for the person, in any notation, and wait for the machine's answer.
+    def play(self, move: str | int) -> None:
+        """Play a move for the person and wait for the machine's answer.
+
+        Args:
+          move: in any notation, or a public action.
 
         Raises:
           UsageError: it is unreadable or not allowed, and why.
         """
-        current = self._match.table.tree.current
-        self._match.act({"type": "play", "node": current.number, "move": move})
+        self._match.play(move)
 
     def take_back(self) -> None:
         """Take back to the person's last move.
