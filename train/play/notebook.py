@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from train import registry
 from train.engine.trees.guide import check_rules, make_guide
 from train.play import wire
 from train.play.games import saving
@@ -56,17 +55,19 @@ def play(
         raise UsageError("play needs anywidget: pip install 'wallgo-jax[notebooks]'")
     from train.play.widget import PlayWidget
 
-    known = _read_rules(rules, player)
-    if player:
-        check_rules(make_guide(player), known)
+    guide = make_guide(player) if player else None
+    if rules is None:
+        known = (guide and guide.rules) or _DEFAULT_RULES
+    else:
+        known = _read_rules(rules)
+    if guide is not None:
+        check_rules(guide, known)
     return PlayWidget(Match(known, thinker_for(player), player=player, level=level, colour=colour))
 
 
-def _read_rules(rules: Rules | Mapping[str, Any] | str | None, player: str) -> Rules:
+def _read_rules(rules: Rules | Mapping[str, Any] | str) -> Rules:
     if isinstance(rules, Rules):
         return rules
-    if rules is None:
-        return (registry.common_rules([player]) if player else None) or _DEFAULT_RULES
     try:
         return saving.read_rules(dict(rules) if isinstance(rules, Mapping) else rules)
     except ValueError as error:
@@ -162,11 +163,13 @@ class Match:
         return game_of(self.table.tree.rules, reviewed_line(self.table))
 
     def play(self, move: str | int) -> None:
-        """Play a move, in any notation or as a public action, and wait as `act` does.
+        """Play a move, in any notation or as a public action, once a person is to move, and wait as
+        `act` does.
 
         Raises:
-          UsageError: it is unreadable or not allowed, and why.
+          UsageError: it is unreadable or not allowed, and why; or the machine cannot go on.
         """
+        _wait_for(self._settle(self.table))
         node = self.table.tree.current
         if not isinstance(move, str):
             try:
@@ -189,7 +192,11 @@ class Match:
             await self._guest.do(message)
         except ValueError as error:
             raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
-        table, changed = self.table, asyncio.Event()
+        await self._settle(self.table)
+
+    async def _settle(self, table: Table) -> None:
+        """Wait until the machine is not to move."""
+        changed = asyncio.Event()
         table.listen(changed.set)
         try:
             while is_machines_turn(table):

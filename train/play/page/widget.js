@@ -73,7 +73,7 @@ class Game {
   }
 
   buildSteps() {
-    const ways = [["start", "⏮", "to the start"], ["back", "◀", "back"], ["on", "▶", "on"], ["end", "⏭", "to the end"]];
+    const ways = [["start", "|◀", "to the start"], ["back", "◀", "back"], ["on", "▶", "on"], ["end", "▶|", "to the end"]];
     return make("div", { class: "row steps" }, ...ways.map(([way, sign, title]) =>
       make("button", { title, "aria-label": title, onclick: () => this.go(way) }, sign)));
   }
