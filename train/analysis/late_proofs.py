@@ -57,11 +57,12 @@ def read_games(paths: Sequence[Path]) -> RecordedGames:
     """
     for path in paths:
         try:
-            for record in records.read(path):
-                return read_recorded_games(paths, record.rules)
+            first = next(records.read(path), None)
         except (OSError, EOFError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(f"{path}: cannot be read: {reason}") from None
+        if first is not None:
+            return read_recorded_games(paths, first.rules)
     raise UsageError("late: no game in the files")
 
 

@@ -14,7 +14,6 @@ from train.play import wire
 from train.play.games import saving
 from train.play.games.table import Table
 from train.play.hall import Hall
-from train.runtime.errors import UsageError
 
 MAX_COMPLAINT = 400
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -65,7 +64,7 @@ class Guest:
         """Answer a message; what is wrong with it is told."""
         try:
             await self.do(message)
-        except (ValueError, UsageError) as error:
+        except ValueError as error:
             await self.complain(str(error))
         except Exception:
             _LOG.exception("a message could not be answered")
@@ -76,7 +75,6 @@ class Guest:
 
         Raises:
           ValueError: the message is unknown, or the table does not allow it, and why.
-          UsageError: no machine can play the rules.
         """
         kind = message.get("type")
         if kind == "open":

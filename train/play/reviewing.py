@@ -17,7 +17,6 @@ from train.review.analyst import make_analyst
 from train.review.game_review import GameReview, review_game, review_record
 from train.review.grades import MARKS
 from train.review.page import draw_review
-from train.runtime.errors import UsageError
 from wallgo_jax.drawing.theme import AUTO, THEMES
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game
@@ -87,7 +86,7 @@ class Reviewer:
             async with self._turn:
                 found = await asyncio.to_thread(self._review, table, line, on_share)
                 page = await asyncio.to_thread(draw_review, found, theme=theme)
-        except (UsageError, ValueError) as error:
+        except ValueError as error:
             table.set_review(status._replace(error=str(error)))
             return
         except Exception:

@@ -1,7 +1,7 @@
 """The errors that the command line shows as a line instead of a traceback."""
 
 
-class UsageError(Exception):
+class UsageError(ValueError):
     """An error that the user can fix: one line says what is wrong, where, and what is allowed."""
 
 

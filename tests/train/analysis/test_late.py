@@ -12,9 +12,16 @@ from tests.support.reference.games import random_game
 from tests.support.reference.referee import Game
 from train.analysis.late_accuracy import late_kept, late_record, load_late
 from train.analysis.late_positions import plies_left, read_late, spread, write_late
-from train.analysis.late_proofs import ProofOptions, proofs_table, prove_games, telling_positions
+from train.analysis.late_proofs import (
+    ProofOptions,
+    proofs_table,
+    prove_games,
+    read_games,
+    telling_positions,
+)
 from train.data.record_dataset import RecordedGames, read_recorded_games
 from train.players.basic import Player
+from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
@@ -59,6 +66,13 @@ def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
     table = proofs_table(read_late(path))
     assert table.row_count > 1
     assert next(reversed(list(table.columns[1].cells))) == "12"
+
+
+def test_games_without_an_end_are_refused_in_the_words_of_their_reader(tmp_path):
+    path = tmp_path / "open.jsonl"
+    records.write(path, [Record(RULES, ())])
+    with pytest.raises(UsageError, match="^no finished game in "):
+        read_games([path])
 
 
 def test_sample_is_even_and_the_same_each_time(late_file, tmp_path):
