@@ -1,48 +1,69 @@
 """Every notebook runs from its first cell to its last, and is kept with outputs to look at.
 
-`WALLGO_NOTEBOOK_QUICK=1` makes the notebooks that take minutes do less of everything; the tests set
-it.
+`WALLGO_NOTEBOOK_QUICK=1` makes the notebooks do less of everything; the tests set it, and compile
+as tests do.
 """
 
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.support import compiling
+
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MAX_BYTES = 2**20
+CHEAPEST = "01_the_game"
+MACHINE_PATHS = re.compile(r"/tmp/|/home/|/root/|/Users/|site-packages|\.venv")
 
 
-def code_cells(path: Path) -> list:
-    cells = nbformat.read(path, as_version=4).cells
-    return [cell for cell in cells if cell.cell_type == "code"]
+def code_cells(notebook: nbformat.NotebookNode) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def test_there_are_notebooks():
-    assert FOLDER / "01_the_game.ipynb" in NOTEBOOKS
+    assert FOLDER / f"{CHEAPEST}.ipynb" in NOTEBOOKS
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_is_kept_with_its_outputs(path):
-    cells = code_cells(path)
+    notebook = nbformat.read(path, as_version=4)
+    cells = code_cells(notebook)
     assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
+    outputs = [output for cell in cells for output in cell.outputs]
     assert cells[-1].outputs
-    kinds = [output.output_type for cell in cells for output in cell.outputs]
-    assert "error" not in kinds
+    assert "error" not in [output.output_type for output in outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert not MACHINE_PATHS.search(
+        str([o.get("text") or o["data"]["text/plain"] for o in outputs])
+    )
     text = path.read_text(encoding="utf-8")
     assert len(text.encode()) < MAX_BYTES
     assert "Warning" not in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_opens_and_ends_for_a_reader(path):
+    cells = nbformat.read(path, as_version=4).cells
+    assert "What you learn: " in cells[0].source
+    assert cells[-1].source.startswith("## What to try next")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[] if path.stem == CHEAPEST else pytest.mark.slow)
+        for path in NOTEBOOKS
+    ],
+)
 def test_runs_from_top_to_bottom(path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name, value in compiling.environment().items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("WALLGO_NOTEBOOK_QUICK", "1")
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=600, kernel_name="python3").execute(cwd=str(FOLDER))
-    last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
-    assert last.outputs
+    assert code_cells(notebook)[-1].outputs

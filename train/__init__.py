@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from train.config import RunConfig
     from train.learning.losses import TrainingTargets
     from train.network import Output, slot_logits
+    from train.play.notebook import play
     from train.runtime.errors import UsageError
     from train.search.evaluator import Evaluation
 
@@ -52,6 +53,7 @@ __all__ = [
     "make_player",
     "match",
     "ownership",
+    "play",
     "resume",
     "review_game",
     "run",
@@ -82,6 +84,7 @@ _OTHERS = {
     "RunConfig": "config",
     "TrainingTargets": "learning.losses",
     "UsageError": "runtime.errors",
+    "play": "play.notebook",
     "slot_logits": "network",
 }
 _PLACES = {name: f"api.{file}" for file, names in _FILES.items() for name in names} | _OTHERS

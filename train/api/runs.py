@@ -211,6 +211,8 @@ class Run:
         opened = self._opened()
         with self:
             write_game(opened.session, opened.programs, self._state)
+            if not self.config.evaluation.opponents:
+                return []
             weights = self._state.learner.player
             return final_matches(self.config, weights, self.directory, opened.session.display)
 

@@ -8,42 +8,28 @@ WebSocket only from its own page (`Origin`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import logging
 import os
 import signal
 import webbrowser
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import WSMsgType, web
 
-from train.play import hall as hall_lib
-from train.play import wire
-from train.play.games import saving
-from train.play.games.table import Table
+from train.play.assets import read_assets
 from train.play.games.thinking import EngineThinker
+from train.play.guest import Guest
 from train.play.hall import Hall
 from train.play.puzzles import PuzzleBook
 from train.play.reviewing import Reviewer
 from train.puzzles.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
-from wallgo_jax.drawing.theme import DARK, LIGHT, Theme, variables
 from wallgo_jax.game.rules import Rules
 
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_PAGES = 16
-MAX_COMPLAINT = 400
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
-_TYPES = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -58,7 +44,6 @@ _REVIEW_POLICY = (
     "form-action 'none'"
 )
 """A review holds its scripts; in a sandbox they reach neither the page nor the server."""
-_LOG = logging.getLogger(__name__)
 HALL = web.AppKey("hall", Hall)
 _PAGES = web.AppKey("pages", set)
 
@@ -122,30 +107,6 @@ def make_app(hall: Hall) -> web.Application:
     return app
 
 
-def read_assets() -> dict[str, tuple[bytes, str]]:
-    """The files that are served, by their path on the server: nothing else can be asked for."""
-    found = {"/colours.css": (colours().encode(), "text/css")}
-    for entry in resources.files("train.play").joinpath("page").iterdir():
-        suffix = "." + entry.name.rpartition(".")[2]
-        if entry.is_file() and suffix in _TYPES:
-            found[f"/{entry.name}"] = entry.read_bytes(), _TYPES[suffix]
-    found["/"] = found["/index.html"]
-    return found
-
-
-def colours() -> str:
-    """The style sheet of the package's palette, which readers of all colours can tell apart."""
-    dark = (
-        f'@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {_rule(DARK)} }}'
-    )
-    return f':root {_rule(LIGHT)}\n{dark}\n:root[data-theme="dark"] {_rule(DARK)}\n'
-
-
-def _rule(theme: Theme) -> str:
-    values = "; ".join(f"{name}: {colour}" for name, colour in variables(theme).items())
-    return f"{{ color-scheme: {theme.name}; {values} }}"
-
-
 def is_local(host: str | None) -> bool:
     """Whether a `Host` header names this machine, whatever the port: tunnels change it."""
     try:
@@ -195,114 +156,22 @@ async def _socket(request: web.Request) -> web.WebSocketResponse:
         raise web.HTTPServiceUnavailable(text=f"{MAX_PAGES} pages are open; close one first\n")
     socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE_BYTES, heartbeat=30.0)
     await socket.prepare(request)
-    page = _Page(socket, request.app[HALL])
-    pages.add(page)
+    pages.add(socket)
+    guest = Guest(request.app[HALL], socket.send_json)
     try:
-        await page.run()
+        await guest.greet()
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                await guest.answer(message.data)
+            else:
+                await guest.complain("messages are JSON text")
     finally:
-        pages.discard(page)
+        guest.leave()
+        pages.discard(socket)
     return socket
 
 
 async def _close(app: web.Application) -> None:
-    for page in list(app[_PAGES]):
-        await page.socket.close(code=1001, message=b"the server ends")
+    for socket in list(app[_PAGES]):
+        await socket.close(code=1001, message=b"the server ends")
     app[HALL].close()
-
-
-class _Page:
-    """One page that is open, and the table that it shows."""
-
-    def __init__(self, socket: web.WebSocketResponse, hall: Hall) -> None:
-        self.socket = socket
-        self._hall, self._name = hall, ""
-        self._table: Table | None = None
-        self._is_stale = asyncio.Event()
-
-    async def run(self) -> None:
-        """Answer messages until the page is closed."""
-        hall = self._hall
-        offered = wire.welcome(hall.default_rules, hall.puzzles.listing(), player=hall.player)
-        await self.socket.send_json(offered)
-        sender = asyncio.ensure_future(self._send_changes())
-        try:
-            async for message in self.socket:
-                if message.type is WSMsgType.TEXT:
-                    await self._answer(message.data)
-                else:
-                    await self._complain("messages are JSON text")
-        finally:
-            self._sit_down(None, "")
-            sender.cancel()
-
-    async def _answer(self, text: str) -> None:
-        try:
-            message = json.loads(text)
-        except (json.JSONDecodeError, RecursionError):
-            await self._complain("not JSON")
-            return
-        if not isinstance(message, dict):
-            await self._complain("not a JSON object")
-            return
-        try:
-            await self._do(message)
-        except ValueError as error:
-            await self._complain(str(error))
-        except Exception:
-            _LOG.exception("a message could not be answered")
-            await self._complain("the server could not do this; its console says why")
-
-    async def _do(self, message: dict[str, Any]) -> None:
-        kind = message.get("type")
-        if kind == "open":
-            name, table = await self._hall.enter(message)
-            self._sit_down(table, name)
-        elif kind == "new":
-            name, table = await self._hall.start(message)
-            self._sit_down(table, name)
-        elif kind == "load":
-            name, table = await self._hall.load(message)
-            self._sit_down(table, name)
-        elif kind == "puzzle":
-            name, table = await self._hall.pose(message)
-            self._sit_down(table, name)
-        elif kind == "check":
-            found = await asyncio.to_thread(hall_lib.check_position, message.get("position"))
-            await self.socket.send_json(found)
-        elif kind == "rules":
-            found = wire.rules_view(message.get("rules"), player=self._hall.player)
-            await self.socket.send_json(found)
-        elif self._table is None:
-            raise ValueError("no game is open; send open or new first")
-        elif kind == "save":
-            ending, text = saving.write_game(self._table)
-            saved = {"type": "saved", "name": f"wallgo.{ending}", "text": text}
-            await self.socket.send_json(saved)
-        elif kind == "review":
-            if self._table.is_posed:
-                raise ValueError("a puzzle cannot be reviewed before it is solved")
-            self._hall.reviewer.start(self._table, theme=str(message.get("theme")))
-        else:
-            hall_lib.act(self._table, message)
-
-    def _sit_down(self, table: Table | None, name: str) -> None:
-        if self._table is not None:
-            self._table.leave(self._is_stale.set)
-        self._table, self._name = table, name
-        if table is not None:
-            table.listen(self._is_stale.set)
-            self._is_stale.set()
-
-    async def _send_changes(self) -> None:
-        """Send the table whenever it has changed; changes that come faster are sent as one."""
-        with contextlib.suppress(ConnectionError):
-            while True:
-                await self._is_stale.wait()
-                self._is_stale.clear()
-                if self._table is not None:
-                    await self.socket.send_json(wire.table_view(self._table, self._name))
-
-    async def _complain(self, reason: str) -> None:
-        with contextlib.suppress(ConnectionError):
-            told = reason if len(reason) <= MAX_COMPLAINT else f"{reason[:MAX_COMPLAINT]} …"
-            await self.socket.send_json({"type": "error", "error": told})
