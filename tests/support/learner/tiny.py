@@ -10,7 +10,8 @@ import numpy as np
 
 from tests.support import compiling
 from train.config import RunConfig, read_config
-from train.network import Network, Variables
+from train.network import Network, NetworkConfig, Variables
+from train.network.build import network_for
 from train.programs.assembly import Programs, make_programs
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Variant, make_variant
@@ -58,3 +59,16 @@ def new_weights(network: Network, seed: int = 0) -> Variables:
         return jnp.asarray(np.full(like.shape, name in ("scale", "var"), like.dtype))
 
     return jax.tree_util.tree_map_with_path(fill, network.shapes)
+
+
+def random_weights(config: NetworkConfig, players: int = 2, seed: int = 0) -> Variables:
+    """Weights and statistics with nothing left at zero or one."""
+    shapes = network_for(config, players).shapes
+    source = np.random.default_rng(seed)
+
+    def number(like):
+        return source.normal(0, 0.5, like.shape).astype(np.float32)
+
+    params = jax.tree.map(number, shapes.params)
+    stats = jax.tree.map(lambda like: 0.5 + np.abs(number(like)), shapes.batch_stats)
+    return Variables(params, stats)

@@ -1,4 +1,4 @@
-"""Attention and ownership follow from the weights, whoever moves; pictures hold every board."""
+"""Attention and ownership follow from the weights, whoever moves."""
 
 import json
 from pathlib import Path
@@ -15,17 +15,13 @@ from train.checkpoints.store import Store
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, config_to_dict
 from train.network import NetworkConfig, Variables
-from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax import observation
 from wallgo_jax.cli.sources import SourceRequest
-from wallgo_jax.drawing.theme import LIGHT
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
 from wallgo_jax.notation import COLOURS, parse_moves
 from wallgo_jax.view.game_replay import Game, replay_moves
-from wallgo_jax.view.snapshot import NOBODY
 
 SVG = "{http://www.w3.org/2000/svg}"
 RULES = Rules(size=3, stones=1, start=((0, 0, 0), (2, 2, 1)), order=())
@@ -34,22 +30,9 @@ MOVES = "A1->A1:W1 C3->C2:W2 A1->A2:W1 C2->C2:W3 A2->A3:W1"
 SMALL = NetworkConfig(blocks="TRT", width=8, heads=2, value_width=8, planes="B")
 
 
-def random_weights(config: NetworkConfig, players: int = 2, seed: int = 0) -> Variables:
-    """Weights and statistics with nothing left at zero or one."""
-    shapes = network_for(config, players).shapes
-    source = np.random.default_rng(seed)
-
-    def number(like):
-        return source.normal(0, 0.5, like.shape).astype(np.float32)
-
-    params = jax.tree.map(number, shapes.params)
-    stats = jax.tree.map(lambda like: 0.5 + np.abs(number(like)), shapes.batch_stats)
-    return Variables(params, stats)
-
-
 def who_owns(config: NetworkConfig, players: int, owner: int) -> Variables:
     """Weights whose ownership head gives every cell to one player, counted from the mover."""
-    variables = random_weights(config, players)
+    variables = tiny.random_weights(config, players)
     head = jax.tree.map(np.zeros_like, variables.params["ownership"])
     head["here"]["bias"] = 20 * np.eye(players + 1, dtype=np.float32)[owner]
     return variables._replace(params={**variables.params, "ownership": head})
@@ -64,14 +47,14 @@ def game() -> Game:
 
 @pytest.fixture(scope="module")
 def weights() -> Variables:
-    return random_weights(SMALL)
+    return tiny.random_weights(SMALL)
 
 
 def save_run(directory: Path, **changes) -> tuple[Path, Variables]:
     """A run directory of one checkpoint."""
     words = [f"--network.{key}={value}" for key, value in changes.items()]
     config: RunConfig = tiny.config(*words)
-    variables = random_weights(config.network)
+    variables = tiny.random_weights(config.network)
     store = Store(directory, keep=1)
     store.save(1, variables, {"nothing": np.zeros(1)}, config_to_dict(config))
     store.close()
@@ -124,7 +107,7 @@ def by_hand(params, stats, planes: np.ndarray, heads: int) -> np.ndarray:
 
 def test_attention_is_what_the_weights_say(game):
     config = NetworkConfig(blocks="T", width=8, heads=2, value_width=8, planes="B")
-    variables, state = random_weights(config), game.states[2]
+    variables, state = tiny.random_weights(config), game.states[2]
     planes = np.asarray(observation.observe(state, planes="B"), float)
     expected = by_hand(variables.params, variables.batch_stats, planes, heads=2)
     for cell in (0, 4, 5):
@@ -144,18 +127,9 @@ def test_raw_maps_sum_to_one_and_normalised_ones_fill_the_scale(game, weights):
         np.testing.assert_array_equal(np.argsort(one), np.argsort(other))
 
 
-def test_constant_maps_become_zeros():
-    even = np.full((3, 3), 1 / 9, np.float32)
-    rounded = even * (1 + 1e-7 * np.arange(9).reshape(3, 3)).astype(np.float32)
-    slope = np.arange(9, dtype=np.float32).reshape(3, 3)
-    zeros, also_zeros, stretched = pictures.normalised(np.stack([even, rounded, 2 + 3 * slope]))
-    assert not zeros.any() and not also_zeros.any()
-    np.testing.assert_allclose(stretched, slope / 8, rtol=1e-6)
-
-
 def test_mirrored_boards_have_mirrored_maps():
     config = NetworkConfig(blocks="T", width=8, heads=2, value_width=8, planes="B")
-    variables = random_weights(config)
+    variables = tiny.random_weights(config)
     kernel = variables.params["stem"]["conv"]["kernel"]  # rows, columns first
     bias = variables.params["blocks"][0]["offset_bias"]  # heads first
     kernel[:] = kernel + kernel[:, ::-1]
@@ -228,79 +202,6 @@ def test_error_is_of_the_board_evaluation():
     assert attention.evaluation_error(sure, true) == pytest.approx((1 + 4 + 4 + 0) / 4)
     assert attention.evaluation_error(true, true) == 0
     np.testing.assert_array_equal(attention.board_evaluation(true)[0], [[1, 1, -1, 0]])
-
-
-def attention_picture(weights, state: State, theme: str = "light"):
-    raw = attention.raw_attention(SMALL, weights, state, 3)
-    blocks = attention.attention_blocks(SMALL)
-    return pictures.attention_picture(raw, blocks, state, 3, name="seer", theme=theme)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_attention_as_svg(game, weights, theme):
-    picture = attention_picture(weights, game.states[2], theme)
-    root = ElementTree.fromstring(pictures.svg(picture))
-    assert len(list(root.iter(SVG + "svg"))) == 1 + 2 * (2 + 1)  # T blocks, heads and their mean
-    texts = [e.text for e in root.iter(SVG + "text")]
-    for caption in ("block 1 head 1: ", "block 3 head 2: ", "block 3 mean of heads: "):
-        assert sum(text.startswith(caption) for text in texts) == 1
-    assert {"0", "0.5", "1"} <= set(texts)  # the figures of the scale
-    assert "seer: attention of A2 · ply 2 · Red to move" in texts
-    frames = [e for e in root.iter(SVG + "rect") if e.get("stroke-width") == "5"]
-    assert len(frames) == 6
-
-
-def test_colours_follow_the_maps(game, weights):
-    maps = attention.attention_maps(SMALL, weights, game.states[2], 3).reshape(4, 9)
-    picture = attention_picture(weights, game.states[2])
-    heads = [panel for panel in picture.panels if "mean" not in panel.caption]
-    for panel, values in zip(heads, maps, strict=True):
-        assert panel.colours[values.argmax()] == picture.theme.heat
-        assert panel.colours[values.argmin()] == picture.theme.tile
-    mean = attention.raw_attention(SMALL, weights, game.states[2], 3)[0].mean(0).reshape(9)
-    assert picture.panels[2].colours[mean.argmax()] == picture.theme.heat
-    assert picture.panels[2].notes == tuple(f"{100 * share:.2f} %" for share in mean)
-
-
-def ownership_picture(predicted, game: Game):
-    true = attention.true_ownership(game.states[-1])
-    return pictures.ownership_picture(
-        predicted, true, game.states[1], game.states[-1], error=0.25, name="seer"
-    )
-
-
-def test_ownership_as_svg(game, weights):
-    predicted = attention.predicted_ownership(SMALL, weights, game.states[1])
-    picture = ownership_picture(predicted, game)
-    root = ElementTree.fromstring(pictures.svg(picture))
-    assert len(list(root.iter(SVG + "svg"))) == 3
-    texts = [e.text for e in root.iter(SVG + "text")]
-    assert "predicted at ply 1 · mean squared error 0.250" in texts
-    assert "true at ply 5 · over, Blue won" in texts
-    assert {"Red's", "Blue's", "nobody's"} <= set(texts)
-    end, (red, blue, _) = picture.panels[1], picture.scales
-    assert len(set(end.colours[::3])) == len(set(end.colours[1::3])) == 1
-    assert end.colours[0] == red.colours[-1]  # column A: Red for sure
-    assert end.colours[1] == blue.colours[-1]
-    assert end.owners == ((0, 1.0), (1, 1.0), (1, 1.0)) * 3
-
-
-def test_even_ownership_is_left_bare(game):
-    even = np.full((3, 3, 3), 1 / 3, np.float32)
-    picture = ownership_picture(even, game)
-    assert set(picture.panels[0].colours) == {picture.theme.tile}
-    assert {strength for _, strength in picture.panels[0].owners or ()} == {0.0}
-
-
-def test_nobodys_cells_are_hatched_and_undecided_ones_are_empty(game):
-    shares = np.zeros((3, 3, 3), np.float32)
-    shares[[0, 2], 0] = [[0.25], [0.75]]  # the first row is nobody's by 0.5
-    shares[:2, 1:] = 0.5  # Red's or Blue's, undecided
-    panel = ownership_picture(shares, game).panels[0]
-    assert panel.owners is not None
-    assert panel.owners[:3] == ((NOBODY, 0.5),) * 3
-    assert {strength for _, strength in panel.owners[3:]} == {0.0}
-    assert set(panel.colours[3:]) == {LIGHT.tile} and LIGHT.tile not in panel.colours[:3]
 
 
 def test_attention_files(run, record, tmp_path):

@@ -1,4 +1,4 @@
-"""Shapes, sizes, colours and counts of the network."""
+"""Shapes, colours, padding, gradients and precision of the network."""
 
 import dataclasses
 import functools
@@ -11,15 +11,7 @@ import pytest
 import scipy.special
 
 from tests.support.learner import tiny
-from train.network import (
-    MASKED,
-    POLICY_PLANES,
-    NetworkConfig,
-    census,
-    count_parameters,
-    make_network,
-    slot_logits,
-)
+from train.network import MASKED, POLICY_PLANES, NetworkConfig, make_network, slot_logits
 from train.network.heads import pool
 from train.network.restnet import mover_first
 from wallgo_jax import PRESETS, make, observation
@@ -38,8 +30,6 @@ SMALL = NetworkConfig(
     reply=True,
     destination_head=True,
 )
-
-
 VARIANTS = {
     "walled_convolutions": 2,
     "stones_close_gates": True,
@@ -320,14 +310,6 @@ def test_gradients_are_finite_at_depth_20(blocks, norm):
     assert max(np.abs(leaf).max() for leaf in leaves) > 0
 
 
-def test_parts_make_the_whole():
-    other = dataclasses.replace(SMALL, blocks="WTR", norm="none", value="wdl", reply=False)
-    for config in (SMALL, other, dataclasses.replace(other, **VARIANTS)):
-        parts = census(config, CHANNELS, size=7)
-        shapes = make_network(config, CHANNELS).shapes
-        assert sum(part.parameters for part in parts) == count_parameters(shapes)
-
-
 def test_features_and_attention_are_those_of_the_trunk(network, variables):
     planes = _planes(5, 7)
     assert jax.eval_shape(network.features, variables, planes).shape == (4, 7, 7, 8)
@@ -357,32 +339,6 @@ def test_walking_bias_weighs_cells_by_steps_round_walls():
     assert (across[:2] < 1e-6).all()
     assert (across[2:] > 1e-6).all()
     np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("blocks", "millions"), [("R", 1.181), ("T", 0.528)], ids=["residual", "transformer"]
-)
-def test_blocks_have_the_papers_size(blocks, millions):
-    """Table 1 of the ResTNet paper: 9x9, 256 channels, 4 heads. One more block of a kind adds what
-    the table's slope and its text say, to the table's three decimals and the bias table's size."""
-
-    def size(text: str) -> int:
-        config = NetworkConfig(blocks=text, width=256, heads=4, mlp_ratio=2.0)
-        return count_parameters(make_network(config, CHANNELS).shapes)
-
-    assert (size(2 * blocks) - size(blocks)) / 1e6 == pytest.approx(millions, abs=0.001)
-
-
-def test_walled_block_has_five_matrices_in_place_of_nine():
-    def sizes(blocks: str, **options) -> tuple[int, int]:
-        part = census(NetworkConfig(blocks=blocks, width=16, **options), CHANNELS, size=7)[1]
-        assert part.name == f"block 1 {blocks}"
-        return part.parameters, part.multiply_adds
-
-    cells, matrix, norms = 49, 16 * 16, 4 * 16
-    assert sizes("R") == (18 * matrix + norms, 18 * matrix * cells)
-    assert sizes("W") == (14 * matrix + norms, 14 * matrix * cells)
-    assert sizes("W", walled_convolutions=2) == (10 * matrix + norms, 10 * matrix * cells)
 
 
 def test_slots_are_gathered_at_the_stones():
