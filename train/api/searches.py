@@ -22,8 +22,7 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.engine import Root
-from train.search.evaluator import Evaluator, make_play
-from train.search.root_symmetries import make_symmetric_evaluator
+from train.search.evaluator import Evaluator, make_play, make_symmetric_evaluator
 from train.search.search import make_engine
 from train.search.sequential_halving import completed_values
 from train.search.tree import NO_CHILD, ROOT, Tree, root_view
