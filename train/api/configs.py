@@ -40,6 +40,8 @@ def make_config(
     """
     config, where = _read(source)
     fields = config_to_dict(config)
+    if not isinstance(changes or {}, Mapping):
+        raise UsageError(f"config: changes must be a dict of dotted keys, not {changes!r}")
     for path, value in (changes or {}).items():
         _assign(fields, path, value)
     for key, value in keys.items():
@@ -125,13 +127,15 @@ def _read(source: Source | None) -> tuple[RunConfig, str]:
     if isinstance(source, Mapping):
         functions.refuse_functions({}, source, where="config")
         return config_from_dict(source, where="config"), "config"
+    if not isinstance(source, str | Path):
+        raise UsageError(f"config: {source!r} is no file, directory, dict or RunConfig")
     if (Path(source) / CONFIG_FILE).is_file():
         return read_saved_config(Path(source)), f"config {source}"
     return read_config(source), f"config {source}"
 
 
 def _assign(fields: dict[str, Any], path: str, value: Any) -> None:
-    *tables, last = path.split(".")
+    *tables, last = str(path).split(".")
     if tables == ["rules"] and isinstance(fields["rules"], str):
         fields["rules"] = rules_lib.named(fields["rules"]).to_dict()
     for name in tables:

@@ -3,24 +3,23 @@
 import contextlib
 import dataclasses
 import tempfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import jax
-
 from train.api.players import Act, Player, make_players
-from train.api.tables import MAX_SEED, key_of, progress_bar, to_dataframe
+from train.api.tables import check_whole, key_of, progress_bar, to_dataframe, usage_errors
 from train.arena import tournament as tournament_lib
 from train.arena.config import parse_sprt
-from train.arena.elo import Ratings, pair_counts
-from train.arena.match import MatchOptions, check_rules, play_match, play_rounds
-from train.arena.result import MatchResult
-from train.arena.sprt import UNDECIDED, decide
-from train.arena.tournament import Meeting, Score, Standing
+from train.arena.elo import Ratings
+from train.arena.match import MatchOptions, check_rules, play_meeting
+from train.arena.report import match_record
+from train.arena.result import MatchResult, wilson_interval
+from train.arena.sprt import play_until_decided
+from train.arena.tournament import Meeting, Score, Standing, score_of
+from train.metrics.intervals import Interval, intervals_figure
 from train.players.config import HeuristicsConfig
-from train.ratings import pool
+from train.ratings import curves, pool
 from train.ratings.pool import MAX_BATCH, Entrant, Measured
 from train.ratings.results_cache import ResultsCache
 from train.ratings.tables import rating_rows, standing_record
@@ -29,7 +28,55 @@ from wallgo_jax.game.rules import Rules
 
 Opponent = str | Player | Act
 """A player by name, one that is made, or a function (states [B], key) -> slots int32[B]."""
+FORMS = ("round-robin", "double-elimination")
 AnyRules = Rules | Mapping[str, Any] | str
+
+
+class PlayedMatch(MatchResult):
+    """A match with its table and its figure."""
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"<{self.first} against {self.second}: {self.win_rate:.1%} ({low:.1%} to {high:.1%}), "
+            f"{self.wins} won, {self.draws} drawn, {self.losses} lost>"
+        )
+
+    def to_dataframe(self) -> Any:
+        """A table of pandas with a line for each game."""
+        return to_dataframe(
+            [
+                {
+                    "game": number,
+                    "red": self.first if is_red else self.second,
+                    "outcome": int(outcome),
+                    "plies": len(actions),
+                    "territory": int(own),
+                    "territory_of_second": int(other),
+                }
+                for number, (is_red, outcome, actions, (own, other)) in enumerate(
+                    zip(self.first_is_red, self.outcome, self.games, self.territory, strict=True)
+                )
+            ]
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """What `match --json` writes: win rates with intervals, territory, lengths."""
+        return match_record(self)
+
+    def figure(self) -> Any:
+        """The first player's win rates as a figure of matplotlib: all games, each colour."""
+        rows = [Interval("all games", self.win_rate, *self.interval)]
+        for name, is_red in (("as Red", True), ("as Blue", False)):
+            rate, games = self.win_rate_as(red=is_red), int((self.first_is_red == is_red).sum())
+            rows.append(Interval(name, rate, *wilson_interval(rate, games)))
+        return intervals_figure(
+            rows,
+            title=f"{self.first} against {self.second}",
+            x_label=f"win rate of {self.first} in {len(self.outcome)} games, 95 % intervals",
+            middle=0.5,
+            is_share=True,
+        )
 
 
 def match(
@@ -43,7 +90,7 @@ def match(
     seed: int = 0,
     sprt: str = "",
     progress: bool = False,
-) -> MatchResult:
+) -> PlayedMatch:
     """Play a match; the games are those of `python -m train match` with the same options.
 
     Args:
@@ -61,31 +108,26 @@ def match(
       UsageError: a player, the rules or a number is not allowed.
     """
     one, other = made = make_players([first, second], rules)
-    with _usage_errors():
+    check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
+    with usage_errors():
         check_rules(one.rules)
-        test = parse_sprt(sprt) if sprt else None
-        how = MatchOptions(
-            games=games,
-            batch=batch,
-            opening_plies=opening_plies,
-            round_games=batch if test else games,
-        )
+        test = parse_sprt(str(sprt)) if sprt else None
+        how = MatchOptions(games, batch, opening_plies)
     title = " against ".join(player.name for player in made)
     with progress_bar(title, games, is_shown=progress) as on_progress:
-        return play_rounds(
+        found = play_until_decided(
             one.registered,
             other.registered,
             one.rules,
             how,
+            test,
             key=key_of("match", seed),
-            is_decided=lambda found: (
-                test is not None and decide(test, pair_counts(found.outcome)).decision != UNDECIDED
-            ),
             on_progress=on_progress,
         )
+    return PlayedMatch(**vars(found))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class TournamentResult:
     """A finished tournament.
 
@@ -98,9 +140,28 @@ class TournamentResult:
     standings: tuple[Standing, ...]
     meetings: tuple[Meeting, ...]
 
+    def __repr__(self) -> str:
+        table = ", ".join(f"{row.name} {row.points:g}" for row in self.standings)
+        return f"<tournament of {len(self.meetings)} meetings: {table}>"
+
     def to_dataframe(self) -> Any:
         """The standings as a table of pandas."""
         return to_dataframe([standing_record(row) for row in self.standings])
+
+    def figure(self) -> Any:
+        """The standings as a figure of matplotlib: shares of the points, with intervals."""
+        rows = []
+        for row in self.standings:
+            games = sum(row.score[:3])
+            share = row.points / max(games, 1)
+            rows.append(Interval(row.name, share, *wilson_interval(share, games)))
+        return intervals_figure(
+            rows,
+            title="Tournament",
+            x_label="share of the points, 95 % intervals",
+            middle=0.5,
+            is_share=True,
+        )
 
 
 def tournament(
@@ -127,12 +188,16 @@ def tournament(
     Raises:
       UsageError: as `match`, or a player stands there twice.
     """
+    _check_list("tournament", players)
     made = make_players(list(players), rules)
-    key = key_of("tournament", seed)
+    key_of("tournament", seed)
+    check_whole("tournament", games=games, opening_plies=opening_plies)
+    if form not in FORMS:
+        raise UsageError(f"tournament: form {form!r} is not one of {', '.join(FORMS)}")
     by_name = {player.name: player for player in made}
     names = [player.name for player in made]
     pairs, total = games // 2, games * len(made) * (len(made) - 1) // 2
-    with _usage_errors():
+    with usage_errors():
         how = MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
         tournament_lib.check_field(names, pairs)
         check_rules(made[0].rules)
@@ -142,18 +207,17 @@ def tournament(
 
         def play(first: str, second: str, pairs: int, before: int) -> Score:
             nonlocal done
-            who = zlib.crc32("\n".join(sorted((first, second))).encode()) % MAX_SEED
-            result = play_match(
+            result = play_meeting(
                 by_name[first].registered,
                 by_name[second].registered,
                 made[0].rules,
                 dataclasses.replace(how, games=2 * pairs, batch=min(2 * pairs, MAX_BATCH)),
-                key=jax.random.fold_in(jax.random.fold_in(key, who), before),
+                seed=seed,
+                before=before,
             )
             done += 2 * pairs
             on_progress(done)
-            own, other = result.territory.sum(axis=0)
-            return Score(result.wins, result.draws, result.losses, int(own), int(other))
+            return score_of(result)
 
         if form == "round-robin":
             met = tournament_lib.round_robin(names, play, pairs=pairs)
@@ -163,7 +227,7 @@ def tournament(
     return TournamentResult(tuple(by_place[name] for name in found.places), found.meetings)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class RatedPool:
     """Players rated in one pool.
 
@@ -172,6 +236,10 @@ class RatedPool:
     """
 
     measured: Measured
+
+    def __repr__(self) -> str:
+        ratings = ", ".join(f"{row['player']} {row['elo']:.0f}" for row in self.rows)
+        return f"<ratings of {self.measured.games} games: {ratings}>"
 
     @property
     def ratings(self) -> Ratings:
@@ -186,6 +254,20 @@ class RatedPool:
     def to_dataframe(self) -> Any:
         """`rows` as a table of pandas."""
         return to_dataframe(self.rows)
+
+    def figure(self) -> Any:
+        """The Elo curves of the runs as a figure of matplotlib; without runs, each rating with its
+        95 % interval."""
+        anchor = self.ratings.anchor
+        title = f"Elo, {anchor} = 0" if anchor else "Elo, mean = 0"
+        runs = {row["run"]: Path(row["run"]).name for row in self.rows if row["run"]}
+        if runs:
+            drawn, others = curves.curves_of(self.rows, runs)
+            return curves.curves_figure(
+                drawn, others, title=title, x_label="iteration", y_label="Elo"
+            )
+        rows = [Interval(row["player"], row["elo"], row["low"], row["high"]) for row in self.rows]
+        return intervals_figure(rows, title=title, x_label="Elo points, 95 % intervals")
 
 
 def elo(
@@ -221,8 +303,11 @@ def elo(
 
     Raises:
       UsageError: a player or a number is not allowed, or the budget is too small.
+      KeyboardInterrupt: Ctrl-C came; the games of finished pairings are in the cache's file.
     """
+    _check_list("elo", players)
     key_of("elo", seed)
+    check_whole("elo", games=games, budget=budget, simulations=simulations, checkpoints=checkpoints)
     runs = [player for player in players if isinstance(player, Path)]
     singles = [player for player in players if not isinstance(player, Path)]
     given: list[Opponent] = [*singles, *(str(run) for run in runs)]
@@ -232,7 +317,7 @@ def elo(
         else make_players(singles, rules)
     )
     played = make_players(given[:1], rules)[0].rules if not made else made[0].rules
-    with _usage_errors():
+    with usage_errors():
         MatchOptions(games=games, batch=games, opening_plies=opening_plies)
         check_rules(played)
     entrants = [
@@ -243,6 +328,9 @@ def elo(
         )
     ]
     own = [_entrant(player, given) for player, given in zip(made, singles, strict=True)]
+    names = [entrant.name for entrant in (*own, *entrants)]
+    if zero is not None and zero not in names:
+        raise UsageError(f"elo: zero {zero!r} is not one of {', '.join(names)}")
     anchor = zero if zero is not None else (own[0].name if own else None)
     with contextlib.ExitStack() as stack:
         if cache is None:
@@ -259,6 +347,8 @@ def elo(
             anchor=anchor,
             on_progress=lambda found: on_progress(found.games),
         )
+    if measured.is_interrupted:
+        raise KeyboardInterrupt
     return RatedPool(measured)
 
 
@@ -275,10 +365,8 @@ def _entrant(player: Player, given: Opponent) -> Entrant:
     return Entrant(player.name, f"python:{player.name}:{id(player.registered)}", player.registered)
 
 
-@contextlib.contextmanager
-def _usage_errors() -> Iterator[None]:
-    """Turn the errors of options into UsageErrors of the same line."""
-    try:
-        yield
-    except ValueError as error:
-        raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
+def _check_list(what: str, players: Any) -> None:
+    if isinstance(players, str) or not isinstance(players, Sequence):
+        raise UsageError(f"{what}: players must be a list, not {players!r}")
+    if len(players) < (1 if what == "elo" else 2):
+        raise UsageError(f"{what}: {len(players)} players are too few")

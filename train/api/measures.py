@@ -19,9 +19,11 @@ from train.analysis.value_accuracy import ValueAccuracy
 from train.api.configs import Source, make_config, read_rules
 from train.api.players import Act, Player, make_player
 from train.api.states import States, batch_of
-from train.api.tables import key_of, progress_bar
+from train.api.tables import check_whole, key_of, progress_bar, to_dataframe
+from train.arena.result import wilson_interval
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
+from train.metrics.intervals import Interval, intervals_figure
 from train.runtime.errors import UsageError
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
@@ -30,6 +32,73 @@ from wallgo_jax.notation import parse_cell
 
 SOLVED_RULES = {"size": 3, "stones": 1, "order": [0, 1]}
 """The rules of `accuracy` where neither it nor the player says any."""
+
+
+class _Shown:
+    """What the three measures of accuracy share."""
+
+    player: str
+
+    def __repr__(self) -> str:
+        row = self.rows()[0]
+        return (
+            f"<{self.player}: keeps the value in {row['kept']:.1%} of {row['total']:,} positions>"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        raise NotImplementedError
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each group of positions: how many, the share in which the value is kept, and
+        both where one can err."""
+        groups = self.summary()["positions"].items()
+        return [{"positions": name} | figures for name, figures in groups if figures["total"]]
+
+    def to_dataframe(self) -> Any:
+        """`rows` as a table of pandas."""
+        return to_dataframe(self.rows())
+
+    def figure(self) -> Any:
+        """The share kept in each group where one can err, as a figure of matplotlib."""
+        shown = []
+        for row in self.rows():
+            total, kept = row["total_where_one_can_err"], row["kept_where_one_can_err"]
+            if total:
+                # Of a board that is solved as a whole nothing is left to chance.
+                is_exact = isinstance(self, ValueAccuracy)
+                spread = (kept, kept) if is_exact else wilson_interval(kept, total)
+                shown.append(Interval(f"{row['positions']} ({total:,})", kept, *spread))
+        return intervals_figure(
+            shown,
+            title=f"{self.player} keeps the value of the game",
+            x_label="share of the positions in which one can err",
+            is_share=True,
+        )
+
+
+class BoardAccuracy(_Shown, ValueAccuracy):
+    """Accuracy over all positions of a solved board."""
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        return value_accuracy.accuracy_record(self)
+
+
+class SampleAccuracy(_Shown, SampledAccuracy):
+    """Accuracy over sampled positions."""
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        return sampled_accuracy.sampled_record(self)
+
+
+class ProvenAccuracy(_Shown, LateAccuracy):
+    """Accuracy over proven late positions."""
+
+    def summary(self) -> dict[str, Any]:
+        """What `accuracy --json` writes."""
+        return late_lib.late_record(self)
 
 
 def accuracy(
@@ -42,7 +111,7 @@ def accuracy(
     batch: int = 512,
     seed: int = 0,
     progress: bool = False,
-) -> ValueAccuracy | SampledAccuracy | LateAccuracy:
+) -> BoardAccuracy | SampleAccuracy | ProvenAccuracy:
     """Measure how often a player keeps the value of the game, as `python -m train accuracy` does.
 
     Args:
@@ -61,30 +130,34 @@ def accuracy(
       UsageError: a player, rules or number is not allowed.
     """
     key_of("accuracy", seed)
+    check_whole("accuracy", positions=positions, min_walls=min_walls, batch=batch)
     if batch < 1:
         raise UsageError(f"accuracy: batch ({batch}) must be at least 1")
     if late is not None:
         proven = late_lib.load_late(Path(late))
         made = make_player(player, proven.rules)
-        return late_lib.late_accuracy(
+        late_found = late_lib.late_accuracy(
             made.registered, proven, batch=batch, seed=seed, is_quiet=not progress
         )
+        return ProvenAccuracy(**vars(late_found))
     is_untold = rules is None and isinstance(player, str)
     learned = registry.common_rules([player]) if is_untold and isinstance(player, str) else None
     own = player.rules if isinstance(player, Player) else learned
     made = make_player(player, read_rules(rules or own or SOLVED_RULES))
     if not positions:
-        return value_accuracy.value_accuracy(
+        found = value_accuracy.value_accuracy(
             made.registered, made.rules, batch=batch, seed=seed, is_quiet=not progress
         )
+        return BoardAccuracy(**vars(found))
     with progress_bar(made.name, positions, is_shown=progress) as on_progress:
-        return sampled_accuracy.sampled_accuracy(
+        sampled = sampled_accuracy.sampled_accuracy(
             made.registered,
             made.rules,
             Sample(positions, min_walls, seed),
             batch=batch,
             on_progress=on_progress,
         )
+    return SampleAccuracy(**vars(sampled))
 
 
 def describe(
@@ -131,11 +204,11 @@ class AttentionMaps(NamedTuple):
         return self.svg()
 
 
-def attention(player: str, state: States, cell: str) -> AttentionMaps:
+def attention(player: str | Player, state: States, cell: str) -> AttentionMaps:
     """What a cell attends to, in each T block and head of a player's network.
 
     Args:
-      player: a trained one's name.
+      player: a trained one, or its name.
       state: one board.
       cell: such as `C3`.
 
@@ -172,11 +245,11 @@ class OwnershipMap(NamedTuple):
         return self.svg()
 
 
-def ownership(player: str, state: States) -> OwnershipMap:
+def ownership(player: str | Player, state: States) -> OwnershipMap:
     """Who will own each cell, as a player's network predicts.
 
     Args:
-      player: a trained one's name.
+      player: a trained one, or its name.
       state: one board.
 
     Raises:
@@ -187,8 +260,8 @@ def ownership(player: str, state: States) -> OwnershipMap:
     return OwnershipMap(found, game)
 
 
-def _network_and_state(player: str, state: States) -> tuple[TrainedNetwork, State]:
-    trained = registry.load_network(player)
+def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
+    trained = player.trained if isinstance(player, Player) else registry.load_network(player)
     batch, is_one = batch_of(state, trained.config.rules)
     if not is_one:
         raise UsageError("state: is a batch; one board is drawn")

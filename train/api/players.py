@@ -12,6 +12,7 @@ from train.api.configs import read_rules
 from train.api.searches import SearchReport, change_search, search_states
 from train.api.states import States, actions_of, batch_of
 from train.api.tables import key_of
+from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.engine.trees.guide import Guide, make_guide, network_guide
 from train.network import Variables
@@ -38,11 +39,17 @@ class Player:
     """
 
     def __init__(
-        self, registered: basic.Player, rules: Rules, *, guide: Callable[[], Guide] | None
+        self,
+        registered: basic.Player,
+        rules: Rules,
+        *,
+        guide: Callable[[], Guide] | None,
+        trained: Callable[[], TrainedNetwork] | None,
     ) -> None:
-        """Wrap a player; `guide` makes what its searches need, None where it does not search."""
+        """Wrap a player; `guide` makes what its searches need and `trained` gives its network, None
+        where it has none."""
         self.registered, self.rules, self.name = registered, rules, registered.name
-        self._guide = guide
+        self._guide, self._trained = guide, trained
 
     def __repr__(self) -> str:
         return f"<train.Player {self.name}>"
@@ -105,6 +112,17 @@ class Player:
             raise UsageError(f"player {self.name!r}: is a function; it cannot evaluate positions")
         return self._guide()
 
+    @property
+    def trained(self) -> TrainedNetwork:
+        """Its network: the config of the run and the weights.
+
+        Raises:
+          UsageError: it has none.
+        """
+        if self._trained is None:
+            raise UsageError(f"player {self.name!r}: is a function; it has no network")
+        return self._trained()
+
 
 def make_player(
     player: "str | Player | Act",
@@ -130,9 +148,14 @@ def make_player(
     learned = registry.common_rules([player]) if rules is None and isinstance(player, str) else None
     played = learned or read_rules(DEFAULT_RULES if rules is None else rules)
     if not isinstance(player, str):
-        return Player(_player_of_function(player), played, guide=None)
+        return Player(_player_of_function(player), played, guide=None, trained=None)
     made = registry.make_player(player, played, transfer=transfer)
-    return Player(made, played, guide=lambda: make_guide(player, transfer=transfer))
+    return Player(
+        made,
+        played,
+        guide=lambda: make_guide(player, transfer=transfer),
+        trained=lambda: registry.load_network(player),
+    )
 
 
 def make_players(
@@ -169,16 +192,23 @@ def player_of_weights(
         made,
         config.rules,
         guide=lambda: network_guide(made.name, config, weights, simulations=simulations),
+        trained=lambda: TrainedNetwork(config, weights, name, "this process", None, {}),
     )
 
 
 def _player_of_function(act: Act) -> basic.Player:
     if not callable(act):
         raise UsageError(f"player: {act!r} is neither a name nor a function")
+    name = getattr(act, "__name__", "player")
 
     @jax.jit
     def play(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
-        return jax.numpy.asarray(act(states, key)).astype(jax.numpy.int32)
+        slots, boards = act(states, key), states.position.ply.shape
+        kind = getattr(slots, "dtype", None)
+        if kind is None or kind.kind not in "iu" or slots.shape != boards:
+            found = type(slots).__name__ if kind is None else f"{kind}{list(slots.shape)}"
+            raise UsageError(f"player {name!r}: gave {found}, not slots int32{list(boards)}")
+        return jax.numpy.asarray(slots, jax.numpy.int32)
 
-    return basic.Player(getattr(act, "__name__", "player"), (), play)
+    return basic.Player(name, (), play)

@@ -10,7 +10,8 @@ import numpy as np
 from train.api.configs import read_rules
 from train.api.tables import progress_bar, to_dataframe
 from train.review import game_review
-from train.review.analyst import default_analyst, make_analyst
+from train.review.analyst import analyst_of_game
+from train.review.figure import review_figure
 from train.review.game_review import GameReview, ReviewedMove
 from train.review.page import draw_review
 from train.runtime.errors import UsageError
@@ -23,7 +24,6 @@ from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import format_action
 from wallgo_jax.view.game_replay import Game
 
-DEFAULT_SIMULATIONS = 256
 _DEFAULT_RULES = PRESETS["wallzero-4stone"]
 
 
@@ -51,7 +51,7 @@ def load_game(
         raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Review:
     """A game with what a search says of each move; draws itself in a notebook.
 
@@ -60,6 +60,10 @@ class Review:
     """
 
     found: GameReview
+
+    def __repr__(self) -> str:
+        scores = ", ".join("-" if each is None else f"{each:.0f} %" for each in self.accuracy)
+        return f"<review of {len(self.moves)} plies by {self.found.analyst}: accuracy {scores}>"
 
     @property
     def moves(self) -> tuple[ReviewedMove, ...]:
@@ -96,6 +100,10 @@ class Review:
         """`rows` as a table of pandas."""
         return to_dataframe(self.rows())
 
+    def figure(self) -> Any:
+        """The win chances over the game as a figure of matplotlib."""
+        return review_figure(self.found)
+
     def page(self, *, theme: str = "auto") -> str:
         """The review as one HTML page, `light`, `dark` or `auto`."""
         return draw_review(self.found, theme=theme)
@@ -117,6 +125,7 @@ def review_game(
     player: str | None = None,
     *,
     transfer: bool = False,
+    calibration: str | Path | None = None,
     progress: bool = False,
 ) -> Review:
     """Search every position of a game and grade every move, as `python -m train review` does.
@@ -126,6 +135,8 @@ def review_game(
       player: that searches, by name; by default a model that ships for the rules, else
         `heuristic-search:wjx`, with 256 simulations.
       transfer: let a network review rules that it has not learned.
+      calibration: file that `calibrate --json` wrote, in place of the calibration in the model's
+        card.
       progress: show a bar.
 
     Raises:
@@ -137,10 +148,8 @@ def review_game(
     except ValueError as error:
         raise UsageError(str(error)) from None
     played = played if isinstance(played, Game) else load_game(played)
-    if not played.actions:
-        raise UsageError("review: the game has no move")
-    name = player or default_analyst(played.rules, simulations=DEFAULT_SIMULATIONS)
-    analyst = make_analyst(name, played.rules, transfer=transfer)
+    calibrated = None if calibration is None else Path(calibration)
+    analyst = analyst_of_game(played, player or "", transfer=transfer, calibration=calibrated)
     live = sum(not state.position.terminated for state in played.states)
     total = live * analyst.search.simulations
     with progress_bar("review", total, is_shown=progress) as on_progress:

@@ -310,13 +310,32 @@ def resume(
     return Run(config, folder, is_resumed=True, progress=progress)
 
 
-def run(config: Source | None = None, **options: Any) -> Run:
-    """Train to the end and play the final matches; options and errors are those of `start`.
+def run(
+    config: Source | None = None,
+    *,
+    runs: str | Path = RUNS,
+    progress: bool = False,
+    network: Any = None,
+    planes: Any = None,
+    search: Any = None,
+    loss: Any = None,
+    targets: Any = None,
+) -> Run:
+    """Train to the end and play the final matches; arguments and errors are those of `start`.
 
     Returns:
       The run, closed; its rows can be read.
     """
-    started = start(config, **options)
+    started = start(
+        config,
+        runs=runs,
+        progress=progress,
+        network=network,
+        planes=planes,
+        search=search,
+        loss=loss,
+        targets=targets,
+    )
     with started:
         started.finish()
     return started

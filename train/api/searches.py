@@ -13,16 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.api.states import States, actions_of, all_actions, batch_of
-from train.api.tables import key_of, to_dataframe
+from train.api.tables import check_whole, key_of, to_dataframe
 from train.config import config_from_dict
 from train.engine.trees.guide import Guide, Look
+from train.functions import refuse_functions
 from train.network import MASKED
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.engine import Root
-from train.search.evaluator import Evaluator, make_play
-from train.search.root_symmetries import make_symmetric_evaluator
+from train.search.evaluator import Evaluator, make_play, make_symmetric_evaluator
 from train.search.search import make_engine
 from train.search.sequential_halving import completed_values
 from train.search.tree import NO_CHILD, ROOT, Tree, root_view
@@ -194,6 +194,7 @@ def change_search(search: SearchConfig, options: Mapping[str, Any]) -> SearchCon
     Raises:
       UsageError: there is no such key, or its value is not allowed.
     """
+    refuse_functions({}, {"search": options}, where="search")
     fields = {**dataclasses.asdict(search), **options}
     return config_from_dict({"search": fields}, where="search").search
 
@@ -220,6 +221,8 @@ def search_states(
     """
     batch, is_one = batch_of(states, rules)
     count = guide.simulations if simulations is None else simulations
+    if count is not None:
+        check_whole("search", simulations=count)
     if count is None or not 0 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"search: simulations ({count}) must be from 0 to {MAX_SIMULATIONS}")
     if np.asarray(batch.position.terminated).any():

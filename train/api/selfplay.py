@@ -15,11 +15,11 @@ import numpy as np
 
 from train.api.configs import read_rules
 from train.api.players import Act, Player, make_player
-from train.api.tables import key_of, progress_bar, to_dataframe
+from train.api.tables import check_whole, key_of, progress_bar, to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
 from train.runtime.host import fetch
-from train.search.config import as_player
+from train.search.config import MAX_SIMULATIONS, as_player
 from train.search.search import make_search
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -33,7 +33,7 @@ MAX_GAMES = 2**16
 _PLIES = 8  # between two looks at whether all games are over
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class SelfPlay:
     """Finished games.
 
@@ -57,6 +57,10 @@ class SelfPlay:
     rewards: np.ndarray
     policies: np.ndarray | None
     values: np.ndarray | None
+
+    def __repr__(self) -> str:
+        plies = self.lengths.mean()
+        return f"<{len(self)} games of {self.player} against itself, {plies:.1f} plies each>"
 
     def __len__(self) -> int:
         """N."""
@@ -138,6 +142,7 @@ def selfplay(
       UsageError: a player, the rules or a number is not allowed.
     """
     made = make_player(player, None if rules is None else read_rules(rules))
+    check_whole("selfplay", games=games, opening_plies=opening_plies)
     if not 1 <= games <= MAX_GAMES:
         raise UsageError(f"selfplay: games ({games}) must be from 1 to {MAX_GAMES}")
     if opening_plies < 0:
@@ -191,8 +196,11 @@ def _acting(player: Player) -> tuple[Any, Any]:
 def _chooser(player: Player, simulations: int | None) -> tuple[Any, Any]:
     guide = player.guide
     count = guide.simulations if simulations is None else simulations
-    if not count:
+    if count is None or count == 0:
         raise UsageError("selfplay: say the simulations of a search that explores")
+    check_whole("selfplay", simulations=count)
+    if not 1 <= count <= MAX_SIMULATIONS:
+        raise UsageError(f"selfplay: simulations ({count}) must be from 1 to {MAX_SIMULATIONS}")
     options = dataclasses.replace(
         as_player(guide.search, count), value_scale=guide.search.value_scale
     )

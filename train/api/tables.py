@@ -1,6 +1,7 @@
 """What functions of the interface share: tables for pandas, progress, keys."""
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,28 @@ def key_of(what: str, seed: int) -> jax.Array:
     Raises:
       UsageError: JAX cannot take it.
     """
+    check_whole(what, seed=seed)
     if not 0 <= seed < MAX_SEED:
         raise UsageError(f"{what}: seed ({seed}) must be from 0 to {MAX_SEED - 1}")
     return jax.random.key(seed)
+
+
+def check_whole(what: str, **numbers: Any) -> None:
+    """Refuse numbers that are not whole ones with a UsageError."""
+    for name, number in numbers.items():
+        try:
+            operator.index(number)
+        except TypeError:
+            raise UsageError(f"{what}: {name} ({number!r}) must be a whole number") from None
+
+
+@contextlib.contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn the errors of the package's own checks into UsageErrors of the same line."""
+    try:
+        yield
+    except ValueError as error:
+        raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ K boards of a half, Q pairs of games, G = 2 Q games, P = 2 players, D devices; s
 import dataclasses
 import functools
 import operator
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -206,6 +207,29 @@ def play_rounds(
             break
     assert result is not None
     return result
+
+
+def play_meeting(
+    first: Player,
+    second: Player,
+    rules: Rules,
+    options: MatchOptions,
+    *,
+    seed: int,
+    before: int,
+    on_progress: Callable[[int], None] = lambda games_done: None,
+) -> MatchResult:
+    """Play a meeting of a tournament, whose games are the same whatever was played before it.
+
+    Args:
+      seed: of the tournament, from 0 to 2³¹ - 1.
+      before: pairs of games that the two have played in it.
+
+    The rest is as in `play_match`.
+    """
+    who = zlib.crc32("\n".join(sorted((first.name, second.name))).encode()) % 2**31
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), who), before)
+    return play_match(first, second, rules, options, key=key, on_progress=on_progress)
 
 
 def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptions) -> list[Need]:

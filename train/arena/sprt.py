@@ -8,14 +8,19 @@ Tests of Statistical Hypotheses", 1945) then decide.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
+import jax
 import numpy as np
 from scipy.optimize import brentq
 
 from train.arena.config import Sprt
-from train.arena.elo import PAIR_SCORES, expected_score
+from train.arena.elo import PAIR_SCORES, expected_score, pair_counts
+from train.arena.match import MatchOptions, play_rounds
+from train.arena.result import MatchResult
+from train.players.basic import Player
+from wallgo_jax.game.rules import Rules
 
 WEAKER, STRONGER, UNDECIDED = "H0", "H1", "undecided"
 _LITTLE = 1e-3  # in place of a count of 0, so that no score is held impossible
@@ -41,6 +46,40 @@ def decide(test: Sprt, pairs: Sequence[int]) -> Verdict:
     if llr >= test.upper:
         return Verdict(llr, STRONGER)
     return Verdict(llr, WEAKER if llr <= test.lower else UNDECIDED)
+
+
+def verdict_of(test: Sprt, result: MatchResult) -> Verdict:
+    """The state of a test after the games so far."""
+    return decide(test, pair_counts(result.paired_outcome))
+
+
+def play_until_decided(
+    first: Player,
+    second: Player,
+    rules: Rules,
+    options: MatchOptions,
+    test: Sprt | None,
+    *,
+    key: jax.Array,
+    on_progress: Callable[[int], None] = lambda games_done: None,
+) -> MatchResult:
+    """Play a match that ends after the batch with which a test is decided.
+
+    Args:
+      test: None plays all games.
+
+    The rest is as in `train.arena.match.play_match`.
+    """
+    size = options.batch if test else options.games
+    return play_rounds(
+        first,
+        second,
+        rules,
+        dataclasses.replace(options, round_games=size),
+        key=key,
+        is_decided=lambda found: test is not None and verdict_of(test, found).decision != UNDECIDED,
+        on_progress=on_progress,
+    )
 
 
 def in_words(test: Sprt, verdict: Verdict) -> str:

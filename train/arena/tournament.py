@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from train.arena.result import MatchResult
+
 MAX_EXTRA_PAIRS = 8
 WINNERS, LOSERS, FINAL = "winners", "losers", "final"
 
@@ -38,6 +40,12 @@ class Score(NamedTuple):
     def reversed(self) -> "Score":
         """The score from the other side."""
         return Score(self.losses, self.draws, self.wins, self.other, self.own)
+
+
+def score_of(result: MatchResult) -> Score:
+    """The score of a match."""
+    own, other = result.territory.sum(axis=0)
+    return Score(result.wins, result.draws, result.losses, int(own), int(other))
 
 
 Play = Callable[[str, str, int, int], Score]

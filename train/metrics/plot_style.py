@@ -1,5 +1,7 @@
 """The style that all plots of the learner share, and how a plot becomes a file."""
 
+import functools
+import io
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ MARKS = "osD^vP"
 DASHED = (0, (5, 3))
 FORMATS = (".png", ".svg", ".pdf")
 """Endings of the files that can be drawn."""
+_NOTEBOOK_DPI = 90
 _GRID = "#d8dee4"
 
 
@@ -23,14 +26,27 @@ def check_format(path: Path) -> None:
 
 
 def new_figure(*, size: tuple[float, float], dpi: int) -> Any:
-    """An empty figure, its size in inches."""
-    # Imported here because it takes a second, which no other command should pay.
+    """An empty figure, its size in inches, which draws itself in a notebook."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, dpi=dpi, facecolor=PAPER, layout="constrained")
+    figure = _figure_class()(figsize=size, dpi=dpi, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+@functools.cache
+def _figure_class() -> Any:
+    # Imported here because it takes a second, which no other command should pay.
+    from matplotlib.figure import Figure
+
+    class _Figure(Figure):
+        # Notebooks draw figures of `pyplot` alone, which keeps each one until it is closed.
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png", dpi=_NOTEBOOK_DPI)
+            return buffer.getvalue()
+
+    return _Figure
 
 
 def new_plot(*, title: str, x_label: str, y_label: str) -> tuple[Any, Any]:

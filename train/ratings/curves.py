@@ -1,6 +1,6 @@
 """Draws the Elo curves of runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,27 @@ class Curve(NamedTuple):
     high: Sequence[float]  # [G]
 
 
+def curves_of(
+    rows: Sequence[Mapping[str, Any]],
+    runs: Mapping[str, str],
+    *,
+    x_of: Callable[[str, list[int]], Sequence[float]] = lambda run, iterations: iterations,
+) -> tuple[list[Curve], dict[str, float]]:
+    """The curves of a pool's runs, and the ratings of its other players.
+
+    Args:
+      rows: as `train.ratings.tables.rating_rows` makes them.
+      runs: the name of each run by its directory.
+      x_of: (directory, iterations) -> their places on the horizontal axis.
+    """
+    curves = []
+    for run, name in runs.items():
+        own = sorted((row for row in rows if row["run"] == run), key=lambda row: row["iteration"])
+        band = ([row[key] for row in own] for key in ("elo", "low", "high"))
+        curves.append(Curve(name, x_of(run, [row["iteration"] for row in own]), *band))
+    return curves, {row["player"]: row["elo"] for row in rows if row["run"] is None}
+
+
 def draw_curves(
     path: Path,
     curves: Sequence[Curve],
@@ -46,6 +67,19 @@ def draw_curves(
     Raises:
       UsageError: the file cannot be written.
     """
+    figure = curves_figure(curves, anchors, title=title, x_label=x_label, y_label=y_label)
+    save_figure(figure, path, caption=caption)
+
+
+def curves_figure(
+    curves: Sequence[Curve],
+    anchors: Mapping[str, float],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+) -> Any:
+    """The picture of `draw_curves` as a figure of matplotlib."""
     figure, axes = new_plot(title=title, x_label=x_label, y_label=y_label)
     for index, curve in enumerate(curves):
         _draw_curve(axes, curve, index)
@@ -54,7 +88,7 @@ def draw_curves(
     _draw_anchors(axes, anchors)
     if curves:
         axes.legend(loc="best", fontsize=9, labelcolor=INK, facecolor=PAPER, edgecolor="none")
-    save_figure(figure, path, caption=caption)
+    return figure
 
 
 def _draw_curve(axes: Any, curve: Curve, index: int) -> None:

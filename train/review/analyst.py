@@ -15,14 +15,15 @@ from train.registry.names import read_name, read_network_name
 from train.registry.networks import model_of, network_config
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
-from train.search.evaluator import Evaluator
-from train.search.root_symmetries import make_symmetric_evaluator
+from train.search.evaluator import Evaluator, make_symmetric_evaluator
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
+from wallgo_jax.view.game_replay import Game
 
 Owners = Callable[[Any, State], jax.Array]
 """(variables, states [B]) -> float32[B, N, P + 1]: chances of each cell's final owners, player 0
 first, nobody last; N cells, P players."""
+DEFAULT_SIMULATIONS = 256
 _ALLOWED = "PATH, pretrained:NAME or heuristic-search:ethen|wjx, each with @simulations"
 
 
@@ -97,6 +98,30 @@ def make_analyst(
         owners=_make_owners(guide.look, rules.players) if has_owners else None,
         calibration=guide.calibration if calibration is None else read_calibration(calibration),
     )
+
+
+def analyst_of_game(
+    game: Game, name: str, *, transfer: bool = False, calibration: Path | None = None
+) -> Analyst:
+    """Make the analyst of a game; the rest is as in `make_analyst`.
+
+    Args:
+      game: to analyse.
+      name: of a player that searches; an empty one chooses `default_analyst`.
+
+    Raises:
+      UsageError: the game has no move, or its board is not the whole grid.
+    """
+    if not game.actions:
+        raise UsageError("review: the game has no move")
+    name = name or default_analyst(game.rules, simulations=DEFAULT_SIMULATIONS)
+    made = make_analyst(name, game.rules, transfer=transfer, calibration=calibration)
+    if game.grid > game.rules.size and made.variables:
+        raise UsageError(
+            f"review: the board lies in a grid of {game.grid}, whose rim networks take for cells; "
+            "heuristic-search:wjx analyses any"
+        )
+    return made
 
 
 def default_analyst(rules: Rules, *, simulations: int) -> str:

@@ -71,7 +71,7 @@ def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
 def test_games_without_an_end_are_refused_in_the_words_of_their_reader(tmp_path):
     path = tmp_path / "open.jsonl"
     records.write(path, [Record(RULES, ())])
-    with pytest.raises(UsageError, match="^no finished game in "):
+    with pytest.raises(UsageError, match=r"^no finished game in "):
         read_games([path])
 
 

@@ -1,6 +1,7 @@
 """Matches, pools and tournaments are those of the commands; self-play is the referee's."""
 
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,6 +9,10 @@ import pytest
 import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command
+from train.api.measures import BoardAccuracy, ProvenAccuracy
+from train.cli.games import review as review_command
+from train.ratings import pool as pool_lib
+from train.review import analyst
 from wallgo_jax.formats import records
 from wallgo_jax.view.game_replay import replay_actions
 
@@ -18,6 +23,36 @@ def test_a_match_is_that_of_the_command(tmp_path):
     assert said.code == 0
     told = json.loads((tmp_path / "m.json").read_text())
     assert (told["wins"], told["draws"], told["losses"]) == (found.wins, found.draws, found.losses)
+    assert found.summary() == {key: told[key] for key in found.summary()}
+    table = found.to_dataframe()
+    assert (table["outcome"] > 0).sum() == found.wins
+    assert set(table["red"]) == {"random", "greedy"}
+    assert drawn(found) == ["all games", "as Red", "as Blue"]
+    assert f"{found.wins} won, {found.draws} drawn" in repr(found)
+
+
+def drawn(found):
+    """The names beside the rows of a figure, which can be made a picture."""
+    figure = found.figure()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_a_sequential_test_ends_a_match():
+    found = train.match("random", "greedy", rules=tiny.RULES, games=2000, batch=20, sprt="0,300")
+    assert len(found.games) in range(20, 2000, 20)
+
+
+def test_accuracy_is_a_table_and_a_figure():
+    value, can_err, kept = np.array([1, 1, 0, -1]), np.array([1, 1, 1, 0]), np.array([1, 0, 1, 1])
+    found = BoardAccuracy("me", tiny.RULES, value, can_err > 0, kept > 0, np.arange(4))
+    table = found.to_dataframe().set_index("positions")
+    assert table["total"]["all"] == 4
+    assert table["kept_where_one_can_err"]["won"] == 0.5
+    assert drawn(found)[:3] == ["all (3)", "won (2)", "drawn (1)"]
+    late = ProvenAccuracy("me", value, np.ones(4), can_err > 0, kept > 0, np.full(4, np.nan))
+    assert repr(late) == "<me: keeps the value in 75.0% of 4 positions>"
+    assert drawn(late) == ["all (3)", "1 to 2 (3)"]
 
 
 def test_a_tournament_is_that_of_the_command(tmp_path):
@@ -28,11 +63,12 @@ def test_a_tournament_is_that_of_the_command(tmp_path):
     told = json.loads((tmp_path / "t.json").read_text())["table"]
     table = found.to_dataframe()
     assert table["points"].tolist() == [row["points"] for row in told]
+    assert drawn(found) == table["player"].tolist()
     last = train.tournament(names, rules=tiny.RULES, games=4, form="double-elimination")
     assert {row.name for row in last.standings} == set(names)
 
 
-def test_a_pool_is_rated_and_kept(tmp_path, api_run):
+def test_a_pool_is_rated_and_kept(tmp_path, api_run, monkeypatch):
     cache = tmp_path / "games.jsonl"
     players = ["random", "greedy", api_run.player(simulations=0)]
     pool = train.elo(players, rules=tiny.RULES, budget=40, games=20, cache=cache)
@@ -42,6 +78,20 @@ def test_a_pool_is_rated_and_kept(tmp_path, api_run):
     again = train.elo(players, rules=tiny.RULES, budget=40, games=20, cache=cache)
     assert (again.measured.new, again.rows) == (0, pool.rows)
     assert len(pool.to_dataframe()) == 3
+    assert drawn(pool) == [row["player"] for row in pool.rows]
+    interrupt = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(pool_lib, "make_play", lambda *_, **options: interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train.elo(players, rules=tiny.RULES, budget=60, games=20, cache=cache)
+    interrupt.assert_called_once()
+
+
+@pytest.mark.slow
+def test_the_curve_of_a_run(api_run):
+    players = [api_run.directory, "random"]
+    pool = train.elo(players, rules=tiny.RULES, budget=60, games=20, simulations=0)
+    (curve,) = (line for line in pool.figure().axes[0].lines if len(line.get_xdata()) > 1)
+    assert len(curve.get_xdata()) == len(pool.rows) - 1
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +129,15 @@ def test_a_game_is_loaded_and_reviewed(games, tmp_path):
     assert len(review.moves) == len(review.rows()) == len(game.actions)
     assert review.chances.shape == (len(game.actions) + 1, 2)
     assert review.to_dataframe()["ply"].tolist() == [*range(1, len(game.actions) + 1)]
+    shown = review.figure().axes[0].lines[0].get_ydata()
+    np.testing.assert_array_equal(shown, review.chances[:, 0])
     assert review._repr_html_().startswith("<iframe")
     review.write(tmp_path / "review.html")
     assert (tmp_path / "review.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_command_reviews_with_as_many_simulations():
+    assert review_command.DEFAULT_SIMULATIONS == analyst.DEFAULT_SIMULATIONS
 
 
 def test_a_game_draws_itself_with_a_slider(games):
@@ -96,5 +152,7 @@ def test_a_network_is_described_and_drawn(api_run):
     owned = train.ownership(str(api_run.directory), api_run.player().env.init())
     assert owned.owners.shape == (3, 3, 3)
     assert owned._repr_html_().startswith("<svg")
+    newest = train.ownership(api_run.player(), api_run.player().env.init())
+    np.testing.assert_array_equal(newest.owners, owned.owners)
     with pytest.raises(train.UsageError, match="has no T block"):
         train.attention(str(api_run.directory), api_run.player().env.init(), "A1")

@@ -129,6 +129,10 @@ def first_legal(states, key):
     return jax.vmap(actions.legal_slots)(states).argmax(axis=1)
 
 
+def floats(states, key):
+    return jax.numpy.zeros((1, 53))
+
+
 def test_a_function_is_a_player():
     player = train.make_player(first_legal, tiny.RULES)
     assert player.name == "first_legal"
@@ -156,6 +160,16 @@ def test_a_function_is_a_player():
         (lambda: train.accuracy("random", rules="hkoi"), "3x3|table|solve"),
         (lambda: train.tournament(["random", "random"], rules=tiny.RULES), "random"),
         (lambda: train.elo(["random"], rules=tiny.RULES), "fewer than 2"),
+        (lambda: train.elo([], rules=tiny.RULES), "too few"),
+        (lambda: train.elo(["random", "greedy"], rules=tiny.RULES, zero="x"), "zero 'x' is not"),
+        (lambda: train.match("random", "greedy", games="20"), r"games \('20'\) must be a whole"),
+        (lambda: train.match("random", "greedy", seed=0.5), r"seed \(0.5\) must be a whole"),
+        (lambda: train.tournament("random"), "players must be a list, not 'random'"),
+        (lambda: train.tournament(["random", "greedy"], form="swiss"), "form 'swiss' is not one"),
+        (lambda: train.make_config(3), "3 is no file"),
+        (lambda: train.make_config(None, ["seed"]), "must be a dict of dotted keys"),
+        (lambda: train.make_player(floats, tiny.RULES).act(states()[0]), r"gave float32\[1, 53\]"),
+        (lambda: train.make_player(first_legal, tiny.RULES).trained, "has no network"),
     ],
 )
 def test_wrong_input_is_one_line(call, reason):

@@ -17,7 +17,6 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
-    from train.arena.sprt import Verdict
     from train.runtime.display import Display
     from wallgo_jax.game.rules import Rules
 
@@ -63,7 +62,7 @@ class Match(options.MatchSettings):
         """Play and show the match; returns it, and whether a signal stopped it."""
         import jax
 
-        from train.arena import match
+        from train.arena import match, sprt
         from train.runtime.display import Display
 
         names = self.first, self.second or _shipped_like(self.first)
@@ -72,12 +71,7 @@ class Match(options.MatchSettings):
         try:
             match.check_rules(rules)
             test = parse_sprt(self.sprt) if self.sprt else None
-            how = match.MatchOptions(
-                games=self.games,
-                batch=self.batch,
-                opening_plies=self.opening_plies,
-                round_games=self.batch if test else self.games,
-            )
+            how = match.MatchOptions(self.games, self.batch, self.opening_plies)
         except ValueError as error:
             raise UsageError(str(error)) from None
         first, second = map(self.player_maker(rules), names)
@@ -94,13 +88,13 @@ class Match(options.MatchSettings):
                     is_interrupted.keeps_work()
                 task(games)
 
-            result = match.play_rounds(
+            result = sprt.play_until_decided(
                 first,
                 second,
                 rules,
                 dataclasses.replace(how, should_stop=is_interrupted),
+                test,
                 key=jax.random.key(self.seed),
-                is_decided=lambda found: test is not None and _is_decided(test, found),
                 on_progress=on_progress,
             )
         self._show(result, test, display)
@@ -111,15 +105,17 @@ class Match(options.MatchSettings):
         from train.arena import report, sprt
 
         caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
+        verdict = None if test is None else sprt.verdict_of(test, result)
         if test is not None:
             caption += f" · SPRT {self.sprt}"
-        if len(result.games) < self.games and not (test and _is_decided(test, result)):
+        is_decided = verdict is not None and verdict.decision != sprt.UNDECIDED
+        if len(result.games) < self.games and not is_decided:
             caption = f"stopped after {len(result.games)} of {self.games} games · {caption}"
         display.console.print(report.match_table([result], caption=caption))
         for line in report.forfeit_lines(result):
             display.console.print(line, highlight=False, markup=False)
-        if test is not None:
-            display.console.print(sprt.in_words(test, _verdict(test, result)), highlight=False)
+        if test is not None and verdict is not None:
+            display.console.print(sprt.in_words(test, verdict), highlight=False)
         if self.records is not None:
             options.write_records(self.records, result)
             options.say_written(self.records, f"{len(result.games)} games")
@@ -127,7 +123,7 @@ class Match(options.MatchSettings):
             asked = {
                 "seed": self.seed,
                 "opening_plies": self.opening_plies,
-                "sprt": sprt.verdict_record(test, _verdict(test, result)) if test else None,
+                "sprt": sprt.verdict_record(test, verdict) if test and verdict else None,
             }
             options.write_json(self.json, asked | report.match_record(result))
 
@@ -165,7 +161,7 @@ class Gate(options.MatchSettings):
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.arena.sprt import STRONGER, UNDECIDED
+        from train.arena.sprt import STRONGER, UNDECIDED, verdict_of
 
         against = self.against or _shipped_like(self.player)
         shared = {
@@ -182,7 +178,7 @@ class Gate(options.MatchSettings):
             **shared,
         )
         result, is_interrupted = match.play()
-        decision = _verdict(parse_sprt(self.sprt), result).decision
+        decision = verdict_of(parse_sprt(self.sprt), result).decision
         words = {
             STRONGER: "passed: {} is not weaker than {}",
             UNDECIDED: "not passed: {} is not known to be as strong as {}",
@@ -386,17 +382,3 @@ class Late:
                 self.sample, f"{sum(len(game.proven) for game in chosen)} positions"
             )
         return EXIT_INTERRUPTED if is_interrupted() else 0
-
-
-def _is_decided(test: Sprt, result: MatchResult) -> bool:
-    from train.arena.sprt import UNDECIDED
-
-    return _verdict(test, result).decision != UNDECIDED
-
-
-def _verdict(test: Sprt, result: MatchResult) -> Verdict:
-    """The state of a sequential test after the games so far."""
-    from train.arena.elo import pair_counts
-    from train.arena.sprt import decide
-
-    return decide(test, pair_counts(result.paired_outcome))

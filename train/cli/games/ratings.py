@@ -204,21 +204,16 @@ class Elo(options.MatchSettings):
         }
 
     def _curves(self, measured: Measured) -> tuple[list[Curve], dict[str, float], str]:
-        from train.ratings.curves import Curve
+        from train.ratings.curves import curves_of
         from train.ratings.tables import rating_rows
 
-        rows = rating_rows(measured)
-        curves = []
-        for run, name in self._runs().items():
-            own = [row for row in rows if row["run"] == str(run)]
-            own.sort(key=lambda row: row["iteration"])
-            x = [row["iteration"] for row in own]
-            if self.axis == "positions":
-                x = positions_after(run, x)
-            band = ([row[key] for row in own] for key in ("elo", "low", "high"))
-            curves.append(Curve(name, x, *band))
-        anchors = {row["player"]: row["elo"] for row in rows if row["run"] is None}
-        return curves, anchors, {"iteration": "iteration"}.get(self.axis, "training positions")
+        def x_of(run: str, iterations: list[int]) -> Sequence[float]:
+            return positions_after(Path(run), iterations)
+
+        rows, runs = rating_rows(measured), {str(run): name for run, name in self._runs().items()}
+        if self.axis == "positions":
+            return *curves_of(rows, runs, x_of=x_of), "training positions"
+        return *curves_of(rows, runs), "iteration"
 
 
 def positions_after(run: Path, iterations: Sequence[int]) -> list[int]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from train.review.reliability import Reliability
     from train.runtime.display import Display
     from wallgo_jax.cli.sources import LoadedGame
-    from wallgo_jax.game.rules import Rules
 
 Theme = Literal["auto", "light", "dark"]
 DEFAULT_SIMULATIONS = 256
@@ -76,6 +75,7 @@ class Review:
     def run(self) -> int:
         """Returns the exit code."""
         from train.review import game_review, siblings, table
+        from train.review.analyst import analyst_of_game
         from train.review.page import draw_review
         from train.runtime.display import Display
         from train.runtime.files import replace_text
@@ -87,7 +87,9 @@ class Review:
         played = loaded.game
         if not played.actions:
             raise UsageError(f"review: {self.source}: the game has no move")
-        analyst = self._analyst(played.rules, grid=played.grid)
+        analyst = analyst_of_game(
+            played, self.player, transfer=self.transfer, calibration=self.calibration
+        )
         figures = self.json or self.out.with_suffix(".json")
         options.check_files(self.out, figures, self.records)
         display, step = Display(), None
@@ -139,18 +141,6 @@ class Review:
             raise UsageError(" ".join(str(error).split())) from None
         except OSError as error:
             raise UsageError(f"{self.source}: cannot be read: {error.strerror}") from None
-
-    def _analyst(self, rules: "Rules", *, grid: int) -> "Analyst":
-        from train.review.analyst import default_analyst, make_analyst
-
-        name = self.player or default_analyst(rules, simulations=DEFAULT_SIMULATIONS)
-        made = make_analyst(name, rules, transfer=self.transfer, calibration=self.calibration)
-        if grid > rules.size and made.variables:
-            raise UsageError(
-                f"review: the board lies in a grid of {grid}, whose rim networks take for cells; "
-                "heuristic-search:wjx analyses any"
-            )
-        return made
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -90,11 +89,9 @@ class Tournament(options.MatchSettings):
         should_stop: Callable[[], bool],
     ) -> Play:
         """Plays, shows and records a meeting; stopped, it raises KeyboardInterrupt."""
-        import jax
-
         from train.arena import match
         from train.arena.report import match_line
-        from train.arena.tournament import Score
+        from train.arena.tournament import score_of
         from train.ratings.pool import MAX_BATCH
 
         done = 0
@@ -103,11 +100,9 @@ class Tournament(options.MatchSettings):
             nonlocal done
             if should_stop():
                 raise KeyboardInterrupt
-            who = zlib.crc32("\n".join(sorted((first, second))).encode()) % options.MAX_SEED
-            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), who), before)
             began = task.seconds
             task.compile()
-            result = match.play_match(
+            result = match.play_meeting(
                 players[first],
                 players[second],
                 rules,
@@ -117,7 +112,8 @@ class Tournament(options.MatchSettings):
                     opening_plies=self.opening_plies,
                     should_stop=should_stop,
                 ),
-                key=key,
+                seed=self.seed,
+                before=before,
                 on_progress=lambda games: task(done + games),
             )
             if len(result.games) < 2 * pairs:
@@ -126,8 +122,7 @@ class Tournament(options.MatchSettings):
             if self.records is not None:
                 options.write_records(self.records, result, append=done > 0)
             done += 2 * pairs
-            own, other = result.territory.sum(axis=0)
-            return Score(result.wins, result.draws, result.losses, int(own), int(other))
+            return score_of(result)
 
         return play
 
