@@ -67,8 +67,8 @@ def test_the_game_imports_what_the_base_installs():
 def test_the_learner_imports_what_its_extra_installs():
     learner = imported("train") - set(requirements())
     more = set(requirements("train", "play")) - {"wallgo-jax[train]"}
-    # In notebooks IPython is there, and pandas is for those who ask for tables.
-    assert learner - {"IPython", "numba", "pandas", "pgx", "wandb"} == more
+    # In notebooks IPython and the widgets are there, and pandas is for those who ask for tables.
+    assert learner - {"IPython", "anywidget", "numba", "pandas", "pgx", "traitlets", "wandb"} == more
 
 
 def test_every_requirement_has_a_lower_bound_alone():
