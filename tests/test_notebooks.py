@@ -37,7 +37,9 @@ def test_is_kept_with_its_outputs(path):
     outputs = [output for cell in cells for output in cell.outputs]
     assert cells[-1].outputs
     assert "error" not in [output.output_type for output in outputs]
-    assert any("image/png" in output.get("data", {}) for output in outputs)
+    # GitHub shows pictures as PNG, but neither SVG nor widgets.
+    shown = {kind for output in outputs for kind in output.get("data", {})}
+    assert shown <= {"image/png", "text/html", "text/plain"}
     assert not MACHINE_PATHS.search(
         str([o.get("text") or o["data"]["text/plain"] for o in outputs])
     )
@@ -50,7 +52,7 @@ def test_is_kept_with_its_outputs(path):
 def test_opens_and_ends_for_a_reader(path):
     cells = nbformat.read(path, as_version=4).cells
     assert "What you learn: " in cells[0].source
-    assert cells[-1].source.startswith("## What to try next")
+    assert "## What to try next" in cells[-1].source
 
 
 @pytest.mark.parametrize(
