@@ -7,6 +7,7 @@ import sys
 import jax
 import pytest
 
+from tests.support import compiling
 from tests.support.import_graph import ROOT
 from tests.support.learner.commands import command
 from train.arena.host_match import HostMatch, play_on_host
@@ -144,7 +145,8 @@ def test_a_program_that_never_answers_ends_the_match(tmp_path, text, reason):
 
 def test_our_engine_as_a_program_plays_the_moves_of_our_player(tmp_path, monkeypatch):
     """Each game of the match is the same, move by move, with the engine and without."""
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
+    for variable, value in compiling.environment().items():
+        monkeypatch.setenv(variable, value)
     name, rules = "heuristic-search:wjx@8", f"'{json.dumps(DUEL.to_dict())}'"
     options = f"--fresh --rules {rules} --batch 4 --trees 4 --nodes 16"
     program = make_external_player(f"{sys.executable} -m train engine {name} {options}")

@@ -147,9 +147,9 @@ def test_mover_first_leaves_red_and_turns_blue():
     ("blocks", "norm", "options"),
     [
         ("RT", "batch", {}),
-        ("WT", "batch", {}),
+        pytest.param("WT", "batch", {}, marks=pytest.mark.slow),
         ("TWR", "layer", {}),
-        ("RW", "none", {}),
+        pytest.param("RW", "none", {}, marks=pytest.mark.slow),
         ("WT", "batch", VARIANTS),
     ],
     ids=["RT", "WT", "TWR", "RW", "variants"],
