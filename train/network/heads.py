@@ -46,11 +46,15 @@ def _largest_forward(x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Arra
 
 def _largest_backward(kept: tuple[jax.Array, jax.Array], gradient: jax.Array) -> tuple[jax.Array]:
     x, top = kept
-    rounding = 8 * jnp.finfo(x.dtype).eps * jnp.abs(top)
-    is_top = x >= (top - rounding)[:, None, None, :]
+    kind = x.dtype
+    # Half a step of the features' type, as far as another rounding of the same number can be; at
+    # least a few steps of float32, in which they are computed.
+    rounding = max(float(jnp.finfo(kind).eps) / 2, 8 * float(jnp.finfo(jnp.float32).eps))
+    x, top = x.astype(jnp.float32), top.astype(jnp.float32)
+    is_top = x >= (top - rounding * jnp.abs(top))[:, None, None, :]
     count = jnp.maximum(is_top.sum(axis=(1, 2), dtype=jnp.float32), 1.0)
     share = gradient / count.astype(gradient.dtype)
-    return (jnp.where(is_top, share[:, None, None, :], 0).astype(x.dtype),)
+    return (jnp.where(is_top, share[:, None, None, :], 0).astype(kind),)
 
 
 _largest.defvjp(_largest_forward, _largest_backward)

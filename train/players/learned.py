@@ -13,8 +13,7 @@ import jax.numpy as jnp
 from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.search.config import SearchConfig, as_player
-from train.search.evaluator import Evaluator, evaluator_for
-from train.search.root_symmetries import make_symmetric_evaluator
+from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
 from train.search.search import Search, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State

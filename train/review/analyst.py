@@ -15,8 +15,7 @@ from train.registry.names import read_name, read_network_name
 from train.registry.networks import model_of, network_config
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
-from train.search.evaluator import Evaluator
-from train.search.root_symmetries import make_symmetric_evaluator
+from train.search.evaluator import Evaluator, make_symmetric_evaluator
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 

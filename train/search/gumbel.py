@@ -12,10 +12,12 @@ import jax.numpy as jnp
 from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.engine import Choice, Choose, Root
+from train.search.rounds import round_schedule, simulate_rounds
 from train.search.sequential_halving import (
     best_due,
     completed_values,
     halving_schedule,
+    root_score,
     slot_below,
     visits_due,
 )
@@ -29,7 +31,8 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
       config: options of the search.
       explores: draws the Gumbel noise; without it nothing is drawn and the move is the strongest.
     """
-    schedule = halving_schedule(config.max_considered_actions, config.simulations)
+    sizes = config.max_considered_actions, config.simulations
+    schedule, rounds = halving_schedule(*sizes), round_schedule(*sizes)
 
     def choose(key: jax.Array, root: Root, play: Play) -> Choice:
         prior = _mask(root.logits, root.legal)
@@ -44,6 +47,9 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
                 node.logits, node.slot_visits, completed, due, gumbel=gumbel, legal=root.legal
             )
 
+        def score(node: Node) -> jax.Array:
+            return root_score(node.logits, completed_values(node, config), gumbel)
+
         def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
             return best(node, visits_due(node.visits, root.legal, schedule))
@@ -53,7 +59,12 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             return slot_below(node, completed_values(node, config))
 
         tree = init_tree(prior, root.value, root.position, nodes=config.simulations + 1)
-        grown = simulate(tree, None, at_root=at_root, below=below, play=play)
+        if config.rounds:
+            grown = simulate_rounds(
+                tree, rounds, legal=root.legal, score=score, below=below, play=play
+            )
+        else:
+            grown = simulate(tree, None, at_root=at_root, below=below, play=play)
         found = root_view(grown)
         policy = jax.nn.softmax(_mask(prior + completed_values(found, config), root.legal), axis=1)
         # The survivors of the last halving are those of the most visits.

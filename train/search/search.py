@@ -20,10 +20,9 @@ import jax
 from train.search.config import SearchConfig
 from train.search.distributions import divergence
 from train.search.engine import Choose, Root
-from train.search.evaluator import Evaluator, make_play
+from train.search.evaluator import Evaluator, make_play, make_symmetric_evaluator
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
-from train.search.root_symmetries import make_symmetric_evaluator
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 

@@ -104,9 +104,14 @@ def best_due(
       legal: bool[B, A].
     """
     # A slot that is due beats all others, however low its score.
-    score = gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
+    score = root_score(logits, completed, gumbel)
     is_due = legal & (visits == due[:, None])
     return first_largest(jnp.where(is_due, jnp.maximum(score, NO_CHANCE), -jnp.inf))
+
+
+def root_score(logits: jax.Array, completed: jax.Array, gumbel: jax.Array) -> jax.Array:
+    """float32[B, A]: scores of the slots of the root; see `best_due`."""
+    return gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
 
 
 def slot_below(node: Node, completed: jax.Array) -> jax.Array:

@@ -207,7 +207,7 @@ def visit_leaf(
       The tree, and bool[K], whether the node was made: a finished game that is visited again is
       written over itself.
     """
-    first, (parent, slot, child) = _select_leaf(tree, keys, root, boards, at_root, below)
+    first, (parent, slot, child) = select_leaf(tree, keys, root, boards, at_root, below)
     is_made = child == NO_CHILD
     node = jnp.where(is_made, fresh, child)
     position = jax.tree.map(lambda x: _of(x, parent, boards), tree.positions)
@@ -259,7 +259,7 @@ class _Walk(NamedTuple):
     goes_on: jax.Array  # bool[B]: to a child that is there, in a game that is not over
 
 
-def _select_leaf(
+def select_leaf(
     tree: Tree,
     keys: jax.Array | None,
     root: Node,

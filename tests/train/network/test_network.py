@@ -194,6 +194,14 @@ def test_pooled_maximum_hands_its_gradient_to_the_largest_cells():
     np.testing.assert_array_equal(inside[0, ..., 0], [[0.0, 0.0], [1.0, 0.0]])
 
 
+def test_pooled_maximum_of_bfloat16_tells_neighbouring_numbers_apart():
+    top, below = jnp.bfloat16(3.0), jnp.bfloat16(3.0 - 2**-6)
+    assert float(below) < float(top)
+    x = jnp.array([top, below, top, jnp.bfloat16(2.9)], jnp.bfloat16).reshape(1, 2, 2, 1)
+    gradient = jax.jit(jax.grad(lambda x: pool(x, None)[:, 1].sum().astype(jnp.float32)))(x)
+    np.testing.assert_array_equal(gradient.reshape(-1).astype(np.float32), [0.5, 0.0, 0.5, 0.0])
+
+
 def test_learning_without_statistics_changes_none():
     for norm in ("layer", "none"):
         network = _jitted(dataclasses.replace(SMALL, norm=norm), CHANNELS)

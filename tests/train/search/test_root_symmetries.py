@@ -14,8 +14,12 @@ from train.network.build import network_for
 from train.players.config import HeuristicConfig
 from train.players.heuristics import make_heuristic_evaluator
 from train.search.config import SearchConfig
-from train.search.evaluator import Evaluation, evaluator_for
-from train.search.root_symmetries import ORDER, make_symmetric_evaluator
+from train.search.evaluator import (
+    SYMMETRY_ORDER,
+    Evaluation,
+    evaluator_for,
+    make_symmetric_evaluator,
+)
 from train.search.search import make_search
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.state import State, initial_position
@@ -66,7 +70,7 @@ def test_a_state_and_its_turned_copies_are_evaluated_alike(make_states, symmetri
     def evaluate(states: State) -> Evaluation:
         return evaluator_of(symmetries)((), states)
 
-    assert_equal_when_turned(evaluate, states, ORDER[:symmetries])
+    assert_equal_when_turned(evaluate, states, SYMMETRY_ORDER[:symmetries])
     one, other = evaluate(states), random_evaluator((), states)
     assert np.abs(np.asarray(one.value - other.value)).max() > 0.1
 
@@ -87,7 +91,7 @@ def test_the_mean_is_over_the_copies_each_read_in_its_own_slots():
     over_slots = jax.vmap(jax.vmap(actions.action_of_slot, (None, 0)), (0, None))
     expected, values = np.zeros(found.logits.shape), np.zeros(found.value.shape)
     public = over_slots(states, places)
-    for g in ORDER[:3]:
+    for g in SYMMETRY_ORDER[:3]:
         turned = turn(states, jnp.int32(g))
         evaluation = jax.device_get(random_evaluator((), turned))
         of = jax.vmap(jax.vmap(symmetry.turn_action, (0, None, None)), (0, None, 0))

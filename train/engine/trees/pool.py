@@ -20,9 +20,8 @@ from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.distributions import most_visited
-from train.search.evaluator import make_play
+from train.search.evaluator import make_play, make_symmetric_evaluator
 from train.search.puct import puct_slot
-from train.search.root_symmetries import make_symmetric_evaluator
 from train.search.sequential_halving import best_due, completed_values, slot_below
 from train.search.tree import Node, Tree, init_tree, root_view, visit_leaf
 from wallgo_jax.board.fusion import fusion_barrier

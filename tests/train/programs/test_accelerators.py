@@ -1,0 +1,108 @@
+"""The programs of every config compile for accelerators: nothing in them needs the host.
+
+Lowering needs no accelerator, so these programs are those that a GPU or TPU would be given, down to
+the compiler's input; what a device makes of it is not tested here.
+"""
+
+import re
+from pathlib import Path
+
+import jax
+import pytest
+
+from train.config import change_config, read_config
+from train.data import replay
+from train.data.selfplay import first_boards
+from train.programs.assembly import make_parts
+from train.programs.replay import replay_rows
+from train.programs.selfplay import selfplay_of, stage_at
+from train.runtime.devices import all_devices
+
+CONFIGS = sorted(Path("configs").glob("*.toml"))
+PLATFORMS = ("cuda", "tpu")
+# Each moves data between host and device while a program runs, or stands for a call of Python.
+FORBIDDEN = ("callback", "infeed", "outfeed", "send", "recv", "f64", "complex<")
+
+
+@pytest.fixture
+def on_an_accelerator(monkeypatch):
+    """Programs are traced as they are where the default backend is no CPU."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+
+
+def _lowered(function, *arguments, platform: str) -> str:
+    return jax.jit(function).trace(*arguments).lower(lowering_platforms=(platform,)).as_text()
+
+
+def _assert_runs_alone(text: str) -> None:
+    calls = "\n".join(
+        re.findall(r"(?:stablehlo|mhlo|chlo)\.\w+|custom_call @\w+|tensor<\S+>", text)
+    )
+    assert "stablehlo.while" in calls  # or the words are no longer found as they stand in it
+    for word in FORBIDDEN:
+        found = re.search(rf"\b\w*{re.escape(word)}\w*", calls)
+        assert found is None, found
+
+
+def _programs_of(config):
+    """Self-play of the last stage, and a step that samples and learns, with their arguments."""
+    parts = make_parts(config, all_devices(1))
+    key, variants = jax.random.key(0), parts.variants
+    boards = jax.eval_shape(first_boards, variants)
+    selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
+    yield selfplay, (parts.network.shapes, variants, boards, key)
+    batch, has_reply = config.learner.batch, config.network.reply
+
+    def step(state, replay_state, variant, key):
+        sample = replay.sample(replay_state, variant, key, size=batch, has_reply=has_reply)
+        return parts.learner.update(state, sample, key)
+
+    state = jax.eval_shape(parts.learner.init, parts.network.shapes)
+    replay_state = jax.eval_shape(lambda: replay.init(replay_rows(config), parts.plies))
+    yield step, (state, replay_state, variants, key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_programs_of_a_config_run_without_the_host(path, platform, on_an_accelerator):
+    config = read_config(path)
+    for program, arguments in _programs_of(config):
+        _assert_runs_alone(_lowered(program, *arguments, platform=platform))
+
+
+def _loops(jaxpr) -> int:
+    """Number of batched loops that a program begins, those inside a scan counted every time."""
+    count = 0
+    for equation in jaxpr.eqns:
+        times = equation.params["length"] if equation.primitive.name == "scan" else 1
+        inner = sum(
+            _loops(getattr(value, "jaxpr", value))
+            for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program)
+            if _is_program(value)
+        )
+        count += times * inner + (equation.primitive.name == "while")
+    return count
+
+
+def _is_program(value) -> bool:
+    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("simulations", "steps"), [(16, 1), (64, 15)])
+def test_rounds_begin_fewer_loops(simulations, steps, on_an_accelerator):
+    """A visit goes down and up by loops, whose ends a GPU's host waits for."""
+    config = read_config(Path("configs/gpu.toml"))
+    found = []
+    for rounds in ("false", "true"):
+        words = ["--search.rounds", rounds, "--search.simulations", str(simulations)]
+        words += ["--selfplay.full_search_prob", "1", "--selfplay.plies", "1"]
+        selfplay, arguments = next(iter(_programs_of(change_config(config, words))))
+        found.append(_loops(jax.make_jaxpr(selfplay)(*arguments).jaxpr))
+    by_simulations, by_rounds = found
+    # What a move needs besides its visits is the same: a visit, or a round, begins `each` loops.
+    each, rest = divmod(by_simulations - by_rounds, simulations - steps)
+    assert each > 0
+    assert rest == 0
+    assert by_rounds < each * (steps + 2)
