@@ -7,6 +7,7 @@ import sys
 import jax
 import pytest
 
+from tests.support import compiling
 from tests.support.import_graph import ROOT
 from tests.support.learner.commands import command
 from train.arena.host_match import HostMatch, play_on_host
@@ -144,20 +145,22 @@ def test_a_program_that_never_answers_ends_the_match(tmp_path, text, reason):
 
 def test_our_engine_as_a_program_plays_the_moves_of_our_player(tmp_path, monkeypatch):
     """Each game of the match is the same, move by move, with the engine and without."""
+    for variable, value in compiling.environment().items():
+        monkeypatch.setenv(variable, value)
     options = f"--rules '{json.dumps(DUEL.to_dict())}' --batch 4 --trees 4 --nodes 16"
-    compare_with_engine(monkeypatch, "heuristic-search:wjx@8", DUEL, options, games=6)
+    compare_with_engine("heuristic-search:wjx@8", DUEL, options, games=6)
 
 
 @pytest.mark.slow
 def test_the_shipped_network_plays_the_same_moves_as_a_program(monkeypatch):
     name, rules = "pretrained:wallzero-4stone@16", PRESETS["wallzero-4stone"]
     options = "--batch 4 --trees 4 --nodes 32"
-    compare_with_engine(monkeypatch, name, rules, options, games=4)
-
-
-def compare_with_engine(monkeypatch, name, rules, options, *, games):
-    """Play the same match against `random` by our engine as a program, and by our player."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
+    compare_with_engine(name, rules, options, games=4)
+
+
+def compare_with_engine(name, rules, options, *, games):
+    """Play the same match against `random` by our engine as a program, and by our player."""
     program = make_external_player(f"{sys.executable} -m train engine {name} --fresh {options}")
     found = []
     for player in (program, make_player(name, rules)):

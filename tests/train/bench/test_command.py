@@ -142,6 +142,7 @@ def test_everything_at_tiny_size(tmp_path):
     assert found["measured"] == pytest.approx(found["formula"], rel=0.2)
 
 
+@pytest.mark.slow
 def test_an_engine_is_timed_by_sessions_that_play(tmp_path, monkeypatch):
     config = SearchConfig()
     guide = Guide(

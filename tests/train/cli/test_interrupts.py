@@ -202,6 +202,7 @@ def test_stopped_tournament_shows_its_finished_meetings(tmp_path, stopped_at):
     assert len(records.read_text().splitlines()) == games
 
 
+@pytest.mark.slow
 def test_stopped_elo_keeps_its_finished_pairings(tmp_path, stopped_at):
     stopped_at(41)
     cache = tmp_path / "games.jsonl"

@@ -147,9 +147,9 @@ def test_mover_first_leaves_red_and_turns_blue():
     ("blocks", "norm", "options"),
     [
         ("RT", "batch", {}),
-        ("WT", "batch", {}),
+        pytest.param("WT", "batch", {}, marks=pytest.mark.slow),
         ("TWR", "layer", {}),
-        ("RW", "none", {}),
+        pytest.param("RW", "none", {}, marks=pytest.mark.slow),
         ("WT", "batch", VARIANTS),
     ],
     ids=["RT", "WT", "TWR", "RW", "variants"],
@@ -213,8 +213,7 @@ def test_learning_without_statistics_changes_none():
 
 
 def test_offsets_that_no_board_has_read_stay_zero():
-    """Learning on 5x5 moves the biases of offsets up to 4 cells; the others wait for a larger
-    board."""
+    """Learning on 5x5 moves the biases of offsets up to 4 cells and no others."""
     config = dataclasses.replace(SMALL, blocks="T")
     network = _jitted(config, CHANNELS)
     weights = _shaken(tiny.new_weights(network))
@@ -251,8 +250,7 @@ def test_policy_has_no_mass_on_illegal_slots(network, variables):
     ("kind", "players"), [("scalar", 2), ("scalar", 3), ("wdl", 2), ("wdl", 4)]
 )
 def test_values_of_several_players(players, kind):
-    """One value a player, the mover first, within the range of rewards; renumbering the players
-    changes nothing."""
+    """One value a player, the mover first, within rewards, however players are numbered."""
     channels = planes_lib.channels("BTR", players)
     config = dataclasses.replace(SMALL, blocks="R", value=kind)
     network = _jitted(config, channels)

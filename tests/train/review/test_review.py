@@ -168,6 +168,7 @@ def test_the_default_player_fits_the_rules():
     assert name == "pretrained:wallzero-4stone@8"
 
 
+@pytest.mark.slow
 def test_a_move_among_more_players_is_measured_by_a_search_of_its_own():
     rules = PRESETS["playwallgo-3p"]
     opening = "A1 B2 C3 D4 E5 F6 A1->A2:right B2->B3:up"
