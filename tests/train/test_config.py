@@ -63,6 +63,7 @@ value_scale = 0.5
 player_value_scale = 0.75
 visit_offset = 20
 rescale_values = false
+rounds = true
 c_init = 2
 c_base = 1000
 dirichlet_fraction = 0.5
@@ -179,7 +180,7 @@ FULL_CONFIG = RunConfig(
         dtype="bfloat16",
     ),
     search=SearchConfig(
-        5, 4, "puct", "mctx", 0.5, 0.75, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3
+        5, 4, "puct", "mctx", 0.5, 0.75, 20.0, False, 2.0, 1000.0, 0.5, 0.3, 0.75, 23, 3, True
     ),
     selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 0.5, True, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"),
     replay=ReplayConfig(8, "host"),

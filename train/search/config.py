@@ -27,8 +27,6 @@ class SearchConfig:
       visit_offset: gumbel: visits that are added to the most visits of a slot [visits].
       rescale_values: gumbel: spread the values of a node's slots over 0 to 1 before they are
         weighed. Without it they are expected rewards, from -1 to 1.
-      rounds: gumbel, native: make all visits of a round of sequential halving at once: few large
-        steps in place of many small ones.
       c_init: puct: weight of the prior against the value [number].
       c_base: puct: visits of a node at which that weight has grown by log 2 [visits].
       dirichlet_fraction: puct: share of noise in the root's prior in self-play [0 to 1].
@@ -40,6 +38,8 @@ class SearchConfig:
         them the most visited is played.
       first_simulations: budget at the start of the run, doubled in equal stages up to
         `simulations`; 0 for no growth [simulations].
+      rounds: gumbel, native: make all visits of a round of sequential halving at once: few large
+        steps in place of many small ones.
       custom: name of a search that Python passes in place of this one; it cannot be set here
         (`docs/api.md`).
     """
@@ -52,7 +52,6 @@ class SearchConfig:
     player_value_scale: float = 0.0
     visit_offset: float = 50.0
     rescale_values: bool = True
-    rounds: bool = False
     c_init: float = 1.25
     c_base: float = 19652.0
     dirichlet_fraction: float = 0.25
@@ -60,6 +59,7 @@ class SearchConfig:
     temperature: float = 1.0
     temperature_plies: int = 0
     first_simulations: int = 0
+    rounds: bool = False
     custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class SearchConfig:
             raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
-        if self.rounds and self.engine != "native":
+        if self.rounds and self.kind == "gumbel" and self.engine != "native":
             raise ValueError(f"rounds must be false for engine {self.engine!r}")
         for key in ("value_scale", "player_value_scale", "visit_offset", "c_init"):
             if not 0 <= getattr(self, key) < float("inf"):

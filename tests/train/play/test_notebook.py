@@ -68,7 +68,7 @@ def test_refusals_are_one_line(board):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"level": "weak"}, "level 'weak' is not one of beginner, casual"),
+        ({"level": "weak"}, "level 'weak' is not one of beginner, novice, casual"),
         ({"colour": "Green"}, "colour 'Green' is not one of Red, Blue"),
         ({"rules": "chess"}, "unknown preset 'chess'"),
         ({"player": "random"}, "random"),
