@@ -3,12 +3,14 @@
 import gc
 import gzip
 import json
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
+import jax
 import pytest
 
 from tests.support import compiling
@@ -21,11 +23,30 @@ compiling.set_up()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tracing makes millions of small objects, few of them in circles: look for those less often.
-gc.set_threshold(50_000, 20, 100)
+gc.set_threshold(500_000, 10, 100)
 
 # The first example compiles, so no deadline; the same examples in every run.
 hypothesis.settings.register_profile("wallgo", deadline=None, derandomize=True, max_examples=20)
 hypothesis.settings.load_profile("wallgo")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Forget what JAX has compiled where a folder ends and the process has grown large: few of the
+    folder's programs are called again."""
+    if nextitem is not None and nextitem.path.parent != item.path.parent:
+        if _resident_bytes() > 3 * 2**30:
+            jax.clear_caches()
+            gc.collect()
+
+
+def _resident_bytes() -> int:
+    """Memory that this process holds; 0 where the system has no /proc."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * resource.getpagesize()
 
 
 @pytest.fixture(scope="session")

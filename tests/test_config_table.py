@@ -17,6 +17,8 @@ def defaults_of(table: Any, prefix: str = "") -> dict[str, Any]:
     """Each key of a config, such as `network.width`, with its default."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(table):
+        if field.name == "mix":
+            continue  # `rules` says the same
         value, key = getattr(table, field.name), prefix + field.name
         if isinstance(value, Rules):
             found[key] = name_of(value)

@@ -16,7 +16,9 @@ import pytest
 
 from train import __main__ as train_program
 from train.cli.commands import Command
+from train.cli.study import Study
 from train.config import read_config
+from train.study.frame.scale import read_scale
 from wallgo_jax import __main__ as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
 from wallgo_jax.cli.parsing import commands_of as commands_of_program
@@ -79,6 +81,9 @@ def check_command(monkeypatch) -> Callable[[list[str]], None]:
 
 def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
     path = getattr(command, "config", None)
+    if isinstance(command, Study):
+        read_scale(path)
+        return 0
     read_config(path if path and (ROOT / path).exists() else None, overrides)
     return 0
 

@@ -258,6 +258,18 @@ def test_auto_reset_after_an_illegal_action(init, step_auto_reset, game_states):
     assert_trees_equal(state.game, init().game)
 
 
+def test_random_actions_are_legal_and_each_is_drawn(env, init, step):
+    state = step(init(), GAME[0])  # eight cells are left for the second stone
+    keys = jax.random.split(jax.random.key(0), 400)
+    drawn = np.asarray(jax.jit(jax.vmap(env.random_action, (None, 0)))(state, keys))
+    found, counts = np.unique(drawn, return_counts=True)
+    np.testing.assert_array_equal(found, np.flatnonzero(state.legal_action_mask))
+    # Five deviations of a binomial of 400 and 1/8.
+    assert abs(counts - 50).max() < 5 * 6.7
+    with pytest.raises(TypeError, match=r"not a wallgo_jax.env.State"):
+        env.random_action(state.game, keys[0])
+
+
 # Transformations.
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from train.api.configs import make_config, use_functions
     from train.api.games import elo, match, tournament
     from train.api.live import watch
-    from train.api.measures import accuracy, attention, describe, ownership
+    from train.api.measures import accuracy, attention, describe, ownership, run_study
     from train.api.players import Player, make_player
     from train.api.reviews import Review, load_game, review_game
     from train.api.runs import ReplayStatistics, Run, resume, run, start
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from train.config import RunConfig
     from train.learning.losses import TrainingTargets
     from train.network import Output, slot_logits
-    from train.play.notebook import play
     from train.runtime.errors import UsageError
     from train.search.evaluator import Evaluation
+    from train.ui.notebook import play
 
 __all__ = [
     "Evaluation",
@@ -57,6 +57,7 @@ __all__ = [
     "resume",
     "review_game",
     "run",
+    "run_study",
     "selfplay",
     "slot_logits",
     "start",
@@ -70,7 +71,7 @@ _FILES = {
     "configs": ("make_config", "use_functions"),
     "games": ("elo", "match", "tournament"),
     "live": ("watch",),
-    "measures": ("accuracy", "attention", "describe", "ownership"),
+    "measures": ("accuracy", "attention", "describe", "ownership", "run_study"),
     "players": ("Player", "make_player"),
     "reviews": ("Review", "load_game", "review_game"),
     "runs": ("ReplayStatistics", "Run", "resume", "run", "start"),
@@ -84,7 +85,7 @@ _OTHERS = {
     "RunConfig": "config",
     "TrainingTargets": "learning.losses",
     "UsageError": "runtime.errors",
-    "play": "play.notebook",
+    "play": "ui.notebook",
     "slot_logits": "network",
 }
 _PLACES = {name: f"api.{file}" for file, names in _FILES.items() for name in names} | _OTHERS

@@ -11,7 +11,7 @@ from typing import Any
 from train.cli.commands import CONFIGURED, PROGRAM
 from train.cli.common.options import EXIT_USAGE
 from train.config import RunConfig
-from train.runtime.errors import UsageError
+from train.runtime.errors import ProcessLostError, UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, leave
 from wallgo_jax.cli.parsing import (
     flushed_output,
@@ -70,6 +70,8 @@ def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
         from train.runtime.memory import out_of_memory_message
 
         complaint = usage_error_message(error) or out_of_memory_message(error)
+        if isinstance(error, ProcessLostError):
+            complaint = str(error)
         if complaint is None:
             raise
         raise _ProgramFailedError(complaint) from None

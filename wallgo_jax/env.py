@@ -17,7 +17,7 @@ from wallgo_jax import observation as observation_lib
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import MAX_GRID
-from wallgo_jax.game import actions, referee
+from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
@@ -87,7 +87,7 @@ class State:
 
 
 class WallGo:
-    """An environment for boards that share grid size, player count and stones per player.
+    """An environment for boards that share grid size, player count and room for stones.
 
     Rules are data: `init` starts this env's own rules, but `step` plays the rules that the state
     holds, so that states of several envs may be stacked into one batch.
@@ -98,18 +98,23 @@ class WallGo:
     """
 
     def __init__(
-        self, rules: Rules, *, grid: int | None = None, planes: str = planes_lib.DEFAULT_PLANES
+        self,
+        rules: Rules,
+        *,
+        grid: int | None = None,
+        stones: int | None = None,
+        planes: str = planes_lib.DEFAULT_PLANES,
     ) -> None:
         planes_lib.check_planes(planes)
         self.rules = rules
         self.planes = planes
         self.has_playable = grid is not None
-        self.sizes = state_lib.sizes_of(rules, grid=grid)
+        self.sizes = state_lib.sizes_of(rules, grid=grid, stones=stones)
         self.grid = self.sizes.grid
-        self._variant = state_lib.make_variant(rules, grid=grid)
+        self._variant = state_lib.make_variant(rules, grid=grid, stones=stones)
 
-    def _identity(self) -> tuple[Rules, int | None, str]:
-        return self.rules, self.grid if self.has_playable else None, self.planes
+    def _identity(self) -> tuple[Rules, int | None, int, str]:
+        return self.rules, self.grid if self.has_playable else None, self.sizes.stones, self.planes
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -122,6 +127,8 @@ class WallGo:
     def __repr__(self) -> str:
         rules = repr(self.id) if self.id in rules_lib.PRESETS else repr(self.rules)
         grid = f", grid={self.grid}" if self.has_playable else ""
+        stones = self.sizes.stones
+        grid += f", stones={stones}" if stones != self.rules.stones else ""
         return f"WallGo({rules}{grid}, planes={self.planes!r})"
 
     def _repr_html_(self) -> str:
@@ -220,6 +227,17 @@ class WallGo:
             state.game, planes=self.planes, has_playable=self.has_playable
         )
 
+    def random_action(self, state: State, key: jax.Array) -> jax.Array:
+        """int32: a legal public action, each as likely as the others within one in 2^16 / their
+        number.
+
+        It takes one random number. `jax.random.categorical` takes one for each of the
+        `num_actions`, which costs far more than a step of the game.
+        """
+        self._check_state(state, "random_action")
+        bits = jax.random.bits(key, (), jnp.uint32)
+        return chance.choose_from_mask(bits, state.legal_action_mask)
+
     def territory(self, state: State) -> jax.Array:
         """int32[P]: the number of cells of the regions whose stones all belong to one player."""
         self._check_state(state, "territory")
@@ -309,7 +327,11 @@ class WallGo:
 
 
 def make(
-    name_or_rules: str | Rules, *, grid: int | None = None, planes: str = planes_lib.DEFAULT_PLANES
+    name_or_rules: str | Rules,
+    *,
+    grid: int | None = None,
+    stones: int | None = None,
+    planes: str = planes_lib.DEFAULT_PLANES,
 ) -> WallGo:
     """Make an env for a preset's name or for custom rules.
 
@@ -317,15 +339,23 @@ def make(
       name_or_rules: a name of `wallgo_jax.PRESETS`, or `wallgo_jax.Rules`.
       grid: side length of a larger grid whose top-left corner holds the board; the observation then
         has a plane of playable cells, and ids and masks are the grid's.
+      stones: stones a player for which states have room, so that games of fewer stones can stand in
+        one batch with games of that many; the stones that the rules lack are never placed.
       planes: the feature planes to show: B, BT, BTR or BTRH; D, DL, W, DW or DLW behind the last
         two adds distances, a V behind all that planes that name the variant.
 
     Raises:
-      ValueError: for an unknown name or plane set, or a board larger than the grid.
+      ValueError: for an unknown name or plane set, a board larger than the grid, or no room for its
+        stones.
     """
     rules = rules_lib.named(name_or_rules)
     if grid is not None and not rules.size <= grid <= MAX_GRID:
         raise ValueError(
             f"grid: {grid!r} is not between the board's size {rules.size} and {MAX_GRID}"
         )
-    return WallGo(rules, grid=grid, planes=planes)
+    if stones is not None and not rules.stones <= stones <= rules_lib.MAX_STONES:
+        raise ValueError(
+            f"stones: {stones!r} is not between the rules' {rules.stones} and "
+            f"{rules_lib.MAX_STONES}"
+        )
+    return WallGo(rules, grid=grid, stones=stones, planes=planes)

@@ -24,6 +24,7 @@ def examples() -> list:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", examples())
 def test_examples_run(code, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)

@@ -18,7 +18,11 @@ GAMES = str(Path(__file__).parents[1] / "data" / "conformance.jsonl.gz")
 
 @pytest.mark.parametrize(
     ("words", "has_colours"),
-    [(["show", "wallzero-4stone"], True), (["show", "--help"], False), (["--help"], False)],
+    [
+        (["show", "wallzero-4stone"], True),
+        pytest.param(["show", "--help"], False, marks=pytest.mark.slow),
+        pytest.param(["--help"], False, marks=pytest.mark.slow),
+    ],
 )
 def test_colours_of_a_terminal(words, has_colours):
     """A board is coloured on a terminal; nothing is where NO_COLOR is set, or into a pipe."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wallgo_jax.drawing import scale
-from wallgo_jax.drawing.theme import DARK, LIGHT
+from wallgo_jax.drawing.theme import DARK, LIGHT, PATTERN, mix
 
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 VISIONS = {
@@ -69,6 +69,18 @@ def contrast(one, other):
     return high / low
 
 
+def contrast_seen(one, other, vision):
+    """The contrast ratio of two colours as a reader sees them."""
+    low, high = sorted(
+        0.05 + luminance(np.asarray(VISIONS[vision]) @ linear(c)) for c in (one, other)
+    )
+    return high / low
+
+
+def luminance(rgb):
+    return np.clip(rgb, 0, 1) @ [0.2126, 0.7152, 0.0722]
+
+
 def test_the_measure_knows_its_ends():
     np.testing.assert_allclose(seen("#ffffff", "normal"), [100, 0, 0], atol=0.01)
     np.testing.assert_allclose(seen("#ff0000", "normal"), [53.24, 80.09, 67.20], atol=0.05)
@@ -101,6 +113,18 @@ def test_letters_rims_and_words_stand_out(theme):
         assert contrast(letter, player) > 4.5
         assert contrast(edge, theme.tile) > 3 and contrast(edge, theme.page) > 3
     assert contrast(theme.ink, theme.page) > 4.5 and contrast(theme.quiet, theme.page) > 4.5
+
+
+@THEMES
+@pytest.mark.parametrize("vision", VISIONS)
+def test_patterns_rims_and_letters_stand_out_for_every_reader(theme, vision):
+    """Shapes that tell players apart, as each reader sees them; letters on stones are large."""
+    own = zip(theme.players, theme.tints, theme.edges, theme.letters, strict=True)
+    for player, tint, edge, letter in own:
+        pattern = mix(edge, tint, PATTERN)
+        assert contrast_seen(pattern, tint, vision) > 3
+        assert contrast_seen(edge, tint, vision) > 3 and contrast_seen(edge, theme.tile, vision) > 3
+        assert contrast_seen(letter, player, vision) > 3
 
 
 def test_red_is_red_and_blue_is_blue():

@@ -122,3 +122,15 @@ def test_choices_of_two_boards_are_independent():
     pairs = np.bincount(chosen[:-1] * 16 + chosen[1:], minlength=256)
     expected = (DRAWS - 1) / 256
     assert ((pairs - expected) ** 2 / expected).sum() < chi_square_limit(255)
+
+
+@pytest.mark.parametrize("length", [9, 65, 2597])
+def test_entries_of_a_long_mask_are_chosen_evenly(length):
+    mask = np.zeros(length, bool)
+    mask[[0, length // 2, length - 1]] = True
+    bits = jax.random.bits(jax.random.key(1), (3000,), jnp.uint32)
+    chosen = jax.jit(jax.vmap(lambda b: chance.choose_from_mask(b, jnp.asarray(mask))))(bits)
+    found, counts = np.unique(chosen, return_counts=True)
+    np.testing.assert_array_equal(found, np.flatnonzero(mask))
+    # Five deviations of a binomial of 3000 and 1/3.
+    assert abs(counts - 1000).max() < 5 * 26

@@ -4,8 +4,10 @@ Every error is a function that takes the engine's function or table and returns 
 engine is traced anew with it.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -173,6 +175,14 @@ def games():
     # The order of the tie rules decides few games, mostly on small boards.
     ties = (("region", "mover_loses"), ("mover_loses", "region"))
     return games + random_games(3, 3 * harness.BATCH, sizes=(3,), ties=ties, **shape)
+
+
+@pytest.fixture(autouse=True)
+def traced_anew() -> Iterator[None]:
+    """What JAX has traced of the right engine, or of a wrong one, is forgotten around each test."""
+    jax.clear_caches()
+    yield
+    jax.clear_caches()
 
 
 def compare(games) -> dict[str, str]:

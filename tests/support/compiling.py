@@ -33,6 +33,8 @@ _as_users = jax.make_user_context(False)
 def set_up() -> None:
     """Set JAX up for this process, before anything is computed."""
     jax.config.update("jax_num_cpu_devices", DEVICES)
+    # Threads for sums over devices, as `train.runtime.devices.enlarge_pool` has them.
+    os.environ.setdefault("NPROC", str(4 * DEVICES))
     jax.config.update("jax_numpy_rank_promotion", "raise")
     for name, value in CACHE.items():
         jax.config.update(name, value)

@@ -1,4 +1,4 @@
-"""A thinker without a search, and a server of the page in a thread, for tests of `train.play`."""
+"""A thinker without a search, and a server of the page in a thread, for tests of `train.ui`."""
 
 import asyncio
 import contextlib
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from aiohttp import web
 
-from train.play.games.game_tree import Node
-from train.play.games.thoughts import Idea, Thought
-from train.play.hall import Hall
-from train.play.puzzles import PuzzleBook
-from train.play.reviewing import Reviewer
-from train.play.server import make_app
 from train.puzzles.puzzle_file import Puzzle
+from train.ui.games.game_tree import Node
+from train.ui.games.thoughts import Idea, Thought
+from train.ui.hall import Hall
+from train.ui.puzzles import PuzzleBook
+from train.ui.reviewing import Reviewer
+from train.ui.server import make_app
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action

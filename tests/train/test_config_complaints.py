@@ -89,6 +89,14 @@ def complaint(path: Path, *overrides: str) -> str:
         (["--search.max_considered_actions", "0"], "search.max_considered_actions must be at le"),
         (["--search.kind", "mcts"], "search.kind 'mcts' is not one of gumbel, puct"),
         (["--search.engine", "fast"], "search.engine 'fast' is not one of native, mctx"),
+        (
+            ["--selfplay.opponent", "runs/one", "--search.engine", "mctx"],
+            "selfplay.opponent needs search.engine 'native'",
+        ),
+        (
+            ["--selfplay.opponent", "runs/one", "--selfplay.boards", "5"],
+            "selfplay.boards (5) must be a multiple of 2 with selfplay.opponent",
+        ),
         (["--search.value_scale", "-1"], "search.value_scale must be a number from 0 on (got -1)"),
         (["--search.player_value_scale", "-1"], "search.player_value_scale must be a number fr"),
         (["--search.visit_offset", "-1"], "search.visit_offset must be a number from 0 on"),
@@ -153,15 +161,23 @@ def complaint(path: Path, *overrides: str) -> str:
         ),
         (["--rules", '{"sise": 3}'], "rules: unknown key 'sise'; known keys: size, players,"),
         (["--rules", "[3"], "rules: unknown preset '[3'; known presets: "),
-        (["--rules", "3"], "rules: must be the name of a preset or a table of rules (got 3)"),
+        (["--rules", "3"], "rules: must be the name of a preset, a table of rules or a list of"),
         (["--rules.size", "2"], "rules: size is 2, not a whole number from 3 to 9"),
         (["--rules.size", "big"], "rules.size: Input should be a valid integer"),
         (["--rules.order", "[0, 0]"], "rules: start and order give player 0 2 stones, not 1"),
         (["--rules.order", "5"], "rules.order: Input should be a valid tuple (got 5)"),
         (["--rules.tie", '["coin"]'], "rules: tie has 'coin', not one of region, mover_loses"),
         (
-            ["--rules", "playwallgo-3p"],
-            "evaluation.opponents: matches are between two players; for",
+            ["--search.opponents", "friends"],
+            "search.opponents 'friends' is not one of paranoid, maxn",
+        ),
+        (
+            ["--search.opponents", "maxn", "--search.engine", "mctx"],
+            "search.opponents must be 'paranoid' for engine 'mctx', whose trees keep one value",
+        ),
+        (
+            ["--rules", "playwallgo-3p", "--evaluation.sprt", "0,20"],
+            "evaluation.sprt must be empty for rules of 3 players: it is a test of two",
         ),
         (
             [
@@ -169,10 +185,6 @@ def complaint(path: Path, *overrides: str) -> str:
                 *("--rules.players", "3", "--rules.order", "[0, 1, 2]"),
             ],
             "learner.value_mix must be 0 for network.value 'wdl' and rules of 3 players",
-        ),
-        (
-            ["--rules.players", "3", "--rules.order", "[0, 1, 2]"],
-            "for rules of 3 players it must be",
         ),
     ],
 )

@@ -11,11 +11,17 @@ closes a corridor:
 
 Positions form pairs that differ only in the place of that one wall. Both places are equally far
 from the queried cell, outside its window, between cells with equal numbers of exits, and either
-part could hold the enemies: only the corridors show the answer. Host side; the labels are the exact
-flood of the game.
+part could hold the enemies: only the corridors show the answer.
+
+What is trained on one half of the questions can be tested on the other without having seen a
+corridor of its shape: the shape of the way from the queried stone to a wall, wherever and however
+turned it lies, decides the half, and both places of a pair have shapes of the same half. Host side;
+the labels are the exact flood of the game.
 """
 
+import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.analysis.mazes import Board, Tree, draw_maze, make_board, walk
+from train.analysis.mazes import Board, Tree, draw_maze, make_board, shape_of, walk
 from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
@@ -33,10 +39,11 @@ from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, State, initial_state
+from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.notation import cell_name, parse_cell
 
 MIN_SIZE = 5
+ALL, TRAINING, HELD_OUT = "all", "training", "held-out"
 MAX_DRAWS = 4000
 """Mazes in a row without a suitable pair of cuts, after which the search for one fails."""
 
@@ -60,7 +67,7 @@ def make_corridors(
     count: int,
     seed: int,
     min_distance: int = 10,
-    exclude: Corridors | None = None,
+    shapes: str = ALL,
 ) -> Corridors:
     """Draw distinct positions: half connected, half parted; in each half the queried stones are Red
     and Blue in turn.
@@ -71,17 +78,19 @@ def make_corridors(
       seed: the same seed gives the same positions.
       min_distance: least steps from the queried cell to the nearest enemy; the wall is at least
         half as far away.
-      exclude: positions that must not be drawn again, such as those of training.
+      shapes: ALL, or the corridors whose shape is in one half alone, TRAINING or HELD_OUT; see
+        `half_of`.
 
     Raises:
       ValueError: wrong arguments, or no such position is found.
     """
     _check(rules, count=count, min_distance=min_distance)
-    drawn = set() if exclude is None else set(position_keys(exclude))
+    drawn: set[bytes] = set()
     rng = np.random.default_rng(seed)
     pairs: list[_Pair] = []
     while len(pairs) < count // 2:
-        pair = _draw_pair(rules, rng, player=len(pairs) % 2, min_distance=min_distance)
+        player = len(pairs) % 2
+        pair = _draw_pair(rules, rng, player=player, min_distance=min_distance, shapes=shapes)
         keys = {_key(pair.stones, walls, pair.player, pair.cell) for walls in pair.walls}
         if not keys & drawn:
             drawn |= keys
@@ -89,11 +98,13 @@ def make_corridors(
     return _assemble(rules, pairs, rng)
 
 
-def position_keys(corridors: Corridors) -> list[bytes]:
-    """A key for each question, of its stones, walls, turn and queried cell."""
-    position: Position = fetch(corridors.states.position)
-    columns = (position.stones, position.walls, position.player, corridors.cell)
-    return [_key(*row) for row in zip(*columns, strict=True)]
+def half_of(shape: Sequence[int]) -> str:
+    """TRAINING or HELD_OUT, for ever the same: the half that a corridor's shape belongs to.
+
+    Args:
+      shape: as `train.analysis.mazes.shape_of` gives it.
+    """
+    return (TRAINING, HELD_OUT)[hashlib.sha256(bytes(shape)).digest()[0] % 2]
 
 
 def write_corridors(path: Path, corridors: Corridors) -> None:
@@ -183,13 +194,17 @@ class _Pair(NamedTuple):
     distance: int
 
 
-def _draw_pair(rules: Rules, rng: np.random.Generator, *, player: int, min_distance: int) -> _Pair:
+def _draw_pair(
+    rules: Rules, rng: np.random.Generator, *, player: int, min_distance: int, shapes: str
+) -> _Pair:
     """Draw a pair in which the queried stone belongs to `player`."""
     board = make_board(rules.size)
     for _ in range(MAX_DRAWS):
         links = draw_maze(board, rng)
         tree = walk(links, int(rng.integers(len(links))))
-        cuts = _choose_cuts(board, tree, rng, stones=rules.stones, min_distance=min_distance)
+        cuts = _choose_cuts(
+            board, tree, rng, stones=rules.stones, min_distance=min_distance, shapes=shapes
+        )
         if cuts is None:
             continue
         own, enemy = _choose_stones(tree, cuts[0], rng, rules.stones, min_distance=min_distance)
@@ -203,15 +218,24 @@ def _draw_pair(rules: Rules, rng: np.random.Generator, *, player: int, min_dista
 
 
 def _choose_cuts(
-    board: Board, tree: Tree, rng: np.random.Generator, *, stones: int, min_distance: int
+    board: Board,
+    tree: Tree,
+    rng: np.random.Generator,
+    *,
+    stones: int,
+    min_distance: int,
+    shapes: str,
 ) -> tuple[int, int] | None:
-    """Two similar edges, either of which could shut off all enemies and one own stone."""
+    """Two similar edges, either of which could shut off all enemies and one own stone, down
+    corridors of the shapes that are asked for."""
     room = tree.add_up([int(depth >= min_distance) for depth in tree.depth])
     is_far = ~board.is_near[tree.order[0]]
     by_kind: dict[tuple[int, ...], list[int]] = {}
     for cell in tree.order[1:]:
         before = tree.parent[cell]
-        if 2 * tree.depth[cell] >= min_distance and is_far[cell] and is_far[before]:
+        if 2 * tree.depth[cell] < min_distance or not (is_far[cell] and is_far[before]):
+            continue
+        if shapes in (ALL, half_of(shape_of(tree, cell))):
             kind = (tree.depth[cell], tree.degree[before], tree.degree[cell])
             by_kind.setdefault(kind, []).append(cell)
     choices = [

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from train.config import RunConfig, read_config
+from train.config.rule_sets import rule_sets_in_words, write_rule_sets
 from train.network import Network, Part, Variables, census, compute_dtype
 from train.network.build import channels_of, network_for
 from train.registry import load_network
@@ -62,7 +63,7 @@ def describe(
     if batch < 1:
         raise UsageError(f"describe: batch ({batch}) must be at least 1")
     source, config, variables = _read_target(target)
-    players, size = config.rules.players, config.rules.size
+    players, size = config.rules.players, config.grid_side
     if config.network.custom:
         raise UsageError(f"describe: {source}: has a network that Python passed, of unknown parts")
     channels = channels_of(config.network, players)
@@ -148,7 +149,8 @@ def describe_record(description: Description) -> dict[str, Any]:
     return {
         "source": source,
         "rules": name_of(config.rules),
-        "size": config.rules.size,
+        **({"rule_sets": write_rule_sets(config.mix)} if config.mix else {}),
+        "size": config.grid_side,
         "players": config.rules.players,
         "network": dataclasses.asdict(config.network),
         "parts": [part._asdict() | {"shape": list(part.shape)} for part in parts],
@@ -162,12 +164,14 @@ def describe_report(description: Description) -> Group:
     """A description for the console: the table of parts, then the speed."""
     speed = description.speed
     lines = [] if speed is None else [Text(line) for line in _speed_lines(speed)]
+    if description.config.mix:
+        lines.insert(0, Text(f"rule sets: {rule_sets_in_words(description.config.mix)}"))
     return Group(_parts_table(description), *lines)
 
 
 def _parts_table(description: Description) -> Table:
     source, config, parts, _ = description
-    shape, size = config.network, config.rules.size
+    shape, size = config.network, config.grid_side
     planes = len(channels_of(shape, config.rules.players))
     table = Table(
         title=Text(f"{shape.blocks}, width {shape.width}: the network of {source}"),

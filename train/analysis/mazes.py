@@ -2,6 +2,8 @@
 side."""
 
 import functools
+import itertools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -89,3 +91,21 @@ def walk(links: list[list[int]], root: int) -> Tree:
                 parent[near], depth[near] = cell, depth[cell] + 1
                 order.append(near)
     return Tree(order, parent, depth, [len(near) for near in links])
+
+
+def shape_of(tree: Tree, cell: int) -> tuple[int, ...]:
+    """The turns on the way from the root to a cell: 0 straight on, 1 and 3 to the sides.
+
+    Ways that a shift, a turn or a mirror image of the board carries into each other have the same
+    shape.
+    """
+    size = math.isqrt(len(tree.parent))
+    way = [cell]
+    while way[-1] != tree.order[0]:
+        way.append(tree.parent[way[-1]])
+    way.reverse()
+    # Quarter turns from the step to the right: its next one leads down a row.
+    quarters = {1: 0, size: 1, -1: 2, -size: 3}
+    steps = [quarters[later - before] for before, later in itertools.pairwise(way)]
+    turns = tuple((later - before) % 4 for before, later in itertools.pairwise(steps))
+    return min(turns, tuple(-turn % 4 for turn in turns))

@@ -1,15 +1,21 @@
-"""Compares what trunks know of far corridors, by linear probes on their frozen features.
+"""Asks trunks about far corridors: a small head is trained on their frozen features.
 
 After the ladder experiment of Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against Adversarial Policies
-via Transformer in Computer Go": the trunk stays frozen, only a small head is fitted. A score above
-0.5 answers yes, one below -0.5 no; a score between is unknown and counts as incorrect.
+via Transformer in Computer Go". The head learns from corridors of half of the shapes and is asked
+about those of the other half. An output above 0.5 answers yes, one below -0.5 no; one between is
+unknown and counts as incorrect.
+
+The two positions of a pair show a trunk the same planes but for the place of one wall. A head that
+reads the queried cell alone asks whether the trunk brought the answer there; one that reads means
+and maxima over the board, too, asks whether it is anywhere.
 
 N positions, H W cells, F features.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -18,26 +24,28 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from train.analysis.corridors import Corridors, make_corridors
+from train.analysis.corridors import HELD_OUT, TRAINING, Corridors, make_corridors
 from train.arena.result import wilson_interval
-from train.network import Network, Variables
-from train.network.build import network_for
+from train.learning.frozen_head import fit_head, head_scores
+from train.network import NetworkConfig, Variables
+from train.network.build import channels_of, network_for, observer_for
 from train.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from wallgo_jax import observation
-from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
-BATCH = 512
+BATCH, MIN_TRAIN, UNTRAINED = 512, 10, "untrained"
 SURE = 0.5
-"""A score answers the question if its absolute value exceeds this."""
-RIDGES = tuple(10.0**power for power in range(-6, 3))
-"""Candidate penalties, in units of one standardised feature's sum of squares."""
+"""An output answers the question if its absolute value exceeds this."""
 
-Features = Callable[[State], jax.Array]
-"""states [B] -> float32[B, H, W, F]"""
+CELL, BOARD = "cell", "board"
+READS = (CELL, BOARD)
+"""What a head reads: features of the queried cell, or these with means and maxima of the board."""
+_WALLS = (0, "horizontal"), (0, "vertical")
+
+Features = Callable[[State, State], jax.Array]
+"""(states [B], the same before their last wall) -> float32[B, H, W, F]"""
 
 
 class ProbeResult(NamedTuple):
@@ -76,6 +84,7 @@ class ProbeRow:
     Attributes:
       name: of the network, or `untrained`.
       blocks: its block string.
+      planes: its planes.
       result: over all positions.
       near: over the third of the positions whose wall is nearest to the queried cell.
       far: over the third of the positions whose wall is farthest away.
@@ -85,6 +94,7 @@ class ProbeRow:
 
     name: str
     blocks: str
+    planes: str
     result: ProbeResult
     near: ProbeResult
     far: ProbeResult
@@ -92,119 +102,155 @@ class ProbeRow:
     far_from: int
 
 
-def linear_probe(
-    train_features: np.ndarray, train_labels: np.ndarray, test_features: np.ndarray
-) -> np.ndarray:
-    """Scores of a ridge regression to -1 and +1 on standardised features, with an unpenalised bias.
+class Questions(NamedTuple):
+    """Corridors of different shapes: those that a head learns from, and those that it is asked."""
 
-    The penalty is the one of RIDGES with the least squared error on the last fifth of the training
-    set; then the whole set is fitted again. Pairs of corridors stand side by side in random order,
-    so the last fifth holds whole pairs.
+    training: Corridors
+    held_out: Corridors
+
+
+class Trunk(NamedTuple):
+    """The part of a network below its heads, frozen."""
+
+    name: str
+    network: NetworkConfig
+    variables: Variables | None  # None: new ones for each seed
+
+    @property
+    def digest(self) -> str:
+        """A checksum of the weights, empty for untrained ones."""
+        leaves = jax.tree.leaves(fetch(self.variables))
+        found = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves))
+        return found.hexdigest()[:32] if leaves else ""
+
+
+Answers = Mapping[int, ProbeResult]
+"""Counts for each distance."""
+
+
+def draw_questions(
+    rules: Rules, *, count_train: int, count_test: int, min_distance: int, seed: int
+) -> Questions:
+    """Draw balanced questions for a head; each seed draws others.
+
+    Raises:
+      ValueError: see `make_corridors`, or a head cannot learn from so few.
+    """
+    if count_train < MIN_TRAIN:
+        raise ValueError(f"probe: count_train ({count_train}) must be at least {MIN_TRAIN}")
+    draw = functools.partial(make_corridors, rules, min_distance=min_distance)
+    return Questions(
+        draw(count=count_train, seed=2 * seed, shapes=TRAINING),
+        draw(count=count_test, seed=2 * seed + 1, shapes=HELD_OUT),
+    )
+
+
+def ask(features_of: Features, questions: Questions, *, read: str, seed: int) -> Answers:
+    """Train a head on a trunk's features and count its answers to the held-out questions.
 
     Args:
-      train_features: float[N, F].
-      train_labels: bool[N].
-      test_features: float[M, F].
-
-    Returns:
-      float64[M].
+      features_of: the trunk.
+      questions: of both kinds.
+      read: what the head reads, one of READS.
+      seed: of the head.
     """
-    features, tests = train_features.astype(np.float64), test_features.astype(np.float64)
-    targets = np.where(train_labels, 1.0, -1.0)
-    kept = len(features) - len(features) // 5
-    held_out = _ridge_scores(features[:kept], targets[:kept], features[kept:])  # [ridges, N / 5]
-    errors = ((held_out - targets[kept:]) ** 2).sum(axis=1)
-    return _ridge_scores(features, targets, tests)[int(errors.argmin())]
-
-
-def _ridge_scores(features: np.ndarray, targets: np.ndarray, tests: np.ndarray) -> np.ndarray:
-    """float64[ridges, M]: the closed form for every penalty, by one eigendecomposition."""
-    mean, bias = features.mean(axis=0), targets.mean()
-    spread = features.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    features, tests = (features - mean) / spread, (tests - mean) / spread
-    values, vectors = np.linalg.eigh(features.T @ features / len(features))
-    moments = vectors.T @ (features.T @ (targets - bias)) / len(features)
-    weights = moments / (np.maximum(values, 0.0) + np.array(RIDGES)[:, None])  # [ridges, F]
-    return weights @ (tests @ vectors).T + bias
+    known, asked = (read_features(features_of, each, read=read) for each in questions)
+    head = fit_head(known, questions.training.is_connected, seed=seed)
+    scores, labels = fetch(head_scores(head, asked)), questions.held_out.is_connected
+    found = {}
+    for distance in np.unique(questions.held_out.distance):
+        there = questions.held_out.distance == distance
+        found[int(distance)] = verdict(scores[there], labels[there])
+    return found
 
 
 def verdict(scores: np.ndarray, labels: np.ndarray) -> ProbeResult:
-    """Count float[N] scores against bool[N] labels."""
+    """Count float[N] outputs against bool[N] labels."""
     signed = np.where(labels, scores, -scores)
     correct, wrong = int((signed > SURE).sum()), int((signed < -SURE).sum())
     return ProbeResult(correct, len(signed) - correct - wrong, wrong, int((signed > 0).sum()))
 
 
-def probe_trunk(
-    features_of: Features, corridors_train: Corridors, corridors_test: Corridors
-) -> ProbeResult:
-    """Answers of a linear probe on the queried cell's features: connected or parted?"""
-    scores = probe_scores(features_of, corridors_train, corridors_test)
-    return verdict(scores, corridors_test.is_connected)
+def add_results(results: Iterable[ProbeResult]) -> ProbeResult:
+    """The counts of all."""
+    none = ProbeResult(0, 0, 0, 0)
+    return ProbeResult(*(sum(counts) for counts in zip(none, *results, strict=True)))
 
 
-def probe_scores(
-    features_of: Features, corridors_train: Corridors, corridors_test: Corridors
-) -> np.ndarray:
-    """float64[M]: the probe's score for each test position."""
-    return linear_probe(
-        queried_features(features_of, corridors_train),
-        corridors_train.is_connected,
-        queried_features(features_of, corridors_test),
-    )
+def add_answers(answers: Iterable[Answers]) -> Answers:
+    """The counts of all, by distance."""
+    found: dict[int, list[ProbeResult]] = {}
+    for each in answers:
+        for distance, result in each.items():
+            found.setdefault(distance, []).append(result)
+    return {distance: add_results(found[distance]) for distance in sorted(found)}
 
 
-def queried_features(features_of: Features, corridors: Corridors) -> np.ndarray:
-    """float32[N, F]: the features at the queried cell, computed BATCH positions at a time."""
+def read_features(features_of: Features, corridors: Corridors, *, read: str) -> np.ndarray:
+    """What a head reads of each question, computed BATCH positions at a time: float32[N, F] of the
+    queried cell, or float32[N, 3 F] with means and maxima over the board."""
     count, grid = len(corridors.cell), corridors.states.grid
+    shown = corridors.states, before_last_wall(corridors.states)
     # The first positions again fill the last batch, so that one program serves all batches.
     rows = np.arange(-(-count // BATCH) * BATCH) % count
     parts = []
     for places in rows.reshape(-1, BATCH):
-        features = features_of(jax.tree.map(lambda leaf, at=places: leaf[at], corridors.states))
-        parts.append(features[np.arange(BATCH), *np.divmod(corridors.cell[places], grid)])
+        features = features_of(*jax.tree.map(lambda leaf, at=places: leaf[at], shown))
+        found = [features[np.arange(BATCH), *np.divmod(corridors.cell[places], grid)]]
+        if read == BOARD:
+            found += [features.mean(axis=(1, 2)), features.max(axis=(1, 2))]
+        parts.append(jnp.concatenate(found, axis=-1))
     return np.concatenate(fetch(parts))[:count]
 
 
-def trunk_features(
-    network: Network, variables: Variables, *, planes: str, has_playable: bool
-) -> Features:
-    """The frozen trunk as a function of states.
+def before_last_wall(states: State) -> State:
+    """The states of corridors without the wall in which the two of each pair differ."""
+    variant, position = states
+    pairs = position.walls.reshape(-1, 2, *position.walls.shape[1:])
+    return State(variant, position._replace(walls=jnp.repeat(pairs[:, 0] & pairs[:, 1], 2, axis=0)))
+
+
+def load_trunk(player: str, *, players: int) -> Trunk:
+    """The trunk of a trained player, for positions of so many players.
 
     Raises:
-      UsageError: the planes show territory, which answers the question.
+      UsageError: it has no network, or one for another number of players.
     """
-    _refuse_territory(planes)
-    return functools.partial(
-        _observe_features,
-        variables,
-        features=network.features,
-        planes=planes,
-        has_playable=has_playable,
-    )
-
-
-def _refuse_territory(planes: str) -> None:
-    if "T" in planes:
-        allowed = [each for each in planes_lib.PLANE_SETS if "T" not in each]
+    config, variables, name, *_ = load_network(player)
+    if config.rules.players != players:
         raise UsageError(
-            f"probe: the planes {planes} show territory, which holds the answer; "
-            f"a network of planes {' or '.join(allowed)} can be probed"
+            f"{player}: its network is for {config.rules.players} players, the rules are for "
+            f"{players}"
         )
+    return Trunk(name, config.network, variables)
 
 
-@functools.partial(jax.jit, static_argnames=("features", "planes", "has_playable"))
+def trunk_features(trunk: Trunk, seed: int) -> Features:
+    """The frozen trunk as a function of states; a new one of this seed, where it is untrained.
+
+    It sees the walls as they are. All other planes are those before the last wall: floods made some
+    of them, and would tell what it cut off.
+    """
+    config = trunk.network
+    variables = trunk.variables
+    if variables is None:
+        variables = network_for(config, 2).init(jax.random.key(seed))
+    return functools.partial(_observe_features, variables, config=config)
+
+
+@functools.partial(jax.jit, static_argnames="config")
 def _observe_features(
-    variables: Variables,
-    states: State,
-    *,
-    features: Callable[[Variables, jax.Array], jax.Array],
-    planes: str,
-    has_playable: bool,
+    variables: Variables, states: State, earlier: State, *, config: NetworkConfig
 ) -> jax.Array:
-    observe = functools.partial(observation.observe, planes=planes, has_playable=has_playable)
-    return features(variables, jax.vmap(observe)(states)).astype(jnp.float32)
+    shown = shown_planes(states, earlier, config)
+    return network_for(config, 2).features(variables, shown).astype(jnp.float32)
+
+
+def shown_planes(states: State, earlier: State, config: NetworkConfig) -> jax.Array:
+    """bool[B, H, W, C]: what a trunk sees of states, see `trunk_features`."""
+    observe = jax.vmap(observer_for(config))
+    is_wall = np.array([(each.age, each.kind) in _WALLS for each in channels_of(config, 2)])
+    return jnp.where(is_wall[None, None, None], observe(states, None), observe(earlier, None))
 
 
 def probe_runs(
@@ -215,101 +261,74 @@ def probe_runs(
     count_test: int = 4000,
     seeds: Sequence[int] = (0, 1, 2),
     min_distance: int = 10,
+    read: str = BOARD,
     untrained: bool = True,
 ) -> list[ProbeRow]:
-    """Probe the networks of trained players, a row each; every trunk gets the same questions.
+    """Ask the networks of trained players, a row each; every trunk gets the same questions.
 
     Args:
       players: their names, see `train.registry.names`.
       rules: of the positions, see `train.analysis.corridors`.
-      count_train: training positions of a probe, for each seed.
-      count_test: test positions, for each seed; none of them is a training position.
-      seeds: each seed draws both sets and the weights of the untrained trunks.
+      count_train: questions that a head learns from, for each seed.
+      count_test: questions that it is asked, for each seed.
+      seeds: each seed draws both sets, the heads' first weights, and the untrained trunks.
       min_distance: least steps to the nearest enemy.
+      read: what a head reads, one of READS.
       untrained: add a row with new weights for each shape of trunk.
 
     Raises:
-      UsageError: a network cannot be read or probed, or there is no player or no seed.
+      UsageError: a network cannot be read or asked, or there is no player or no seed.
       ValueError: see `make_corridors`.
     """
     if not players or not seeds:
         raise UsageError("probe: name at least one trained player and one seed")
     trunks = _load_trunks(players, rules, untrained=untrained)
-    scores: list[list[np.ndarray]] = [[] for _ in trunks]
-    labels, distances = [], []
+    found: list[list[Answers]] = [[] for _ in trunks]
     for seed in seeds:
-        draw = functools.partial(make_corridors, rules, min_distance=min_distance)
-        train = draw(count=count_train, seed=2 * seed)
-        test = draw(count=count_test, seed=2 * seed + 1, exclude=train)
-        for trunk, column in zip(trunks, scores, strict=True):
-            column.append(probe_scores(trunk.features_for(seed), train, test))
-        labels.append(test.is_connected)
-        distances.append(test.distance)
-    answers, steps = np.concatenate(labels), np.concatenate(distances)
+        questions = draw_questions(
+            rules,
+            count_train=count_train,
+            count_test=count_test,
+            min_distance=min_distance,
+            seed=seed,
+        )
+        for trunk, answers in zip(trunks, found, strict=True):
+            answers.append(ask(trunk_features(trunk, seed), questions, read=read, seed=seed))
     return [
-        _summarise(trunk, np.concatenate(column), answers, steps)
-        for trunk, column in zip(trunks, scores, strict=True)
+        _summarise(trunk, add_answers(answers))
+        for trunk, answers in zip(trunks, found, strict=True)
     ]
 
 
-class _Trunk(NamedTuple):
-    name: str
-    blocks: str
-    features_for: Callable[[int], Features]  # by seed
-
-
-def _load_trunks(players: Sequence[str], rules: Rules, *, untrained: bool) -> list[_Trunk]:
+def _load_trunks(players: Sequence[str], rules: Rules, *, untrained: bool) -> list[Trunk]:
     """The players' trunks in order; after each new shape, one with untrained weights."""
-    trunks: list[_Trunk] = []
-    kinds = set()
+    trunks: list[Trunk] = []
     for player in players:
-        config, variables, name, *_ = load_network(player)
-        blocks, planes = config.network.blocks, config.network.planes
-        try:
-            _refuse_territory(planes)
-        except UsageError as error:
-            raise UsageError(f"{player}: {error}") from None
-        if config.rules.players != rules.players:
-            raise UsageError(
-                f"{player}: its network is for {config.rules.players} players, the rules are for "
-                f"{rules.players}"
-            )
-        network = network_for(config.network, rules.players)
-        make = functools.partial(trunk_features, network, planes=planes, has_playable=False)
-        trained = make(variables)
-        trunks.append(_Trunk(name, blocks, lambda seed, trained=trained: trained))
-        kind = blocks, config.network.width, planes
-        if untrained and kind not in kinds:
-            kinds.add(kind)
-            trunks.append(_Trunk("untrained", blocks, _untrained_features(make, network)))
+        trunk = load_trunk(player, players=rules.players)
+        is_new = all(trunk.network != other.network for other in trunks)
+        trunks.append(trunk)
+        if untrained and is_new:
+            trunks.append(trunk._replace(name=UNTRAINED, variables=None))
     return trunks
 
 
-def _untrained_features(
-    make: Callable[[Variables], Features], network: Network
-) -> Callable[[int], Features]:
-    return lambda seed: make(network.init(jax.random.key(seed)))
-
-
-def _summarise(
-    trunk: _Trunk, scores: np.ndarray, labels: np.ndarray, distances: np.ndarray
-) -> ProbeRow:
-    near_until, far_from = _thirds(distances)
-    near, far = distances <= near_until, distances >= far_from
+def _summarise(trunk: Trunk, answers: Answers) -> ProbeRow:
+    near_until, far_from = thirds(answers)
     return ProbeRow(
         name=trunk.name,
-        blocks=trunk.blocks,
-        result=verdict(scores, labels),
-        near=verdict(scores[near], labels[near]),
-        far=verdict(scores[far], labels[far]),
+        blocks=trunk.network.blocks,
+        planes=trunk.network.planes,
+        result=add_results(answers.values()),
+        near=add_results(answers[each] for each in answers if each <= near_until),
+        far=add_results(answers[each] for each in answers if each >= far_from),
         near_until=near_until,
         far_from=far_from,
     )
 
 
-def _thirds(distances: np.ndarray) -> tuple[int, int]:
+def thirds(answers: Answers) -> tuple[int, int]:
     """The largest distance of the nearest third, the smallest of the farthest."""
-    ordered = np.sort(distances)
+    ordered = np.repeat([*answers], [result.total for result in answers.values()])
     third = len(ordered) // 3
     return int(ordered[third]), int(ordered[-third - 1])
 
@@ -340,6 +359,7 @@ def _interval(row: ProbeRow) -> str:
 
 
 _FIGURES: tuple[tuple[str, Callable[[ProbeRow], str]], ...] = (
+    ("planes", lambda row: row.planes),
     ("positions", lambda row: str(row.result.total)),
     ("correct, unknown, wrong", _counts),
     ("accuracy", lambda row: f"{row.result.accuracy:.2%}"),
@@ -357,6 +377,7 @@ def probe_record(rows: Sequence[ProbeRow]) -> dict[str, Any]:
             {
                 "name": row.name,
                 "blocks": row.blocks,
+                "planes": row.planes,
                 "near_until": row.near_until,
                 "far_from": row.far_from,
                 **_result_record(row.result),

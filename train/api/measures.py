@@ -25,6 +25,10 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.metrics.intervals import Interval, intervals_figure
 from train.runtime.errors import UsageError
+from train.study.frame.report import Report
+from train.study.frame.scale import StudyConfig, read_scale, scale_from_dict
+from train.study.study import study_topic
+from train.study.topics import TOPICS
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -262,7 +266,45 @@ def ownership(player: str | Player, state: States) -> OwnershipMap:
 
 def _network_and_state(player: str | Player, state: States) -> tuple[TrainedNetwork, State]:
     trained = player.trained if isinstance(player, Player) else registry.load_network(player)
-    batch, is_one = batch_of(state, trained.config.rules)
+    smallest = min(trained.config.learned, key=lambda rules: (rules.size, rules.stones))
+    batch, is_one = batch_of(state, smallest)
     if not is_one:
         raise UsageError("state: is a batch; one board is drawn")
     return trained, jax.tree.map(lambda x: np.asarray(x)[0], batch)
+
+
+def run_study(
+    topic: str,
+    scale: StudyConfig | Mapping[str, Any] | Path | str | None = None,
+    *,
+    out: Path | str = "out/study",
+    progress: bool = False,
+) -> Report:
+    """Measure one of the papers' results, or read what an earlier call has finished.
+
+    Args:
+      topic: `size`, `balance`, `mobility`, `footing`, `transfer`, `corridors` and others that
+        `python -m train study` has.
+      scale: how much is done: a TOML file (configs/study/), its tables as a dict; by default the
+        scale of a CPU.
+      out: folder of the finished pieces and of the topic's page.
+      progress: show bars.
+
+    Returns:
+      Text, tables and figures; draws itself in a notebook. `result.json` holds the same figures.
+
+    Raises:
+      UsageError: there is no such topic, or a key, a player or a file is not allowed.
+    """
+    if topic not in TOPICS:
+        raise UsageError(f"study: unknown topic {topic!r}; topics: {', '.join(TOPICS)}")
+    if isinstance(scale, Mapping):
+        scale = scale_from_dict(scale, where="study")
+    elif not isinstance(scale, StudyConfig):
+        scale = read_scale(None if scale is None else Path(scale))
+
+    def task(title: str, total: int, unit: str) -> Any:
+        return progress_bar(f"{title} ({unit})", total, is_shown=progress)
+
+    command = f"train.run_study({topic!r}, ...)"
+    return study_topic(topic, scale, Path(out), command=command, task=task)[0]

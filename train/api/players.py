@@ -10,7 +10,7 @@ import wallgo_jax
 from train import registry
 from train.api.configs import read_rules
 from train.api.searches import SearchReport, change_search, search_states
-from train.api.states import States, actions_of, batch_of
+from train.api.states import Batch, States, actions_of, batch_of, check_rules
 from train.api.tables import key_of
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
@@ -45,11 +45,12 @@ class Player:
         *,
         guide: Callable[[], Guide] | None,
         trained: Callable[[], TrainedNetwork] | None,
+        has_learned: bool = False,
     ) -> None:
         """Wrap a player; `guide` makes what its searches need and `trained` gives its network, None
-        where it has none."""
+        where it has none; one that has learned these rules refuses boards of others."""
         self.registered, self.rules, self.name = registered, rules, registered.name
-        self._guide, self._trained = guide, trained
+        self._guide, self._trained, self._has_learned = guide, trained, has_learned
 
     def __repr__(self) -> str:
         return f"<train.Player {self.name}>"
@@ -68,8 +69,11 @@ class Player:
 
         Returns:
           An int for one board, int32[B] for a batch.
+
+        Raises:
+          UsageError: these are no boards, or of rules that a trained player has not learned.
         """
-        batch, is_one = batch_of(states, self.rules)
+        batch, is_one = self._boards(states)
         player = self.registered
         slots = player.act(player.variables, batch, key_of("act", seed))
         found = np.asarray(fetch(actions_of(batch, slots)))
@@ -96,10 +100,17 @@ class Player:
           UsageError: the player has nothing to evaluate positions with, or an option is not
             allowed.
         """
+        self._boards(states)
         guide = self.guide
         if options:
             guide = guide._replace(search=change_search(guide.search, options))
         return search_states(guide, self.rules, states, simulations=simulations, seed=seed)
+
+    def _boards(self, states: States) -> Batch:
+        batch = batch_of(states, self.rules)
+        if self._has_learned:
+            check_rules(batch.states, self.rules, self.name)
+        return batch
 
     @property
     def guide(self) -> Guide:
@@ -155,6 +166,7 @@ def make_player(
         played,
         guide=lambda: make_guide(player, transfer=transfer),
         trained=lambda: registry.load_network(player),
+        has_learned=registry.common_rules([player]) is not None and not transfer,
     )
 
 
@@ -174,25 +186,27 @@ def make_players(
 
 
 def player_of_weights(
-    name: str, weights: Variables, config: RunConfig, *, simulations: int
+    name: str, weights: Variables, config: RunConfig, rules: Rules, *, simulations: int
 ) -> Player:
-    """A player of a network's weights; without simulations it plays the raw policy."""
+    """A player of a network's weights by rules that it learns; without simulations it plays the raw
+    policy."""
     if simulations:
         made = search_player(
             f"{name}@{simulations}",
             weights,
             config.network,
             config.search,
-            config.rules,
+            rules,
             simulations=simulations,
         )
     else:
-        made = network_player(f"net:{name}", weights, config.network, config.rules)
+        made = network_player(f"net:{name}", weights, config.network, rules)
     return Player(
         made,
-        config.rules,
+        rules,
         guide=lambda: network_guide(made.name, config, weights, simulations=simulations),
         trained=lambda: TrainedNetwork(config, weights, name, "this process", None, {}),
+        has_learned=True,
     )
 
 

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.api.configs import Source, make_config, use_functions, with_functions
+from train.api.configs import Source, make_config, read_rules, use_functions, with_functions
 from train.api.games import Opponent, match
 from train.api.players import Player, player_of_weights
 from train.api.tables import to_dataframe
 from train.arena.result import MatchResult
+from train.arena.seats.result import SeatedResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
 from train.loop.evaluation import final_matches
@@ -23,9 +24,12 @@ from train.loop.training import OpenRun, open_run, write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
+from train.programs.boards import rules_of_board
+from train.registry.networks import refuse_other_rules
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.interrupts import deferring
+from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
 
 RUNS = "runs"
@@ -153,18 +157,31 @@ class Run:
         first; fewer where there are not as many."""
         programs = self._opened().programs
         found = newest_games(self._state.replay_state, programs.variant, count)
-        return [replay_actions(self.config.rules, actions) for actions in found]
+        return [
+            replay_actions(rules_of_board(self.config, board), actions) for board, actions in found
+        ]
 
-    def player(self, simulations: int | None = None) -> Player:
+    def player(
+        self,
+        simulations: int | None = None,
+        *,
+        rules: Rules | Mapping[str, Any] | str | None = None,
+    ) -> Player:
         """The newest weights as a player, which keeps them when the run goes on.
 
         Args:
           simulations: of a search, by default those of evaluation; 0 for the raw policy.
+          rules: one of the run's rule sets, by default the first.
+
+        Raises:
+          UsageError: the run does not learn these rules.
         """
+        played = self.config.rules if rules is None else read_rules(rules)
+        refuse_other_rules(self.config.name, self.config.learned, played, transfer=False)
         budget = self.config.evaluation.simulations if simulations is None else simulations
         weights = jax.tree.map(jnp.asarray, self.weights)
         name = f"{self.config.name}/{self.iterations}"
-        return player_of_weights(name, weights, self.config, simulations=budget)
+        return player_of_weights(name, weights, self.config, played, simulations=budget)
 
     def evaluate(
         self,
@@ -173,6 +190,7 @@ class Run:
         games: int | None = None,
         simulations: int | None = None,
         seed: int = 0,
+        rules: Rules | Mapping[str, Any] | str | None = None,
     ) -> list[MatchResult]:
         """Play the newest weights against each opponent; nothing is written.
 
@@ -181,8 +199,9 @@ class Run:
           games: of each match, an even number; by default those of the final matches.
           simulations: as in `player`.
           seed: random seed.
+          rules: as in `player`.
         """
-        options, player = self.config.evaluation, self.player(simulations)
+        options, player = self.config.evaluation, self.player(simulations, rules=rules)
         return [
             match(
                 player,
@@ -200,11 +219,12 @@ class Run:
             save(self._session(), self._state, self._unsaved)
             self._unsaved = None
 
-    def finish(self) -> list[MatchResult]:
+    def finish(self) -> list[MatchResult] | list[SeatedResult]:
         """Run the iterations that are left, play the final matches, write them and close.
 
         Returns:
-          The final matches, one for each of `evaluation.opponents`.
+          The final matches, one for each of `evaluation.opponents`; of three and four players with
+          the opponent at all other seats.
         """
         for _ in self:
             pass

@@ -260,7 +260,8 @@ class _How(NamedTuple):
 
 @functools.cache
 def _program(evaluate: Evaluator, options: SearchConfig, look: Look | None, how: _How) -> Any:
-    choose, play = make_engine(options, explores=how.explores), make_play(evaluate)
+    choose = make_engine(options, explores=how.explores)
+    play = make_play(evaluate, opponents=options.opponents)
     evaluate_root = make_symmetric_evaluator(evaluate, how.symmetries)
 
     @jax.jit

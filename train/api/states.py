@@ -10,10 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, assert_board, sizes_of, sizes_of_state
+from wallgo_jax.game.state import (
+    NOT_PLACED,
+    State,
+    assert_board,
+    make_variant,
+    sizes_of,
+    sizes_of_state,
+)
 from wallgo_jax.view.game_replay import Game
 
 States = EnvState | State | Game
@@ -31,7 +39,8 @@ def batch_of(states: States, rules: Rules) -> Batch:
     """The boards as a batch.
 
     Raises:
-      UsageError: they are no boards, or not of the size, players and stones of the rules.
+      UsageError: they are no boards, not of as many players as the rules, or too small for their
+        cells or stones.
     """
     game: Any = states.states[-1] if isinstance(states, Game) else getattr(states, "game", states)
     rank = np.ndim(getattr(getattr(game, "position", None), "ply", np.zeros((0, 0))))
@@ -46,9 +55,29 @@ def batch_of(states: States, rules: Rules) -> Batch:
     except (AssertionError, ValueError):
         raise UsageError("state: its arrays are not those of boards") from None
     own, asked = sizes_of(rules), sizes_of_state(batch)
-    if own[1:] != asked[1:] or asked[0] < own[0]:
+    is_smaller = asked.grid < own.grid or asked.stones < own.stones
+    if own.players != asked.players or is_smaller:
         raise UsageError(f"state: its boards are of {_tell(asked)}, the player's of {_tell(own)}")
     return Batch(batch, rank == 0)
+
+
+def check_rules(states: State, rules: Rules, name: str) -> None:
+    """Refuse boards [B] of other rules than a network has learned.
+
+    Raises:
+      UsageError: a board has other rules; the same board in a larger grid, or turned, is allowed.
+    """
+    grid, _, stones = sizes_of_state(states)
+    learned = make_variant(rules, grid=grid, stones=stones)
+    given = fetch(states.variant)
+    for key, its, own in zip(learned._fields, given, learned, strict=True):
+        if key == "start":  # a turned board has its first stones elsewhere
+            its, own = its != NOT_PLACED, own != NOT_PLACED
+        if key != "grid" and (np.asarray(its) != np.asarray(own)[None]).any():
+            raise UsageError(
+                f"state: a board has other rules than {name} has learned ({key} differs); "
+                "make_player(..., transfer=True) allows it"
+            )
 
 
 def _tell(sizes: tuple[int, int, int]) -> str:

@@ -58,6 +58,10 @@ def _territory(result: MatchResult) -> str:
     return f"{own:.1f} : {other:.1f}"
 
 
+def _territory_ratio(result: MatchResult) -> str:
+    return f"{result.territory_ratio:.2f}" if result.territory[:, 1].any() else "-"
+
+
 _FIGURES: tuple[tuple[str, Callable[[MatchResult], str]], ...] = (
     ("games", lambda result: str(len(result.outcome))),
     ("won, drawn, lost", lambda result: f"{result.wins}, {result.draws}, {result.losses}"),
@@ -67,7 +71,7 @@ _FIGURES: tuple[tuple[str, Callable[[MatchResult], str]], ...] = (
     ("win rate as Blue", lambda result: f"{result.win_rate_as(red=False):.2%}"),
     ("Red's win rate", lambda result: f"{result.red_win_rate:.2%}"),
     ("territory, cells", _territory),
-    ("territory ratio", lambda result: f"{result.territory_ratio:.2f}"),
+    ("territory ratio", _territory_ratio),
     ("plies a game", lambda result: f"{result.mean_length:.1f}"),
     ("distinct games", lambda result: str(result.distinct_games)),
 )

@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from train.analysis.describe import make_timer, random_planes
+from train.bench.harness.script import run_script
 from train.bench.harness.timing import CHECKSUM, Bench, Row, take_turns
-from train.bench.script import run_script
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
 from wallgo_jax import planes as planes_lib
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import jax
 
 from train.arena.match import MatchOptions, play_match
-from train.bench.script import run_script
+from train.bench.harness.script import run_script
 from train.config import RunConfig, read_config
 from train.network.build import network_for
 from train.players.learned import search_player

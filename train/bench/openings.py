@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from train.bench.script import run_configured_script
+from train.bench.harness.script import run_configured_script
 from train.config import RunConfig, change_config
 from train.data.diversity import OPENING_PLIES
 from train.data.selfplay import first_boards
@@ -29,6 +29,7 @@ DEFAULTS = (
     *("--selfplay.boards", "128", "--selfplay.plies", "96"),
     *("--selfplay.full_search_prob", "0.25", "--search.simulations", "16"),
     *("--search.first_simulations", "0", "--selfplay.bootstrap_iterations", "0"),
+    *("--selfplay.opponent", ""),
 )
 """The amount of self-play that is counted, where the command line does not say."""
 
@@ -47,8 +48,10 @@ class Options:
 def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print the figures of one setting, a line each."""
     trained = load_network(options.player)
-    config = configure(trained.config, overrides)
-    games = played_games(config, trained.variables, seed=options.seed)
+    config, plies = played_plies(
+        trained.config, trained.variables, overrides=overrides, seed=options.seed
+    )
+    games = games_of(plies)
     setup = len(config.rules.order)
     if setup:
         print(describe("setups", [setup_of(game, setup) for game in games if len(game) >= setup]))
@@ -69,8 +72,15 @@ Ply = tuple[int, int]
 """Player and public place of a ply: its cell in setup, else its slot."""
 
 
-def played_games(config: RunConfig, variables: Any, *, seed: int) -> list[list[Ply]]:
-    """An iteration of self-play on one device, game by game, as players and slots of the plies."""
+def played_plies(
+    config: RunConfig, variables: Any, *, overrides: Sequence[str], seed: int
+) -> tuple[RunConfig, Any]:
+    """The config with its changes, and the plies [T, B] of an iteration of self-play on one device.
+
+    Raises:
+      UsageError: a key or a value that is not allowed.
+    """
+    config = configure(config, overrides)
     boards = config.selfplay.boards
     variant = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)
@@ -78,9 +88,14 @@ def played_games(config: RunConfig, variables: Any, *, seed: int) -> list[list[P
     selfplay = jax.jit(selfplay_of(config, stage_at(config, 0)))
     first = jax.jit(first_boards)(variant)
     _, plies, _ = selfplay(variables, variant, first, jax.random.key(seed))
+    return config, plies
+
+
+def games_of(plies: Any) -> list[list[Ply]]:
+    """Plies [T, B] game by game, as players and slots."""
     slots, players, ended = fetch((plies.slot, plies.position.player, plies.terminated))
     games = []
-    for board in range(boards):
+    for board in range(slots.shape[1]):
         game: list[Ply] = []
         for row in range(len(slots)):
             game.append((int(players[row, board]), int(slots[row, board])))

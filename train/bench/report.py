@@ -17,6 +17,7 @@ from train.bench.parts import games, learn, selfplay
 from train.bench.parts.memory import LIMIT, TreeMemory
 from train.bench.scaling import Point, knee_text
 from train.bench.suite import Figures, Request
+from train.bench.sweep import knee_lines
 from train.config import config_to_dict
 
 _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
@@ -117,6 +118,7 @@ def _lines(figures: Figures) -> Iterator[str]:
         yield f"{name}: compiled in {stats.compile_seconds:.1f} s{cached}"
     if figures.memory is not None:
         yield from memory_lines(figures.memory)
+    yield from knee_lines(figures.rows)
     yield from figures.notes
 
 
@@ -180,32 +182,36 @@ def _at_most(name: str, wanted: float, measured: float | None) -> Goal:
 def markdown(
     command: str,
     figures: Figures,
-    wide: Figures,
-    points: Sequence[Point],
-    training: Sequence[str],
+    wide: Figures | None = None,
+    points: Sequence[Point] = (),
+    training: Sequence[str] = (),
 ) -> str:
     """The report of a device.
 
     Args:
       command: the command line that wrote the report.
       figures: with the config's network.
-      wide: as in `goals`.
+      wide: as in `goals`; None while it is not measured.
       points: speed by batch; empty leaves out the section.
-      training: results of a short training run, a line each.
+      training: results of a short training run, a line each; empty while there is none.
     """
     lines = ["# Speed report", "", f"- command: `{command}`", f"- device: {_where()}", ""]
     lines += ["## Goals", "", "| figure | goal | measured | met |", "|---|---|---|---|"]
-    for goal in goals(figures, wide):
+    for goal in goals(figures, wide or Figures((), (), None)):
         measured = "not measured" if goal.measured is None else _short(goal.measured)
         met = {None: "", True: "yes", False: "no"}[goal.is_met]
         lines.append(f"| {goal.name} | {goal.wanted} | {measured} | {met} |")
     for title, found in (("The config's network", figures), ("1 block of 256 channels", wide)):
-        lines += ["", f"## {title}", "", *_markdown_rows(found), ""]
-        lines += [f"- {line}" for line in _lines(found)]
+        lines += ["", f"## {title}", ""]
+        if found is None:
+            lines += ["Not measured yet."]
+            continue
+        lines += [*_markdown_rows(found), "", *(f"- {line}" for line in _lines(found))]
     if points:
         lines += ["", "## Scaling", "", "![games a second by batch](scaling.png)", ""]
         lines += [f"- {line}" for line in scaling_lines(points)]
-    lines += ["", "## A short training run", "", *(f"- {line}" for line in training)]
+    said = [f"- {line}" for line in training] or ["Not measured yet."]
+    lines += ["", "## A short training run", "", *said]
     most = [count for count in environment()["most_bytes_in_use"] if count is not None]
     if most:
         lines += ["", f"Most memory in use on a device: {max(most) / 1e9:.2f} GB."]

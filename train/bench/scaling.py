@@ -1,23 +1,20 @@
-"""Measures the core's speed by number of boards, and finds the knee, past which more boards add
-little speed."""
+"""Measures the core's speed by number of boards, and draws it."""
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
+
 from train.bench.harness import play, timing
 from train.bench.parts import games
 from train.bench.suite import devices_for
+from train.bench.sweep import knee_at
+from train.bench.sweep import knee_text as knee_text_of
 from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
 from wallgo_jax.game.rules import Rules
 
 BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
-KNEE = 0.8
-"""The knee is the smallest batch that reaches this share of the best speed."""
-RISING = 0.16
-"""Slope, in powers of the batch, from which the last step still rises: four times the boards gain a
-quarter of speed."""
 
 
 class Point(NamedTuple):
@@ -31,14 +28,14 @@ class Point(NamedTuple):
 def sweep(
     rules: Rules,
     *,
-    batches: Sequence[int] = BATCHES,
+    batches: Sequence[int] = (),
     seconds: float,
     repeats: int,
     on_progress: Callable[[str], None] = lambda text: None,
 ) -> list[Point]:
-    """Measure random play of the core at each batch."""
+    """Measure random play of the core at each batch, or at those of the device."""
     game, benches = games.core_game(rules, on_bits=True), []
-    for batch in sorted(set(batches)):
+    for batch in sorted(set(batches or default_batches(jax.default_backend()))):
         on_progress(f"scaling, batch {batch}: compiling")
         benches.append(play.make_bench(game, batch, devices_for(batch)))
     on_progress("scaling: measuring")
@@ -48,29 +45,19 @@ def sweep(
     return [Point(row.batch, row.rates["plies"], share * row.rates["plies"]) for row in rows]
 
 
-def knee_of(points: Sequence[Point]) -> Point | None:
-    """The smallest batch that reaches KNEE of the best speed; None while the speed still rises.
-
-    Args:
-      points: batches in any order, each once.
-    """
-    ordered = sorted(points)
-    if len(ordered) < 2 or _slope(*ordered[-2:]) > RISING:
-        return None
-    best = max(point.plies for point in ordered)
-    return next(point for point in ordered if point.plies >= KNEE * best)
+def default_batches(platform: str) -> tuple[int, ...]:
+    """The batches of a platform of JAX unless others are named."""
+    return BATCHES if platform == "cpu" else (*BATCHES, 4 * BATCHES[-1])
 
 
-def _slope(before: Point, after: Point) -> float:
-    return math.log(after.plies / before.plies) / math.log(after.batch / before.batch)
+def plies_by_batch(points: Sequence[Point]) -> dict[int, float]:
+    """Plies a second by batch."""
+    return {point.batch: point.plies for point in points}
 
 
 def knee_text(points: Sequence[Point]) -> str:
     """Where the knee is, in words."""
-    knee = knee_of(points)
-    if knee is None:
-        return f"no knee: the speed still rises at {max(points).batch:,} boards"
-    return f"knee at {knee.batch:,} boards: {KNEE:.0%} of the best speed"
+    return knee_text_of(plies_by_batch(points))
 
 
 def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
@@ -81,7 +68,8 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
     """
     from matplotlib.ticker import NullLocator
 
-    points, knee = sorted(points), knee_of(points)
+    points = sorted(points)
+    knee = knee_at(plies_by_batch(points))
     has_games = min(point.games for point in points) > 0
     figure, axes = new_plot(
         title=title,
@@ -102,7 +90,7 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
         right.tick_params(colors=INK)
         right.spines["right"].set_visible(False)
     if knee is not None:
-        axes.axvline(knee.batch, linestyle=DASHED, linewidth=1, color=GREY, zorder=1)
+        axes.axvline(knee, linestyle=DASHED, linewidth=1, color=GREY, zorder=1)
     save_figure(figure, path, caption=knee_text(points))
 
 

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import jax
 
 import wallgo_jax
+from train.bench import sweep
 from train.bench.harness import peak, play, timing
 from train.bench.harness.program import ProgramStats
 from train.bench.harness.timing import Bench, Row
-from train.bench.parts import games, learn, memory, peers, search, selfplay
+from train.bench.parts import alphazero, games, learn, memory, peers, plain, search, selfplay
 from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
 from train.network.config import NetworkConfig
@@ -21,9 +22,12 @@ from train.runtime.memory import Need, check_fits, check_sizes, device_memory, t
 from wallgo_jax.game.sizes import num_actions
 
 PARTS = ("env", "search", "selfplay", "learn")
-MCTX_PUBLIC = "mctx-public"
-AGAINST = (*peers.GAMES, MCTX_PUBLIC)
+MCTX, MCTX_PUBLIC = "mctx", "mctx-public"
+LOOP = "pgx-alphazero"
+LOOP_GAME = "othello"
+AGAINST = (*peers.GAMES, LOOP, MCTX, MCTX_PUBLIC)
 ENV_PLANES = "BTRH"
+ONE_DEVICE = ", one device"
 MAX_TREE_BYTES = 8 * 10**9
 """Largest tree of a search over public actions; a larger one is not measured."""
 
@@ -35,7 +39,8 @@ class Request:
     Attributes:
       config: game, network, search and learner.
       parts: names of PARTS.
-      batches: boards at once, or samples of a step of the learner.
+      batches: boards at once, or samples of a step of the learner; empty for those of the device
+        (`sweep.default_batches`), up to the end of its memory.
       against: baselines, names of AGAINST.
       simulations: simulations of the searches outside self-play.
       repeats: runs of each benchmark; their median counts.
@@ -48,7 +53,7 @@ class Request:
 
     config: RunConfig
     parts: tuple[str, ...] = PARTS
-    batches: tuple[int, ...] = (256, 1024)
+    batches: tuple[int, ...] = ()
     against: tuple[str, ...] = ()
     simulations: int = 32
     repeats: int = 5
@@ -67,13 +72,18 @@ class Request:
                     )
         if not self.parts:
             raise UsageError(f"bench: --what names nothing; allowed: {', '.join(PARTS)}")
-        if not self.batches or min(self.batches) < 1:
+        if min(self.batches, default=1) < 1:
             raise UsageError("bench: --batch must be numbers from 1 on")
         for option, least in (("simulations", self.simulations), ("repeats", self.repeats)):
             if least < 1:
                 raise UsageError(f"bench: --{option} ({least}) must be at least 1")
         if not 0 < self.seconds < math.inf:
             raise UsageError(f"bench: --seconds ({self.seconds}) must be above 0")
+
+    def batches_of(self, part: str) -> tuple[int, ...]:
+        """The batches of a part, in rising order."""
+        batches = self.batches or sweep.default_batches(part, jax.default_backend())
+        return tuple(sorted(set(batches)))
 
 
 def wide_request(request: Request, width: int) -> Request:
@@ -104,36 +114,43 @@ class Figures(NamedTuple):
     engine: str = "native"  # of the search and of self-play
 
 
-def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text: None) -> Figures:
-    """Measure; `on_progress` gets a line before each step.
+def run_suite(
+    request: Request,
+    on_progress: Callable[[str], None] = lambda text: None,
+    *,
+    on_part: Callable[[Figures], None] = lambda figures: None,
+) -> Figures:
+    """Measure; `on_progress` gets a line before each step, `on_part` what there is after each part.
 
     Raises:
       UsageError: a benchmark needs a library that is not installed, or a batch more memory than a
         device has.
     """
     for batch in request.batches:
-        check_sizes(batch=batch)
-        count = devices_for(batch).count
-        needed = board_bytes(request) * batch // count
-        check_fits([Need("--batch", batch, needed)], device_memory())
+        _check_batch(request, batch)
     rows: list[tuple[str, Row]] = []
+    notes: list[str] = []
     for part in request.parts:
-        for batch in request.batches:
-            benches = []
-            for make in _MAKERS[part](request, batch):
-                on_progress(f"{part}, batch {batch}: compiling {len(benches) + 1}")
-                benches.append(make())
-            on_progress(f"{part}, batch {batch}: measuring")
-            found = timing.take_turns(benches, seconds=request.seconds, repeats=request.repeats)
-            rows.extend((part, row) for row in found)
-    tree, compiled, notes = None, [], []
+
+        def measure(batch: int, part: str = part) -> list[Row]:
+            return _measure(request, part, batch, on_progress)
+
+        swept = sweep.sweep(part, request.batches_of(part), measure, unit=sweep.unit_of(part))
+        rows.extend((part, row) for row in swept.rows)
+        notes.extend([swept.note] if swept.note else [])
+        so_far = tuple(ratios([row for _, row in rows]))
+        on_part(Figures(tuple(rows), so_far, None, (), tuple(notes), request.config.search.engine))
+    tree, compiled = None, []
     if "env" in request.parts:
         on_progress("the env's steps: compiling")
         compiled = games.compiled_steps(
-            request.config.rules, max(request.batches), planes=ENV_PLANES
+            request.config.rules,
+            max(row.batch for part, row in rows if part == "env"),
+            planes=ENV_PLANES,
         )
     if "search" in request.parts:
-        notes = [_left_out(request, x) for x in request.batches if not _fits_public(request, x)]
+        batches = request.batches_of("search")
+        notes += [_left_out(request, x) for x in batches if not _fits_public(request, x)]
         boards, simulations = request.fit
         on_progress(f"memory of {boards} boards and {simulations} simulations: compiling")
         tree = memory.tree_memory(request.config, boards=boards, simulations=simulations)
@@ -145,6 +162,26 @@ def run_suite(request: Request, on_progress: Callable[[str], None] = lambda text
         notes=tuple(notes),
         engine=request.config.search.engine,
     )
+
+
+def _measure(
+    request: Request, part: str, batch: int, on_progress: Callable[[str], None]
+) -> list[Row]:
+    """The rows of a part at one batch."""
+    _check_batch(dataclasses.replace(request, parts=(part,)), batch)
+    benches = []
+    for make in _MAKERS[part](request, batch):
+        on_progress(f"{part}, batch {batch}: compiling {len(benches) + 1}")
+        benches.append(make())
+    on_progress(f"{part}, batch {batch}: measuring")
+    return timing.take_turns(benches, seconds=request.seconds, repeats=request.repeats)
+
+
+def _check_batch(request: Request, batch: int) -> None:
+    """Refuse a batch that surely needs more memory than a device has."""
+    check_sizes(batch=batch)
+    needed = board_bytes(request) * batch // devices_for(batch).count
+    check_fits([Need("--batch", batch, needed)], device_memory())
 
 
 def board_bytes(request: Request) -> int:
@@ -179,11 +216,21 @@ def _env(request: Request, batch: int) -> Iterator[_Make]:
         played.extend(peers.peer_games(names))
     for game in played:
         yield lambda game=game: play.make_bench(game, batch, devices)
+    if names and devices.count > 1:
+        for game in played:
+            alone = game._replace(name=f"{game.name}{ONE_DEVICE}")
+            yield lambda alone=alone: play.make_bench(alone, batch, all_devices(1))
+    if names:
+        own = games.plain_envs(config.rules, planes=ENV_PLANES)
+        for game in [*own, *peers.plain_games(names)]:
+            yield lambda game=game: plain.make_bench(game, batch)
 
 
 def _search(request: Request, batch: int) -> Iterator[_Make]:
     config, count = request.config, request.simulations
     kinds = [search.UNIFORM, search.NETWORK]
+    if MCTX in request.against:
+        kinds += [search.MCTX, search.MCTX_NETWORK]
     if MCTX_PUBLIC in request.against and _fits_public(request, batch):
         kinds += [search.PUBLIC, search.PUBLIC_NETWORK]
     for kind in kinds:
@@ -218,6 +265,9 @@ def _selfplay(request: Request, batch: int) -> Iterator[_Make]:
         peak.make_product_bench,
     ):
         yield lambda make=make: make(request.config, batch, devices_for(batch))
+    if LOOP in request.against:
+        network, count = request.config.network, request.config.search.simulations
+        yield lambda: alphazero.make_bench(LOOP_GAME, network, count, batch)
 
 
 def _learn(request: Request, batch: int) -> Iterator[_Make]:
@@ -238,7 +288,7 @@ def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
     that of its network, and the share of the device's peak that each network reaches. Then speeds
-    of WallGo over those of the baselines, at the better batch of each (batch 0).
+    of WallGo over those of the baselines, at the better batch and the better way of each (batch 0).
     """
     rate = {(row.name, row.batch): row.rates for row in rows}
     for batch in dict.fromkeys(row.batch for row in rows):
@@ -257,12 +307,31 @@ def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
     for unit, mark in (("plies", "pgx"), ("simulations", "mctx")):
         best: dict[str, float] = {}
         for row in rows:
-            if unit in row.rates:
-                best[row.name] = max(best.get(row.name, 0.0), row.rates[unit])
+            for name in _counts_for(row.name) if unit in row.rates else ():
+                best[name] = max(best.get(name, 0.0), row.rates[unit])
         for peer in (name for name in best if name.startswith(mark)):
             for own in (name for name in best if not name.startswith(mark)):
                 if _are_alike(own, peer):
                     yield Ratio(f"{unit} of {own} over {peer}", 0, best[own] / best[peer])
+    for unit in ("positions", "evaluations"):
+        own, peer = (
+            max((row.rates[unit] for row in rows if row.name.startswith(name)), default=0.0)
+            for name in (selfplay.SELFPLAY, alphazero.LOOP)
+        )
+        if own and peer:
+            yield Ratio(f"{unit} of {selfplay.SELFPLAY} over {alphazero.LOOP}", 0, own / peer)
+
+
+def _counts_for(name: str) -> list[str]:
+    """The names whose best speed a row counts for, so that ratios are to the better way: a game on
+    one device for the game, a peer played the plain way for the peer with planes and without."""
+    base = name.removesuffix(ONE_DEVICE)
+    if not base.endswith(plain.SUFFIX):
+        return [base]
+    base = base.removesuffix(plain.SUFFIX)
+    if base.startswith("pgx"):
+        return [base, f"{base}, planes"]
+    return [base.removesuffix(f", {games.OWN_DRAW}")]
 
 
 def _are_alike(own: str, peer: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from train.config import RunConfig, config_from_dict
 from train.config.keys import Key, keys_of
+from train.config.rule_sets import rule_sets_in_words
 from train.config.toml_text import in_toml
 from wallgo_jax.game.rules import PRESETS, name_of
 
@@ -38,6 +39,8 @@ def card_page(card: dict[str, Any], *, player: str) -> str:
 
 
 def _rules(config: RunConfig) -> str:
+    if config.mix:
+        return f"the rule sets {rule_sets_in_words(config.mix)}"
     name, size = name_of(config.rules), config.rules.size
     return f"the rules `{name}`" if name in PRESETS else f"rules of its own on {size}×{size}"
 
@@ -56,10 +59,11 @@ def _origin(card: dict[str, Any], config: RunConfig) -> list[str]:
     own = {key: card.get(key) for key in ("run", "iteration", "hours", "starts")}
     stages = [*(card.get("stages") or []), own | {"config": card["config"]}]
     if len(stages) == 1:
-        began = f", from `{config.start_weights}`" if config.start_weights else ""
+        begin = config.start_weights or config.init_from
+        began = f", from `{begin}`" if begin else ""
         parts = [f"- **Training**: run {_run(stages[0])}{began}, {_hours(stages[0])}."]
     else:
-        begins = [stage["config"].get("start_weights") for stage in stages]
+        begins = [_began_with(stage["config"]) for stage in stages]
         rows = [
             (str(number), _run(stage), f"`{begin}`" if begin else "random", _hours(stage))
             for number, (stage, begin) in enumerate(zip(stages, begins, strict=True), start=1)
@@ -68,7 +72,25 @@ def _origin(card: dict[str, Any], config: RunConfig) -> list[str]:
         total += "stands below, `card.json` has the others'."
         parts = [total, _table(("stage", "run", "began with", "time"), rows)]
     starts = card.get("starts") or []
-    return [*parts[:1], *([_made_by(starts[-1])] if starts else []), *parts[1:]]
+    made = [_made_by(starts[-1])] if starts else []
+    return [*parts[:1], *made, *_warm_start(card.get("transfer")), *parts[1:]]
+
+
+def _began_with(config: dict[str, Any]) -> str:
+    return config.get("start_weights") or config.get("init_from") or ""
+
+
+def _warm_start(transfer: dict[str, Any] | None) -> list[str]:
+    """What the run took of the weights that it began with; empty where it took all or none."""
+    if not transfer:
+        return []
+    parts, told = transfer["parts"], []
+    for word, others in (("taken", ("new", "left")), ("new", ("taken",)), ("left", ("taken",))):
+        names = [p["name"] for p in parts if p[word] and not any(p[other] for other in others)]
+        told += [f"{word}: {', '.join(names)}"] if names else []
+    in_part = [p["name"] for p in parts if p["taken"] and (p["new"] or p["left"])]
+    told += [f"in part: {', '.join(in_part)}"] if in_part else []
+    return [f"- **Warm start** from {transfer['source']}; {'; '.join(told)}."]
 
 
 def _run(stage: dict[str, Any]) -> str:
@@ -115,6 +137,11 @@ def _strength(card: dict[str, Any]) -> list[str]:
     parts = []
     if matches:
         heads = ("player", "against", "won, drawn, lost", "win rate, 95 %", "openings", "seed")
+        if any("rule_set" in match for match in matches):
+            matches = [
+                match | {"first": f"{match['first']}` on `{match.get('rule_set', match['rules'])}"}
+                for match in matches
+            ]
         parts += ["## Matches", "Openings are random plies that both games of a pair start with."]
         parts.append(_table(heads, map(_match_row, matches)))
     if card.get("curve"):

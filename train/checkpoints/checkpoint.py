@@ -1,7 +1,7 @@
 """One checkpoint on disk: its `meta` and its arrays, each with a checksum.
 
 `meta` is JSON: format, env version, iteration, the run's config, its win rate if it played a match,
-a checksum of every array and one of `meta` itself.
+a checksum of every array, one of the rows of metrics up to here, and one of `meta` itself.
 
 The checksums are our own: orbax's OCDBT format has checksums of its manifest and index only. Of 120
 bits flipped in the files of the arrays, 119 came back as other numbers without an error.
@@ -31,7 +31,12 @@ class UnreadableError(Exception):
 
 
 def signed_meta(
-    iteration: int, tree: Any, config: dict[str, Any], *, win_rate: float | None
+    iteration: int,
+    tree: Any,
+    config: dict[str, Any],
+    *,
+    win_rate: float | None,
+    rows_sum: int | None = None,
 ) -> dict[str, Any]:
     """Make the `meta` of a checkpoint of these arrays."""
     meta = {
@@ -42,6 +47,8 @@ def signed_meta(
         "win_rate": win_rate,
         "sums": _sums(tree),
     }
+    if rows_sum is not None:
+        meta["rows_sum"] = rows_sum
     return meta | {"sum": _sum_of(meta)}
 
 

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ WEIGHTS_FILE, CARD_FILE, PAGE_FILE = "weights.npz", "card.json", "README.md"
 OWN_KEYS = ("model", "env_version", "sha256", "bytes", "parameters", "config")
 """Entries of a card that `write_model` makes; the others are told to it."""
 
+SUM_KEY, _SUMMED = "config_crc32", ("config", "calibration")
+"""Entry with the checksum of the entries that decide how a model plays and what it expects."""
+
 
 def is_model(folder: Traversable) -> bool:
     """Whether the folder is one that `write_model` wrote."""
@@ -49,6 +53,8 @@ def read_card(folder: Traversable, *, where: str) -> dict[str, Any]:
     missing = [key for key in OWN_KEYS if not isinstance(card, dict) or key not in card]
     if missing:
         raise UsageError(f"{where}: {CARD_FILE} is no card of `export`: it has no {missing[0]!r}")
+    if card.get(SUM_KEY, _sum_of(card)) != _sum_of(card):
+        raise UsageError(f"{where}: {CARD_FILE}: its config or calibration is not what was written")
     if card["env_version"] != VERSION:
         raise UsageError(
             f"{where}: made with version {card['env_version']!r} of the game, "
@@ -148,7 +154,7 @@ def write_model(
     }
     folder.mkdir(parents=True, exist_ok=True)
     _replace_bytes(folder / WEIGHTS_FILE, data)
-    write_json(folder / CARD_FILE, card)
+    write_json(folder / CARD_FILE, {SUM_KEY: _sum_of(card), **card})
     replace_text(folder / PAGE_FILE, card_page(card, player=player or str(folder)))
 
 
@@ -171,7 +177,13 @@ def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
     """
     card = read_card(folder, where=str(folder))
     config = card.pop("config")
-    files.write_json(folder / CARD_FILE, {**card, **entries, "config": config})
+    card |= entries | {"config": config}
+    files.write_json(folder / CARD_FILE, card | {SUM_KEY: _sum_of(card)})
+
+
+def _sum_of(card: dict[str, Any]) -> int:
+    found = [card.get(key) for key in _SUMMED]
+    return zlib.crc32(json.dumps(found, sort_keys=True).encode())
 
 
 def _name_of(path: tuple[Any, ...]) -> str:

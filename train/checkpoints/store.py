@@ -37,6 +37,8 @@ from train.runtime.host import fetch
 
 WEIGHTS, RESUME = "checkpoints", "resume"
 _RESUME_KEEP = 2  # a damaged one does not lose the run
+_PIECE = 2**25
+"""Bytes that are compressed at once; an array in one piece would take its size again in memory."""
 
 
 class Store:
@@ -65,16 +67,19 @@ class Store:
         config: dict[str, Any],
         *,
         win_rate: float | None = None,
+        rows_sum: int | None = None,
     ) -> None:
         """Save; when this returns the checkpoints are on disk.
 
-        An iteration that is on disk already is left as it is.
+        An iteration that is on disk already is left as it is. `rows_sum` is the checksum of the
+        rows of metrics up to the iteration.
 
         Raises:
           CannotWriteError: the disk is full, or cannot be written; what was saved before is whole.
         """
-        # Copied, for on a CPU the host's view may be the device's own memory.
-        weights, run = jax.tree.map(np.array, fetch((weights, run)))
+        # On a CPU this is the devices' own memory. Nothing changes it before this returns, so
+        # neither this nor orbax, which could go on afterwards, copies it.
+        weights, run = jax.tree.map(_held, fetch((weights, run)))
         if win_rate is not None:
             self._win_rates[iteration] = win_rate
         for manager, item, tree in (
@@ -83,10 +88,15 @@ class Store:
         ):
             if iteration in manager.all_steps():
                 continue
-            meta = ocp.args.JsonSave(signed_meta(iteration, tree, config, win_rate=win_rate))
-            arrays = {item: ocp.args.StandardSave(tree)}
+            meta = signed_meta(iteration, tree, config, win_rate=win_rate, rows_sum=rows_sum)
+            pieces = jax.tree.map(lambda x: ocp.SaveArgs(chunk_byte_size=_PIECE), tree)
+            arrays = {item: ocp.args.StandardSave(tree, save_args=pieces)}
             with _saving(Path(manager.directory), iteration):
-                manager.save(iteration, args=ocp.args.Composite(meta=meta, **arrays), force=True)
+                manager.save(
+                    iteration,
+                    args=ocp.args.Composite(meta=ocp.args.JsonSave(meta), **arrays),
+                    force=True,
+                )
                 # It takes a second for each half gigabyte, and a full disk stops the run here.
                 manager.wait_until_finished()
 
@@ -94,6 +104,17 @@ class Store:
         """Close the store."""
         self._weights.close()
         self._resume.close()
+
+
+class _Held(np.ndarray):
+    """An array that nobody changes while it is saved: a deep copy of it is the array itself."""
+
+    def __deepcopy__(self, memo: dict[int, Any] | None) -> "_Held":
+        return self
+
+
+def _held(array: Any) -> np.ndarray:
+    return np.asarray(array).view(_Held)
 
 
 @contextlib.contextmanager

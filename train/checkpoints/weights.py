@@ -49,7 +49,7 @@ def load_network(path: Path) -> TrainedNetwork:
       UsageError: there is no run, checkpoint or exported folder, or it cannot be read.
     """
     config = read_network_config(path)
-    like = network_for(config.network, config.rules.players, size=config.rules.size).shapes
+    like = network_for(config.network, config.rules.players, size=config.grid_side).shapes
     name = path.resolve().name
     if exported.is_model(path):
         variables = exported.read_weights(path, like, where=str(path))
@@ -71,7 +71,7 @@ def load_pretrained(name: str) -> TrainedNetwork:
       UsageError: there is no model of this name.
     """
     config = pretrained.read_config(name)
-    like = network_for(config.network, config.rules.players, size=config.rules.size).shapes
+    like = network_for(config.network, config.rules.players, size=config.grid_side).shapes
     variables = pretrained.read_weights(name, like)
     about = _about(pretrained.read_card(name))
     return TrainedNetwork(config, variables, name, f"pretrained:{name}", None, about)
@@ -83,7 +83,8 @@ def is_run(path: Path) -> bool:
 
 
 def _about(card: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in card.items() if key not in exported.OWN_KEYS}
+    own = (*exported.OWN_KEYS, exported.SUM_KEY)
+    return {key: value for key, value in card.items() if key not in own}
 
 
 def _checkpoint_at(path: Path) -> tuple[Path, int | None]:

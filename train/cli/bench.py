@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_lib
-import time
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,22 +12,20 @@ import tyro
 
 from train.cli.common import options
 from train.cli.common.options import ConfigFile
-from train.config import EvaluationConfig, RunConfig, read_config
+from train.config import RunConfig, read_config
 from train.runtime.errors import UsageError
-from train.runtime.files import writing
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from train.bench.scaling import Point
-    from train.bench.suite import Figures, Request
+    from train.bench.suite import Request
     from train.ratings.pool import Entrant
     from train.study.strength import Curve
 
-REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
-TRAINING_ITERATIONS = 3
-STRENGTH, ENGINE = "strength", "engine"
+PLOT_FILE = "scaling.png"
+STRENGTH, ENGINE, ARITHMETIC = "strength", "engine", "arithmetic"
 RUNS = Path("runs")
 
 
@@ -42,6 +39,7 @@ class Bench:
         "bench configs/gpu.toml --report out/bench",
         "bench configs/cpu.toml --what strength",
         "bench --what engine --player pretrained:wallzero-4stone@64",
+        "bench configs/gpu.toml --what arithmetic",
     )
 
     config: ConfigFile = None
@@ -49,11 +47,15 @@ class Bench:
     what: Annotated[str, tyro.conf.arg(metavar="PARTS")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
     minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
-    how fast sessions are answered."""
-    batch: str = "256,1024"
-    """Numbers of boards in parallel."""
+    how fast sessions are answered; or arithmetic alone: what an iteration computes and moves, and
+    the hours that accelerators would need, without a measurement."""
+    batch: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
+    """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
+    262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
     against: Annotated[str, tyro.conf.arg(metavar="NAMES", help_behavior_hint="")] = ""
-    """Baselines to compare with: pgx (its Othello), pgx-chess, pgx-hex, pgx-go_9x9, mctx-public."""
+    """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
+    go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
+    mctx-public (the public actions)."""
     simulations: int = 32
     """Simulations a move of the searches outside self-play."""
     repeats: int = 5
@@ -64,12 +66,17 @@ class Bench:
     """File to write the figures to, as JSON."""
     plot: options.OptionalFile = None
     """File to draw the speed of the game by number of boards into."""
-    scaling: str = "1,4,16,64,256,1024,4096,16384,65536"
-    """Numbers of boards of the plot."""
+    scaling: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
+    """Numbers of boards of the plot; without it powers of 4 from 1 to 65536, or on an accelerator
+    to 262144."""
     fit: Annotated[str, tyro.conf.arg(metavar="BOARDS,SIMULATIONS")] = "4096,64"
     """Boards in parallel and simulations a move of the search whose memory is analysed."""
     report: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
-    """Directory for a report: everything is measured, and three iterations are trained."""
+    """Directory for a report: everything is measured, and the config is trained for a while."""
+    minutes: Annotated[
+        float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 5)")
+    ] = None
+    """Report: minutes of training after compiling; on a CPU without it three iterations."""
     wide: int = 256
     """Channels of the one-block network that the report also measures."""
     trained: Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
@@ -83,25 +90,42 @@ class Bench:
     sessions: str = "1,16,256"
     """Engine: numbers of sessions that ask at the same time."""
 
+    plies_a_game: float = 50.0
+    """Arithmetic: mean length of a game, in plies."""
+
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
         from rich.console import Console
 
         from train.bench import report
+        from train.cli.bench_report import Pages, measured
+        from train.runtime.devices import make_deterministic
 
         config = read_config(self.config, overrides)
         if STRENGTH in _names(self.what):
             return self._strength(config)
         if ENGINE in _names(self.what):
             return self._engine(overrides)
+        if ARITHMETIC in _names(self.what):
+            return self._arithmetic(config)
         if self.trained is not None:
             raise UsageError(f"bench: --trained is for --what {STRENGTH}")
         request = self._request(config)
-        batches = _numbers("scaling", self.scaling)
+        batches = _numbers_or_none("scaling", self.scaling)
+        if self.minutes is not None and not 0 < self.minutes < math.inf:
+            raise UsageError(f"bench: --minutes ({self.minutes}) must be above 0")
+        if config.deterministic:
+            make_deterministic()
         options.check_files(self.json)
         options.check_pictures(self.plot)
         console = Console()
-        figures = _measured(request, console)
+        if self.report is None:
+            pages, figures = None, measured(request, console)
+        else:
+            # Written after each part: a report that is interrupted keeps what it has.
+            pages = Pages(self.report, self._command(overrides), request)
+            figures = measured(request, console, pages.keep)
+            pages.keep(figures)
         console.print(report.bench_report(figures))
         points: list[Point] = []
         plot = self.plot if self.report is None else self.report / PLOT_FILE
@@ -109,9 +133,14 @@ class Bench:
             points = self._swept(request, batches, plot, console)
         if self.json is not None:
             options.write_json(self.json, report.bench_record(request, figures, points))
-        if self.report is not None:
-            self._write_report(request, figures, points, overrides, console)
+        if pages is not None:
+            pages.go_on(points, wide=self.wide, minutes=self.minutes, console=console)
         return 0
+
+    def _command(self, overrides: Sequence[str]) -> str:
+        given = "" if self.config is None else f" {self.config}"
+        words = "".join(f" {word}" for word in overrides)
+        return f"python -m train bench{given} --report {self.report}{words}"
 
     def _engine(self, overrides: Sequence[str]) -> int:
         """Measure the sessions of an engine, by the rules that its player has learned."""
@@ -138,6 +167,23 @@ class Bench:
         console.print(engine_speed.table(found))
         if self.json is not None:
             options.write_json(self.json, engine_speed.record(found))
+        return 0
+
+    def _arithmetic(self, config: RunConfig) -> int:
+        """Show the work of an iteration, counted from the config."""
+        from rich.console import Console
+
+        from train.bench import arithmetic
+
+        if _names(self.what) != (ARITHMETIC,) or self.report is not None:
+            raise UsageError(f"bench: --what {ARITHMETIC} is counted alone, without --report")
+        if not 1 <= self.plies_a_game < math.inf:
+            raise UsageError(f"bench: --plies-a-game ({self.plies_a_game}) must be at least 1")
+        options.check_files(self.json)
+        found = arithmetic.arithmetic_of(config, plies_a_game=self.plies_a_game)
+        Console().print(arithmetic.table(found), highlight=False)
+        if self.json is not None:
+            options.write_json(self.json, arithmetic.record(found))
         return 0
 
     def _strength(self, config: RunConfig) -> int:
@@ -212,7 +258,7 @@ class Bench:
         return Request(
             config=config,
             parts=_names(self.what) if self.report is None else PARTS,
-            batches=_numbers("batch", self.batch),
+            batches=_numbers_or_none("batch", self.batch),
             against=_names(self.against),
             simulations=self.simulations,
             repeats=self.repeats,
@@ -241,69 +287,6 @@ class Bench:
             console.print(line)
         return points
 
-    def _write_report(
-        self,
-        request: Request,
-        figures: Figures,
-        points: Sequence[Point],
-        overrides: Sequence[str],
-        console: Console,
-    ) -> None:
-        from train.bench import report, suite
-
-        assert self.report is not None
-        directory, config = self.report, request.config
-        wide_request = suite.wide_request(request, self.wide)
-        wide = _measured(wide_request, console)
-        console.print(report.bench_report(wide))
-        training = _train_a_little(config, directory)
-        given = "" if self.config is None else f" {self.config}"
-        words = "".join(f" {word}" for word in overrides)
-        command = f"python -m train bench{given} --report {directory}{words}"
-        text = report.markdown(command, figures, wide, points, training)
-        with writing(directory):
-            directory.mkdir(parents=True, exist_ok=True)
-            (directory / REPORT_FILE).write_text(text, encoding="utf-8")
-        record = report.bench_record(request, figures, points)
-        record["wide"] = report.bench_record(wide_request, wide)
-        options.write_json(directory / FIGURES_FILE, record)
-        options.say_written(directory / REPORT_FILE, "report")
-
-
-def _measured(request: Request, console: Console) -> Figures:
-    from train.bench.suite import run_suite
-
-    with console.status("bench") as status:
-        return run_suite(request, status.update)
-
-
-def _train_a_little(config: RunConfig, directory: Path) -> list[str]:
-    """Lines on a new run of the config, trained for some iterations without matches."""
-    from train.loop import training
-    from train.metrics.rows import METRICS_FILE
-
-    runs, number = directory / "runs", 1
-    while (runs / f"{config.name}-{number}").exists():
-        number += 1
-    short = dataclasses.replace(
-        config,
-        name=f"{config.name}-{number}",
-        iterations=TRAINING_ITERATIONS,
-        evaluation=EvaluationConfig(every=0, opponents=(), anchors=()),
-    )
-    began = time.perf_counter()
-    training.train(short, runs, resume=False)
-    seconds = time.perf_counter() - began
-    rows = (runs / short.name / METRICS_FILE).read_text(encoding="utf-8").splitlines()
-    last = json_lib.loads(rows[-1])
-    return [
-        f"{TRAINING_ITERATIONS} iterations of `{config.name}`: {seconds:.0f} s, compilation "
-        "included",
-        f"the last: {last['selfplay_seconds']:.1f} s of self-play, {last['learn_seconds']:.1f} s "
-        f"of learning, {last['games_per_second']:.3g} games a second",
-        f"metrics in `runs/{short.name}`",
-    ]
-
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
@@ -314,3 +297,8 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
     if not names or not all(name.isdecimal() and int(name) > 0 for name in names):
         raise UsageError(f"bench: --{option} {text!r} must be numbers from 1 on, with commas")
     return tuple(map(int, names))
+
+
+def _numbers_or_none(option: str, text: str) -> tuple[int, ...]:
+    """The numbers that are named, if any are."""
+    return _numbers(option, text) if text else ()

@@ -17,12 +17,14 @@ from train.cli.games.review import Calibrate, Review
 from train.cli.games.tournament import Tournament
 from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
 from train.cli.run import Ablate, Curves, Fit, Run
+from train.cli.study import Study
 from wallgo_jax.cli.parsing import Program
 
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Ablate, tyro.conf.subcommand("ablate")]
+    | Annotated[Study, tyro.conf.subcommand("study")]
     | Annotated[Config, tyro.conf.subcommand("config")]
     | Annotated[Match, tyro.conf.subcommand("match")]
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
@@ -53,6 +55,7 @@ PROGRAM = Program(
         "train": ("run", "fit", "config"),
         "measure": (
             "ablate",
+            "study",
             "curves",
             "match",
             "elo",

@@ -81,7 +81,10 @@ def _about(trained: TrainedNetwork) -> dict[str, Any]:
     about = provenance(trained)
     path = None if trained.run is None else trained.run / CURVE_FILE
     if path is not None and path.exists():
-        curve = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            curve = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
         # A checkpoint's card tells nothing of weights that came after it.
         if all(point["iteration"] <= about["iteration"] for point in curve["points"]):
             about = about | {"strength": curve}

@@ -161,7 +161,7 @@ class Corridors:
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """Fit a linear probe to the frozen trunks of players: do they know of far corridors?"""
+    """Train a small head on the frozen trunks of players: do they know of far corridors?"""
 
     EXAMPLES = ("probe runs/probe-6R runs/probe-RRTRRT --json out/probe.json",)
 
@@ -169,17 +169,20 @@ class Probe:
         tyro.conf.Positional[tuple[str, ...]],
         tyro.conf.arg(metavar="PLAYER ...", help_behavior_hint="(required)"),
     ]
-    """Trained players, as in docs/players.md; each shape of trunk is probed untrained, too."""
+    """Trained players, as in docs/players.md; each network is asked with new weights, too."""
     rules: options.RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""
     count_train: int = 8000
-    """Positions that a probe is fitted to, for each seed."""
+    """Positions that a head learns from, for each seed."""
     count_test: int = 4000
-    """Positions that a probe is tested on, for each seed."""
+    """Positions that it is asked about, for each seed: corridors of other shapes."""
     min_distance: int = 10
     """Fewest steps to the nearest enemy stone."""
     seeds: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...")] = (0, 1, 2)
-    """Random seeds of the positions and of the untrained trunks."""
+    """Random seeds of the positions, of the heads and of new weights."""
+    read: Literal["cell", "board"] = "board"
+    """Features that a head reads: those of the queried cell, or these with means and maxima over
+    the board."""
     json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
 
@@ -200,14 +203,15 @@ class Probe:
                 count_test=self.count_test,
                 min_distance=self.min_distance,
                 seeds=self.seeds,
+                read=self.read,
             )
         except ValueError as error:
             raise UsageError(str(error)) from None
         seeds = ", ".join(map(str, self.seeds))
         caption = (
-            f"seeds {seeds} · {self.count_train} positions fitted, {self.count_test} tested a seed "
-            f"· at least {self.min_distance} steps · within ±0.5 is unknown · 95 % intervals by "
-            "Wilson"
+            f"seeds {seeds} · heads read the {self.read}, learn from {self.count_train} positions "
+            f"and are asked about {self.count_test} a seed · at least {self.min_distance} steps · "
+            "within ±0.5 is unknown · 95 % intervals over positions"
         )
         Console().print(probe.probe_table(rows, caption=caption))
         if self.json is not None:
@@ -218,6 +222,7 @@ class Probe:
                 "count_train": self.count_train,
                 "count_test": self.count_test,
                 "min_distance": self.min_distance,
+                "read": self.read,
             }
             options.write_json(self.json, asked | probe.probe_record(rows))
         return 0

@@ -10,6 +10,8 @@ import pydantic
 
 from train.config.run import RunConfig
 
+OWN_FIELD = "mix"
+"""Field of `RunConfig` that is no key: `rules` says the same."""
 MAX_WHOLE = 10**15
 """The largest whole number of a config; sizes of arrays made from it can still be computed."""
 
@@ -38,14 +40,14 @@ def describe(failed: pydantic.ValidationError) -> str:
     errors = failed.errors()
     unknown = [error for error in errors if error["type"] == "unexpected_keyword_argument"]
     if unknown:
-        return _describe_unknown_key(_keys_of(unknown[0]))
+        return unknown_key(_keys_of(unknown[0]))
     first = errors[0]
     keys, given, message = _keys_of(first), first["input"], first["msg"]
     message, subject = message.removeprefix("Value error, "), ".".join(keys)
     if first["type"] != "value_error" or not isinstance(given, dict):
-        # Rules that are text are named by their reader.
+        # Rules that are text or a list are named by their reader.
         is_told = isinstance(given, dict) or repr(given) in message
-        is_told |= keys == ["rules"] and isinstance(given, str)
+        is_told |= keys == ["rules"] and isinstance(given, str | list)
         told = "" if is_told else f" (got {given!r})"
         opening = f"{subject}: " if subject else ""
         return f"{opening}{message.removeprefix(f'{subject}: ')}{told}"
@@ -64,7 +66,8 @@ def _fields_of(tables: Sequence[str]) -> list[str]:
     table: Any = RunConfig()
     for name in tables:
         table = getattr(table, name, None)
-    return [field.name for field in dataclasses.fields(table)] if table is not None else []
+    fields = dataclasses.fields(table) if table is not None else ()
+    return [field.name for field in fields if field.name != OWN_FIELD]
 
 
 def _keys_of(error: Any) -> list[str]:
@@ -72,7 +75,7 @@ def _keys_of(error: Any) -> list[str]:
     return [str(part) for part in error["loc"]]
 
 
-def _describe_unknown_key(keys: list[str]) -> str:
+def unknown_key(keys: list[str]) -> str:
     """An unknown key with the keys of its table, and the nearest of them if one is near."""
     *tables, key = keys
     known = _fields_of(tables)

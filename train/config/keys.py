@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from train.config.complaints import OWN_FIELD
+from train.config.rule_sets import write_rule_sets
 from train.config.run import RunConfig
 from train.functions import Function
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
@@ -59,8 +61,14 @@ def keys_of(config: RunConfig) -> list[Key]:
 def _keys_of_table(values: Any, table: str, defaults: Any) -> Iterator[Key]:
     entries, tables = _entries_of(type(values)), []
     for field in dataclasses.fields(values):
+        if table == "" and field.name == OWN_FIELD:
+            continue
         value = getattr(values, field.name)
-        if isinstance(value, Rules):
+        if isinstance(value, Rules) and isinstance(values, RunConfig) and values.mix:
+            default = name_of(getattr(defaults, field.name))
+            listed = write_rule_sets(values.mix)
+            yield Key(table, field.name, listed, default, *entries[field.name])
+        elif isinstance(value, Rules):
             default = name_of(getattr(defaults, field.name))
             name = name_of(value)
             if name in PRESETS:

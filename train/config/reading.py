@@ -9,7 +9,8 @@ from typing import Any
 
 import pydantic
 
-from train.config.complaints import describe, one_line, wrong_number
+from train.config.complaints import OWN_FIELD, describe, one_line, unknown_key, wrong_number
+from train.config.rule_sets import write_rule_sets
 from train.config.run import CONFIG_FILE, RunConfig
 from train.functions import refuse_functions
 from train.runtime.errors import UsageError
@@ -95,6 +96,8 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     complaint = wrong_number(fields, RunConfig())
     if complaint:
         raise UsageError(one_line(f"{where}: {complaint}"))
+    if OWN_FIELD in fields:
+        raise UsageError(f"{where}: {unknown_key([OWN_FIELD])}")
     try:
         return _ADAPTER.validate_python(fields)
     except pydantic.ValidationError as error:
@@ -103,7 +106,8 @@ def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
 
 def config_to_dict(config: RunConfig) -> dict[str, Any]:
     """JSON-ready tables that `config_from_dict` reads back."""
-    return _ADAPTER.dump_python(config, mode="json")
+    fields = _ADAPTER.dump_python(config, mode="json", exclude={OWN_FIELD})
+    return fields | {"rules": write_rule_sets(config.mix)} if config.mix else fields
 
 
 def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:

@@ -5,19 +5,19 @@ Importing this loads no JAX, so a config is read, checked and printed at once.
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import ClassVar
 
 import pydantic
 
 from train.arena.config import parse_sprt
+from train.config.rule_sets import RuleSet, RulesField, only_set, take_apart
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig
 from train.network.config import NetworkConfig
 from train.players.config import HeuristicsConfig
 from train.search.config import SearchConfig
-from wallgo_jax.formats.rules_text import read_rules
-from wallgo_jax.game import rules as rules_lib
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.board.geometry import MAX_GRID
+from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.planes import check_planes
 
 BEST = "best"
@@ -38,7 +38,8 @@ class EvaluationConfig:
         [list of players].
       anchors: players of the short matches; `best` is the strongest checkpoint so far [list of
         players]. The strongest is the one that has won most against the first other anchor.
-      games: games of a short match, even [games].
+      games: games of a short match, even [games]. With three or four players at least so many, one
+        opponent at all other seats, in every seating.
       sprt: `ELO0,ELO1`: ends a short match once a sequential test has decided; empty to play all
         games [Elo points]. The test is asked after each batch (see `train.arena.sprt`).
       final_games: games against each opponent at the end of the run, even [games].
@@ -103,25 +104,6 @@ class TrackingConfig:
     wandb: str = ""
 
 
-def _read_rules(given: Any) -> Any:
-    """Rules for a preset's name, JSON or a file; all else is left to the reader of tables."""
-    if isinstance(given, int | float | list):
-        raise ValueError("rules: must be the name of a preset or a table of rules")
-    return read_rules(given) if isinstance(given, str) else given
-
-
-def _write_rules(rules: Rules) -> str | dict[str, Any]:
-    """The name of a preset, or a table of rules: what `_read_rules` takes."""
-    name = rules_lib.name_of(rules)
-    return name if name in rules_lib.PRESETS else rules.to_dict()
-
-
-RulesField = Annotated[
-    Rules, pydantic.BeforeValidator(_read_rules), pydantic.PlainSerializer(_write_rules)
-]
-"""Rules; a file, a saved config and the command line may name a preset."""
-
-
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
     """A training run; the defaults are those of `configs/quickstart.toml`.
@@ -130,11 +112,20 @@ class RunConfig:
       name: directory of the run below the directory of all runs.
       seed: random seed [0 to 2³¹ − 1].
       iterations: length of the run [iterations]. An iteration plays, adds to the replay and learns.
-      rules: a preset's name, or a table of rules (`wallgo_jax/RULES.md`) [text or table]. The
-        command line also takes a JSON object or a file.
+      rules: a preset's name, a table of rules (`wallgo_jax/RULES.md`), or a list of rule sets with
+        weights, which are learned together [text, table or list]. The command line also takes a
+        JSON object, a file, or a list such as `hkoi=2,wallzero-empty`.
+      grid: side of the grid in which all boards lie; 0 for the largest board's [cells].
       start_weights: a trained player whose weights the run begins with; empty for random weights
         [player]. It must have the same rules and network; optimizer, replay and schedules begin
         anew.
+      init_from: a trained player of which the run takes the weights that fit, by name; empty for
+        none [player]. Rules, board size, planes, blocks and heads may differ; planes that are new
+        begin at zero weight, blocks as identities, heads fresh. It stands alone, without
+        `start_weights`.
+      deterministic: take only operations of a GPU whose results are the same in every run, so that
+        a resumed run equals an uninterrupted one bit for bit there, too; they are slower. CPUs need
+        no such choice.
     """
 
     # Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
@@ -143,8 +134,11 @@ class RunConfig:
     name: str = "quickstart"
     seed: int = 0
     iterations: int = 50
-    rules: RulesField = rules_lib.PRESETS["wallzero-4stone"]
+    rules: RulesField = PRESETS["wallzero-4stone"]
+    grid: int = 0
     start_weights: str = ""
+    init_from: str = ""
+    deterministic: bool = False
     network: NetworkConfig = dataclasses.field(
         default_factory=lambda: NetworkConfig(blocks="W", planes="BTRD", destination_head=True)
     )
@@ -170,9 +164,43 @@ class RunConfig:
     checkpoint: CheckpointConfig = dataclasses.field(default_factory=CheckpointConfig)
     tracking: TrackingConfig = dataclasses.field(default_factory=TrackingConfig)
     heuristics: HeuristicsConfig = dataclasses.field(default_factory=HeuristicsConfig)
+    mix: tuple[RuleSet, ...] = ()
+    """All rule sets where `rules` lists several, of which `rules` then keeps the first; else ().
+    It is no key of a file."""
+
+    @property
+    def rule_sets(self) -> tuple[RuleSet, ...]:
+        """What the run learns, at least one."""
+        return self.mix or (only_set(self.rules),)
+
+    @property
+    def learned(self) -> tuple[Rules, ...]:
+        """The rules of each rule set."""
+        return tuple(each.rules for each in self.rule_sets)
+
+    @property
+    def grid_side(self) -> int:
+        """Side of the grid of all boards of self-play."""
+        return self.grid or max(rules.size for rules in self.learned)
+
+    @property
+    def stones(self) -> int:
+        """S: the most stones a player of a rule set, for which every board has room."""
+        return max(rules.stones for rules in self.learned)
+
+    @property
+    def max_plies(self) -> int:
+        """The most plies of a game by any of the rule sets."""
+        return max(rules.max_plies for rules in self.learned)
+
+    def alone(self, rules: Rules) -> "RunConfig":
+        """The same run with these rules alone, on a grid of their own."""
+        return dataclasses.replace(self, rules=rules, mix=(), grid=0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rules", rules_lib.named(self.rules))
+        rules, mix = take_apart(self.rules, self.mix)
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "mix", mix)
         is_plain = self.name.isprintable() and Path(self.name).name == self.name
         if not self.name or not is_plain or self.name.startswith("."):
             raise ValueError(f"name {self.name!r} must be a plain directory name")
@@ -180,22 +208,78 @@ class RunConfig:
             raise ValueError("iterations must be at least 1")
         if not 0 <= self.seed < 2**31:
             raise ValueError("seed must be from 0 to 2147483647")
+        if self.start_weights and self.init_from:
+            raise ValueError(
+                "init_from must be empty where start_weights is set: one takes what fits, the "
+                "other all"
+            )
         try:
             check_planes(self.network.planes)
         except ValueError as error:
             raise ValueError(f"network.{error}") from None
-        if self.selfplay.opening_plies >= self.rules.max_plies:
+        least = min(rules.max_plies for rules in self.learned)
+        if self.selfplay.opening_plies >= least:
             raise ValueError(
                 f"selfplay.opening_plies ({self.selfplay.opening_plies}) must be below "
-                f"{self.rules.max_plies}, the most plies of a game by these rules"
+                f"{least}, the most plies of a game by these rules"
             )
+        self._check_boards()
+        self._check_opponent()
         if self.learner.value_mix > 0 and self.network.value == "wdl" and self.rules.players != 2:
             raise ValueError(
                 "learner.value_mix must be 0 for network.value 'wdl' and rules of "
                 f"{self.rules.players} players: a search knows the value of one of them"
             )
-        if self.rules.players != 2 and self.evaluation.opponents:
+        if self.rules.players != 2 and self.evaluation.sprt:
             raise ValueError(
-                "evaluation.opponents: matches are between two players; for rules of "
-                f"{self.rules.players} players it must be empty"
+                "evaluation.sprt must be empty for rules of "
+                f"{self.rules.players} players: it is a test of two"
+            )
+
+    def _check_boards(self) -> None:
+        """Refuse boards of self-play that cannot lie in one batch, or that a network would not
+        tell apart."""
+        for each in self.rule_sets:
+            size = each.rules.size
+            if self.grid and self.grid < size:
+                raise ValueError(
+                    f"grid {self.grid} is smaller than the {size}x{size} board of {each.name}; 0 "
+                    "takes the largest board's"
+                )
+        if not 0 <= self.grid <= MAX_GRID:
+            raise ValueError(f"grid {self.grid} must be 0, or at most {MAX_GRID}")
+        smaller = [each for each in self.rule_sets if each.rules.size < self.grid_side]
+        if smaller and not self.network.playable:
+            raise ValueError(
+                f"network.playable must be true: the board of {smaller[0].name} is smaller than "
+                f"the grid of {self.grid_side}, and no other plane shows its cells"
+            )
+        if self.selfplay.boards < len(self.rule_sets):
+            raise ValueError(
+                f"selfplay.boards ({self.selfplay.boards}) must be at least {len(self.rule_sets)}, "
+                "a board for each rule set"
+            )
+        stones = {rules.stones for rules in self.learned}
+        if len(stones) > 1 and self.network.reply:
+            raise ValueError(
+                "network.reply must be false where rule sets differ in stones a player: the head "
+                "is not told which stones the next player lacks"
+            )
+
+    def _check_opponent(self) -> None:
+        """Refuse searches that model no opponent, and boards that give it seats unevenly."""
+        if not self.selfplay.opponent:
+            return
+        if self.search.engine != "native" or self.search.custom:
+            raise ValueError(
+                "selfplay.opponent needs search.engine 'native' and no search.custom: no other "
+                "search models an opponent"
+            )
+        if self.mix:
+            raise ValueError("selfplay.opponent must be empty for several rule sets")
+        players = self.rules.players
+        if self.selfplay.boards % players:
+            raise ValueError(
+                f"selfplay.boards ({self.selfplay.boards}) must be a multiple of {players} with "
+                "selfplay.opponent, so that the learner has each seat equally often"
             )

@@ -50,11 +50,33 @@ def _add(table: Any, key: Key) -> None:
         # TOML has no word for it: a key that is left out says the same.
         table.add(tomlkit.comment(f"{key.name} is left out"))
     else:
-        table.add(key.name, key.value)
+        table.add(key.name, _item(key.value))
 
 
 def in_toml(value: Any) -> str:
     """A value as TOML writes it; `none` for None, which TOML cannot write."""
+
+    return "none" if value is None else _item(value).as_string()
+
+
+def _item(value: Any) -> Any:
+    """A value for TOML; lists of tables a line each, where they stand."""
     import tomlkit
 
-    return "none" if value is None else tomlkit.item(value).as_string()
+    if not (isinstance(value, list) and value and isinstance(value[0], dict)):
+        return tomlkit.item(value)
+    array = tomlkit.array()
+    for each in value:
+        array.append(_inline(each))
+    return array.multiline(True)
+
+
+def _inline(fields: dict[str, Any]) -> Any:
+    """A table on one line; keys without a value are left out."""
+    import tomlkit
+
+    table = tomlkit.inline_table()
+    for key, value in fields.items():
+        if value is not None:
+            table.append(key, _inline(value) if isinstance(value, dict) else value)
+    return table

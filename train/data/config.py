@@ -45,6 +45,10 @@ class SelfPlayConfig:
         [iterations].
       bootstrap_player: a player that needs no weights [player]. Its moves are learned, or its
         search's policies if it searches.
+      opponent: a trained player that has all seats but one of each game and learns nothing; empty
+        for the learner in all seats [player]. Its own searches have the budget that its name says.
+        The learner's search follows its raw policy where it is to move, and only the learner's
+        plies teach the policy.
     """
 
     boards: int = 256
@@ -61,6 +65,7 @@ class SelfPlayConfig:
     temperature_halflife: float = 7.0
     bootstrap_iterations: int = 0
     bootstrap_player: str = "greedy"
+    opponent: str = ""
 
     def __post_init__(self) -> None:
         for key in ("boards", "plies", "cheap_simulations"):

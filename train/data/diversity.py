@@ -38,6 +38,17 @@ class PolicyEntropies(NamedTuple):
     late: Mean  # of plays from LATE_PLY on
     steps: Mean  # of the number of steps of a play: 0, 1 or 2
     wall: Mean  # of the wall of a play, given the stone and its move
+    stay: Mean  # of plays of 0 steps, given that a play is one, weighed by their share
+    one_step: Mean  # likewise
+    two_steps: Mean
+
+
+class ClassShares(NamedTuple):
+    """Shares of the policies of plays by the steps of the stone."""
+
+    stay: Mean
+    one_step: Mean
+    two_steps: Mean
 
 
 def policy_entropies(policy: jax.Array, states: State) -> PolicyEntropies:
@@ -52,12 +63,20 @@ def policy_entropies(policy: jax.Array, states: State) -> PolicyEntropies:
     stones = states.position.stones.shape[-1]
     plays = policy[:, : stones * PLAYS_PER_STONE]
     moves = plays.reshape(-1, stones, NUM_MOVES, NUM_SIDES).sum(axis=-1)
-    lengths = moves.sum(axis=1) @ _make_steps_of_moves()
+    lengths = steps_of_plays(policy, states)
     walls = nats - entropy(moves.reshape(-1, stones * NUM_MOVES))
 
     def where(is_about: jax.Array, nats: jax.Array = nats) -> Mean:
         weight = is_about.astype(jnp.float32)
         return Mean(weight * nats, weight)
+
+    # Within each class: -sum p log p of its plays, then of them as shares of the class.
+    bits = -(plays * jnp.log(jnp.maximum(plays, 1e-12))).reshape(-1, stones, NUM_MOVES, NUM_SIDES)
+    by_class = bits.sum(axis=(1, 3)) @ _make_steps_of_moves()
+    by_class += lengths * jnp.log(jnp.maximum(lengths, 1e-12))
+    classes = [
+        Mean(is_play * by_class[:, steps], is_play * lengths[:, steps]) for steps in range(_STEPS)
+    ]
 
     return PolicyEntropies(
         all=where(jnp.ones_like(is_play)),
@@ -67,7 +86,24 @@ def policy_entropies(policy: jax.Array, states: State) -> PolicyEntropies:
         late=where(is_play & (ply >= LATE_PLY)),
         steps=where(is_play, entropy(lengths)),
         wall=where(is_play, walls),
+        stay=classes[0],
+        one_step=classes[1],
+        two_steps=classes[2],
     )
+
+
+def class_shares(policy: jax.Array, states: State) -> ClassShares:
+    """Shares of the classes in policies float32[B, A] in states [B], over the plays."""
+    is_play = (states.position.ply >= states.variant.num_placements).astype(jnp.float32)
+    lengths = steps_of_plays(policy, states)
+    return ClassShares(*(Mean(is_play * lengths[:, steps], is_play) for steps in range(_STEPS)))
+
+
+def steps_of_plays(policy: jax.Array, states: State) -> jax.Array:
+    """float32[B, 3]: the share of plays of 0, 1 and 2 steps in policies float32[B, A]."""
+    stones = states.position.stones.shape[-1]
+    plays = policy[:, : stones * PLAYS_PER_STONE].reshape(-1, stones, NUM_MOVES, NUM_SIDES)
+    return plays.sum(axis=(1, 3)) @ _make_steps_of_moves()
 
 
 def entropy(policy: jax.Array) -> jax.Array:

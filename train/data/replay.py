@@ -22,6 +22,7 @@ import numpy as np
 from train.data.outcomes import Outcome, backfill_outcomes
 from train.runtime.host import fetch
 from wallgo_jax.game import actions
+from wallgo_jax.game.sizes import in_own_grid
 from wallgo_jax.game.state import Position, State, Variant
 
 
@@ -170,10 +171,17 @@ def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
     )
 
 
-def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> list[list[int]]:
-    """Public actions of the games that ended last among those that the replay holds as a whole,
-    the newest first; fewer where it does not hold as many. Reads the replay on the host."""
-    found: list[list[int]] = []
+class PlayedGame(NamedTuple):
+    """A whole game of the replay."""
+
+    board: int
+    actions: list[int]  # public, of the board's own grid
+
+
+def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> list[PlayedGame]:
+    """The games that ended last among those that the replay holds as a whole, the newest first;
+    fewer where it does not hold as many. Reads the replay on the host."""
+    found: list[PlayedGame] = []
     written, ended, ply = fetch(
         (replay_state.written, replay_state.plies.terminated, replay_state.plies.position.ply)
     )
@@ -186,7 +194,8 @@ def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> lis
                 if len(found) == count:
                     return found
                 places = ages[age - length + 1 : age + 1]
-                found.append(_actions_of(replay_state, variant, places, int(board)))
+                played = _actions_of(replay_state, variant, places, int(board))
+                found.append(PlayedGame(int(board), played))
     return found
 
 
@@ -199,4 +208,5 @@ def _actions_of(
     )
     (position, slot), rules = fetch((chosen, jax.tree.map(lambda x: x[board], variant)))
     public = jax.vmap(lambda p, s: actions.action_of_slot(State(rules, p), s))(position, slot)
-    return [int(action) for action in fetch(public)]
+    grid, size = rules.grid.side, int(rules.size)
+    return [in_own_grid(int(action), grid=grid, size=size) for action in fetch(public)]

@@ -11,7 +11,12 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.data.diversity import PolicyEntropies, policy_entropies
+from train.data.diversity import (
+    ClassShares,
+    PolicyEntropies,
+    class_shares,
+    policy_entropies,
+)
 from train.data.openings import (
     SEARCH_DECIDES,
     Exploration,
@@ -22,6 +27,7 @@ from train.data.openings import (
 )
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
+from train.data.sides import Choose, search_by_side
 from train.search.search import Search, SearchResult
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
@@ -49,6 +55,13 @@ class TargetOptions:
 PLAIN_TARGETS = TargetOptions()
 
 
+class SeatSums(NamedTuple):
+    """The learner's games against a frozen opponent that ended, by its player, float32[P]."""
+
+    games: jax.Array
+    points: jax.Array  # a win counts 1, a draw 1 / P
+
+
 class SelfPlayMetrics(NamedTuple):
     """Sums over an iteration, float32[]."""
 
@@ -60,6 +73,8 @@ class SelfPlayMetrics(NamedTuple):
     draws: jax.Array
     drawn: jax.Array  # positions whose ply the opening drew
     entropies: PolicyEntropies  # of the policies that are learned
+    shares: ClassShares  # likewise
+    seats: SeatSums | None  # None without a frozen opponent
 
 
 class Boards(NamedTuple):
@@ -67,6 +82,8 @@ class Boards(NamedTuple):
 
     position: Position
     opening: Opening
+    seat: jax.Array | None
+    """int8[B], the learner's player; a frozen opponent plays all others. None without one."""
 
 
 class _Plies(NamedTuple):
@@ -77,14 +94,22 @@ class _Plies(NamedTuple):
     is_full: jax.Array  # bool[...], whether the search was full
     is_drawn: jax.Array  # bool[...], whether the opening drew the ply
     entropies: PolicyEntropies  # float32[...]
+    shares: ClassShares  # float32[...]
     surprise: jax.Array | None  # float32[...], nats; None where no weight depends on it
+    seat: jax.Array | None  # int8[...], as in `Boards`
 
 
-def first_boards(variant: Variant) -> Boards:
-    """Make boards [B] before their first ply; they share no buffer, so they can be donated."""
+def first_boards(variant: Variant, *, has_opponent: bool = False) -> Boards:
+    """Make boards [B] before their first ply; they share no buffer, so they can be donated.
+
+    With a frozen opponent the learner has the seats in turn, from board to board and then from game
+    to game of a board.
+    """
     position = jax.tree.map(jnp.copy, jax.vmap(initial_position)(variant))
+    boards, players = position.stones.shape[:2]
+    seat = (jnp.arange(boards) % players).astype(jnp.int8) if has_opponent else None
     # The first ply of a game draws its opening.
-    return Boards(position, no_opening(position.ply.shape[0]))
+    return Boards(position, no_opening(boards), seat)
 
 
 def make_selfplay(
@@ -95,6 +120,7 @@ def make_selfplay(
     full_search_prob: float = 1.0,
     targets: TargetOptions = PLAIN_TARGETS,
     exploration: Exploration = SEARCH_DECIDES,
+    opponent: Search | None = None,
 ) -> Callable[..., tuple[Boards, Trajectory, SelfPlayMetrics]]:
     """Make a function that plays an iteration.
 
@@ -105,6 +131,10 @@ def make_selfplay(
       full_search_prob: as in `SelfPlayConfig`; not read without `cheap`.
       targets: what plies teach.
       exploration: plies that are played in place of the search's choice.
+      opponent: a frozen player that has the seats which the learner has not. The variables are then
+        `Opposed`, of which it gets `opponent`, the other searches get both. Its plies teach the
+        outcome, not the policy; plies drawn by the opening are drawn from its policy where it is to
+        move, a temperature does not touch its choice.
 
     Returns:
       (variables, variant [B], boards [B], key, coin key or None) -> the boards as they stand, with
@@ -113,7 +143,7 @@ def make_selfplay(
       without a coin key the key draws them.
     """
     choose = _always(search) if cheap is None else _by_coin(search, cheap)
-    play_ply = _make_ply(choose, exploration, targets)
+    play_ply = _make_ply(choose, exploration, targets, opponent)
 
     def selfplay(
         variables: Any,
@@ -141,24 +171,42 @@ def make_selfplay(
 
 
 def _make_ply(
-    choose: "_Choose", exploration: Exploration, targets: TargetOptions
+    choose: Choose, exploration: Exploration, targets: TargetOptions, opponent: Search | None
 ) -> Callable[..., tuple[Boards, _Plies]]:
     """Make a function that opens games, chooses slots, and plays them on all boards [B]."""
     explore = make_exploration(exploration)
+    sides = None if opponent is None else search_by_side(choose, opponent)
 
     def ply(
         variables: Any, variant: Variant, boards: Boards, key: jax.Array, is_full: jax.Array
     ) -> tuple[Boards, _Plies]:
         states = State(variant, boards.position)
         opening = open_games(boards.opening, boards.position, key, exploration)
-        found = choose(variables, states, key, is_full)
+        seat, is_theirs = boards.seat, None
+        if sides is None:
+            found = choose(variables, states, key, is_full)
+        else:
+            is_theirs = states.position.player != seat
+            found = sides(variables, states, key, is_full, is_theirs)
         slot, is_drawn = explore(found, states, opening, key)
-        position, played = _play_ply(
-            states, found._replace(slot=slot), is_full, is_drawn, targets=targets
-        )
-        return Boards(position, opening), played
+        is_left_out = is_drawn
+        if is_theirs is not None:
+            slot = jnp.where(is_theirs & ~is_drawn, found.slot, slot)
+            is_left_out = is_drawn | is_theirs
+        chosen = _Chosen(found._replace(slot=slot), is_full, is_drawn, is_left_out, seat)
+        position, played = _play_ply(states, chosen, targets=targets)
+        seat = _next_seat(seat, played.made)
+        return Boards(position, opening, seat), played
 
     return ply
+
+
+def _next_seat(seat: jax.Array | None, made: Trajectory) -> jax.Array | None:
+    """int8[B]: the learner's player after plies [B], the next one where a game is over."""
+    if seat is None:
+        return None
+    players = made.position.stones.shape[1]
+    return jnp.where(made.terminated, (seat + 1) % players, seat).astype(jnp.int8)
 
 
 def _weighted(played: _Plies, *, share: float) -> Trajectory:
@@ -170,22 +218,26 @@ def _weighted(played: _Plies, *, share: float) -> Trajectory:
     return made._replace(policy_weight=weight)
 
 
-def _play_ply(
-    states: State,
-    found: SearchResult,
-    is_full: jax.Array,
-    is_drawn: jax.Array,
-    *,
-    targets: TargetOptions,
-) -> tuple[Position, _Plies]:
+class _Chosen(NamedTuple):
+    """The plies that boards [B] are about to play."""
+
+    found: SearchResult  # with the slot that is played
+    is_full: jax.Array  # bool[], whether the search was full
+    is_drawn: jax.Array  # bool[B], whether the opening drew the ply
+    is_left_out: jax.Array  # bool[B], whether the policy must not be learned
+    seat: jax.Array | None  # int8[B], as in `Boards`
+
+
+def _play_ply(states: State, chosen: _Chosen, *, targets: TargetOptions) -> tuple[Position, _Plies]:
     """Play the slots that were chosen in states [B], and restart finished boards."""
+    found, is_full, is_drawn, is_left_out, seat = chosen
     after, rewards, analysis = jax.vmap(referee.play_with_analysis)(states, found.slot)
     over = after.position.terminated
     made = Trajectory(
         position=states.position,
         slot=found.slot.astype(jnp.int16),
         policy=found.policy.astype(POLICY_DTYPE),
-        policy_weight=_policy_weight(is_full, is_drawn, targets.cheap_policy_weight),
+        policy_weight=_policy_weight(is_full, is_left_out, targets.cheap_policy_weight),
         root_value=found.value if targets.has_root_value else None,
         step_outcome=Outcome(rewards, _at_end(over, analysis.owned)),
         terminated=over,
@@ -196,24 +248,27 @@ def _play_ply(
         is_full=jnp.broadcast_to(is_full, over.shape),
         is_drawn=is_drawn,
         entropies=policy_entropies(found.policy, states),
+        shares=class_shares(found.policy, states),
         surprise=found.surprise if targets.policy_surprise_weight > 0 else None,
+        seat=seat,
     )
     return jax.vmap(referee.restart_if_over)(after).position, played
 
 
-def _policy_weight(is_full: jax.Array, is_drawn: jax.Array, cheap: float) -> jax.Array:
+def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> jax.Array:
     """float32[B]: 1 for plies that were searched in full, `cheap` for the others, 0 for those that
-    the opening drew."""
+    are left out."""
     if cheap == 0:
-        return (is_full & ~is_drawn).astype(jnp.float32)
-    return jnp.where(is_drawn, 0.0, jnp.where(is_full, 1.0, cheap)).astype(jnp.float32)
+        return (is_full & ~is_left_out).astype(jnp.float32)
+    return jnp.where(is_left_out, 0.0, jnp.where(is_full, 1.0, cheap)).astype(jnp.float32)
 
 
 def _sum_up(played: _Plies) -> SelfPlayMetrics:
     made = played.made
     rewards = made.step_outcome.rewards
     draws = made.terminated & (rewards == 0).all(axis=-1)
-    entropies = jax.tree.map(lambda x: (made.policy_weight * x).sum(), played.entropies)
+    about = played.entropies, played.shares
+    entropies, shares = jax.tree.map(lambda x: (made.policy_weight * x).sum(), about)
     return SelfPlayMetrics(
         games=made.terminated.sum().astype(jnp.float32),
         positions=jnp.float32(played.is_full.size),
@@ -223,6 +278,21 @@ def _sum_up(played: _Plies) -> SelfPlayMetrics:
         draws=draws.sum().astype(jnp.float32),
         drawn=played.is_drawn.sum().astype(jnp.float32),
         entropies=entropies,
+        shares=shares,
+        seats=None if played.seat is None else _sum_seats(made, played.seat),
+    )
+
+
+def _sum_seats(made: Trajectory, seat: jax.Array) -> SeatSums:
+    """Count the games that ended by the learner's player int8[T, B]."""
+    rewards = made.step_outcome.rewards
+    players = rewards.shape[-1]
+    is_draw = (rewards == 0).all(axis=-1, keepdims=True)
+    points = jnp.where(is_draw, 1 / players, (rewards > 0).astype(jnp.float32))
+    ended = made.terminated[..., None] & jax.nn.one_hot(seat, players, dtype=bool)
+    return SeatSums(
+        games=ended.sum(axis=(0, 1)).astype(jnp.float32),
+        points=jnp.where(ended, points, 0.0).sum(axis=(0, 1)),
     )
 
 
@@ -243,11 +313,7 @@ def surprise_weights(weight: jax.Array, surprise: jax.Array, *, share: float) ->
     return weight * (1 - share + share * relative)
 
 
-_Choose = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
-"""(variables, states [B], key, whether the search is full bool[]) -> the search's result."""
-
-
-def _always(search: Search) -> _Choose:
+def _always(search: Search) -> Choose:
     def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
         del is_full
         return search(variables, states, key)
@@ -255,7 +321,7 @@ def _always(search: Search) -> _Choose:
     return choose
 
 
-def _by_coin(search: Search, cheap: Search) -> _Choose:
+def _by_coin(search: Search, cheap: Search) -> Choose:
     def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
         return jax.lax.cond(is_full, search, cheap, variables, states, key)
 

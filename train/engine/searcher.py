@@ -28,6 +28,8 @@ _GATHERING = 0.001
 same time begins together."""
 _SHARE_OF_NEW = 0.3
 """Share of the last chunk in what is known of the seconds of a simulation."""
+_GROWTH = 4
+"""The most by which a budget of time grows when simulations take less time than they used to."""
 
 
 class Task(NamedTuple):
@@ -55,6 +57,7 @@ class _Search:
 
     def __init__(self, task: Task, future: "Future[Evaluation]", row: int, budget: int) -> None:
         self.task, self.future, self.row, self.budget = task, future, row, budget
+        self.most = budget
         self.done = 0
         self.began = time.perf_counter()
 
@@ -172,8 +175,11 @@ class Searcher:
                 busy.add(task.session)
                 row, path = self._row_for(task, {s.row for s in [*self._active, *begun]})
                 paths.append(path)
-                budget = self._budget_of(task, len(self._active) + len(begun) + 1)
-                begun.append(_Search(task, future, row, budget))
+                seconds = self._seconds[self._size_for(len(self._active) + len(begun) + 1)]
+                search = _Search(task, future, row, self._budget_of(task, seconds))
+                if task.simulations is None:
+                    search.most = min(_GROWTH * search.budget, self._options.nodes // 2)
+                begun.append(search)
         self._waiting = left
         if not begun:
             return
@@ -182,7 +188,7 @@ class Searcher:
             self._pool,
             [search.row for search in begun],
             paths,
-            [search.budget for search in begun],
+            [search.most for search in begun],
             [search.task.question.state for search in begun],
         )
         self.largest_batch = max(self.largest_batch, len(self._active))
@@ -214,13 +220,27 @@ class Searcher:
         is_own = task.question.players == 2 or row.player == task.question.mover
         return path if is_after and is_own and self._options.keeps_trees else None
 
-    def _budget_of(self, task: Task, batch: int) -> int:
+    def _budget_of(self, task: Task, seconds: float) -> int:
+        """Simulations of a task, where one takes so many seconds."""
         if task.simulations is not None:
             return task.simulations
         assert task.seconds is not None
-        count = int(task.seconds / max(self._seconds[self._size_for(batch)], 1e-9))
         # Half of a tree, so that the other half can be kept.
-        return max(1, min(count, self._options.nodes // 2))
+        return max(1, min(int(task.seconds / max(seconds, 1e-9)), self._options.nodes // 2))
+
+    def _plan_anew(self, search: _Search, seconds: float) -> None:
+        """Let a search by time end when its time does, where a simulation takes so many seconds.
+
+        A budget can change as long as another one would have visited the same slots so far: in the
+        first round of the halving.
+        """
+        limit = search.task.seconds
+        assert limit is not None
+        left = limit - (time.perf_counter() - search.began)
+        budget = min(search.done + int(left / max(seconds, 1e-9)), search.most)
+        new = _halving(self._considered(search), budget)
+        if budget > search.done and new[: search.done] == self._dues(search)[: search.done]:
+            search.budget = budget
 
     def _search_on(self) -> None:
         """Search the batch on by a chunk, and answer those whose budget is used up."""
@@ -235,6 +255,8 @@ class Searcher:
             self._seconds[size] += _SHARE_OF_NEW * (seconds - self._seconds[size])
             for search in growing:
                 search.done += steps
+                if search.task.seconds is not None:
+                    self._plan_anew(search, seconds)
         ahead = self._seconds[self._size_for(len(self._active))] * self._options.chunk
         over = [s for s in self._active if s.done >= s.budget or s.is_late(ahead)]
         # Until they are answered, an error would be theirs as well.
@@ -245,8 +267,10 @@ class Searcher:
         return next(size for size in self._programs.sizes if size >= batch)
 
     def _dues(self, search: _Search) -> tuple[int, ...]:
-        considered = min(search.task.legal, self._config.max_considered_actions)
-        return _halving(considered, search.budget)
+        return _halving(self._considered(search), search.budget)
+
+    def _considered(self, search: _Search) -> int:
+        return min(search.task.legal, self._config.max_considered_actions)
 
     def _report(self, over: Sequence[_Search]) -> None:
         if not over:

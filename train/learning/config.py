@@ -1,11 +1,14 @@
 """Options of learning: the optimizer, its schedule and the weights of the losses."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from train.functions import CustomLoss, CustomTargets
 
 OPTIMIZERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "steps")
+MOST_FROZEN = 10**5
+"""The most iterations for which a group can be frozen, so that its steps can be counted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +61,11 @@ class LearnerConfig:
       value_mix: share of the search's value of the root in the target of the value, the rest of
         which is the game's outcome [0 to 1]. Iterations of the bootstrap and recorded games teach
         outcomes alone. Beyond two players it mixes the value of the player to move.
+      freeze: groups of parameters that stay as they are for the first iterations, each as
+        GROUP=ITERATIONS, such as `["stem=30", "blocks=20"]` [list of groups]. Groups are `trunk`
+        (stem and blocks), `stem`, `blocks`, `blocks.0` and so on, and heads by name (`policy`,
+        `value` and so on). They thaw one by one as their iterations pass, which are counted by
+        steps, as the learning rate's are.
       custom_loss: name of a function that Python passes, whose number is added to the loss; it
         cannot be set here (`docs/api.md`).
       custom_targets: name of a function that Python passes, which changes what is learned; it
@@ -81,6 +89,7 @@ class LearnerConfig:
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
     custom_loss: CustomLoss = ""
     custom_targets: CustomTargets = ""
+    freeze: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for key, least in (("batch", 1), ("steps", 1), ("warmup", 0)):
@@ -105,3 +114,24 @@ class LearnerConfig:
             self.lr_drops
         ):
             raise ValueError("lr_drops must be shares between 0 and 1 in rising order")
+        parse_freeze(self.freeze)
+
+
+def parse_freeze(entries: Sequence[str]) -> dict[str, int]:
+    """The iterations for which each group is frozen, from words GROUP=ITERATIONS.
+
+    Raises:
+      ValueError: a word is not of that form, or names a group again.
+    """
+    found: dict[str, int] = {}
+    for entry in entries:
+        group, _, count = entry.partition("=")
+        if not group or not count.isdecimal() or not 0 < int(count) <= MOST_FROZEN:
+            raise ValueError(
+                f"freeze {entry!r} is not GROUP=ITERATIONS, such as 'trunk=30', with iterations "
+                f"from 1 to {MOST_FROZEN}"
+            )
+        if group in found:
+            raise ValueError(f"freeze {entry!r} names the group {group!r} again")
+        found[group] = int(count)
+    return found

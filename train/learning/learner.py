@@ -1,4 +1,4 @@
-"""A step of learning: turn, observe, loss, update; the only file that knows optax.
+"""A step of learning: turn, observe, loss, update.
 
 N samples, A slots.
 """
@@ -14,7 +14,9 @@ import optax
 from train.data.replay import Sample
 from train.functions import call_of
 from train.learning.config import LearnerConfig
+from train.learning.freezing import frozen_steps, keep_frozen
 from train.learning.losses import Losses, TrainingTargets, losses, make_targets
+from train.learning.optimizer import make_optimizer
 from train.network import Network, Output, Variables
 from train.network.build import Observe
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
@@ -42,7 +44,7 @@ class StepMetrics(NamedTuple):
     """Figures of a step, float32[]."""
 
     losses: Losses
-    gradient_norm: jax.Array  # before clipping
+    gradient_norm: jax.Array  # before clipping, frozen groups left out
     bad_tensor: jax.Array
     """int32, index in `tensor_names` of the first parameter whose gradient is NaN or infinite, or
     NO_TENSOR."""
@@ -76,8 +78,12 @@ def make_learner(
       observe: shows states to the network.
       per_device: makes a function of arrays [N, ...] run on each device for itself, so that no
         device waits for the floods of another.
+
+    Raises:
+      UsageError: `freeze` names a group that the network lacks.
     """
-    optimizer = make_optimizer(config, total_steps=total_steps)
+    frozen = frozen_steps(network.shapes.params, config)
+    optimizer = make_optimizer(config, total_steps=total_steps, frozen=frozen)
     add_loss, change_targets = _own_loss(config), _own_targets(config)
 
     def init(variables: Variables) -> LearnerState:
@@ -102,6 +108,15 @@ def make_learner(
         found = add_loss(found, output, targets)
         return found.loss, (stats, found)
 
+    def average(old: Variables, newest: Variables, step: jax.Array) -> Variables:
+        mean = jax.tree.map(
+            lambda old, new: config.ema_decay * old + (1 - config.ema_decay) * new, old, newest
+        )
+        if frozen is None:
+            return mean
+        # The mean of equal numbers may differ from them by rounding.
+        return mean._replace(params=keep_frozen(frozen, step, old.params, mean.params))
+
     def update(
         state: LearnerState, sample: Sample, key: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:
@@ -114,15 +129,15 @@ def make_learner(
         (_, (stats, found)), gradient = jax.value_and_grad(loss_of, has_aux=True)(
             params, stats, targets, shown
         )
+        if frozen is not None:
+            # Before the norm that clips all: what is not learned must not slow what is.
+            still = jax.tree.map(jnp.zeros_like, gradient)
+            gradient = keep_frozen(frozen, state.step, still, gradient)
         updates, optimizer_state = optimizer.update(gradient, state.optimizer, params)
         variables = Variables(optax.apply_updates(params, updates), stats)
         averaged = state.averaged
         if averaged is not None:
-            averaged = jax.tree.map(
-                lambda old, new: config.ema_decay * old + (1 - config.ema_decay) * new,
-                averaged,
-                variables,
-            )
+            averaged = average(averaged, variables, state.step)
         metrics = StepMetrics(found, optax.tree.norm(gradient), _bad_tensor(gradient))
         return LearnerState(variables, averaged, optimizer_state, state.step + 1), metrics
 
@@ -162,39 +177,6 @@ def _own_targets(config: LearnerConfig) -> Callable[[TrainingTargets], TrainingT
     return change
 
 
-def make_optimizer(config: LearnerConfig, *, total_steps: int) -> optax.GradientTransformation:
-    """Clipped AdamW or SGD with momentum, on the config's schedule."""
-    schedule = make_schedule(config, total_steps=total_steps)
-    decay = config.weight_decay
-    if config.optimizer == "adamw":
-        rule = [optax.adamw(schedule, weight_decay=decay, mask=_decays)]
-    else:
-        rule = [
-            optax.add_decayed_weights(decay, mask=_decays),
-            optax.sgd(schedule, momentum=config.momentum),
-        ]
-    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), *rule)
-
-
-def make_schedule(config: LearnerConfig, *, total_steps: int) -> optax.Schedule:
-    """The learning rate by step."""
-    peak, warmup = config.learning_rate, min(config.warmup, max(total_steps - 1, 0))
-    if config.schedule == "cosine":
-        return optax.warmup_cosine_decay_schedule(
-            init_value=0.0 if warmup else peak,
-            peak_value=peak,
-            warmup_steps=warmup,
-            decay_steps=max(total_steps, warmup + 1),
-            end_value=config.final_rate * peak,
-        )
-    halved: dict[int, float] = {}
-    for share in config.lr_drops:
-        place = round(share * total_steps)
-        halved[place] = halved.get(place, 1.0) / 2
-    steps = optax.piecewise_constant_schedule(peak, halved)
-    return lambda step: steps(step) * jnp.minimum(1.0, (step + 1) / max(warmup, 1))
-
-
 def tensor_names(params: Any) -> list[str]:
     """The names of a network's parameters, in the order that `StepMetrics.bad_tensor` counts."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(params)
@@ -204,10 +186,3 @@ def tensor_names(params: Any) -> list[str]:
 def _bad_tensor(gradient: Any) -> jax.Array:
     bad = jnp.stack([~jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)])
     return jnp.where(bad.any(), bad.argmax(), NO_TENSOR).astype(jnp.int32)
-
-
-def _decays(params: Any) -> Any:
-    """bool of each parameter: kernels decay; norms, biases and tables of biases do not."""
-    return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: leaf.ndim > 1 and "_bias" not in jax.tree_util.keystr(path), params
-    )

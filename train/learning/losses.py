@@ -202,6 +202,15 @@ def _ownership_losses(
     return mean(cross_entropy(logits, owners)), constant, mean(jnp.square(expected))
 
 
+def ownership_errors(logits: jax.Array, targets: TrainingTargets) -> jax.Array:
+    """float32[N]: the squared error of the expected owner, the mean over the cells of a board; from
+    0 to 4 for two players."""
+    owners = jax.nn.one_hot(targets.owner, logits.shape[-1])
+    errors = jnp.square(_signed(jax.nn.softmax(logits, axis=-1)) - _signed(owners))
+    on_board = targets.on_board
+    return (errors * on_board).sum(axis=(1, 2)) / on_board.sum(axis=(1, 2))
+
+
 def _signed(owners: jax.Array) -> jax.Array:
     """[...]: the mover's share of float[..., P + 1] less all other players'."""
     return 2 * owners[..., 0] - owners[..., :-1].sum(axis=-1)

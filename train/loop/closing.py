@@ -18,9 +18,7 @@ def closing_lines(directory: Path, config: RunConfig) -> list[str]:
     """
     run, results = shlex.quote(str(directory)), f"results: {directory}"
     model = shlex.quote(str(Path("models") / config.name))
-    lines = []
-    if config.rules.players == 2:
-        lines.append(f"match: python -m train match {run} {_OPPONENT}")
+    lines = [f"match: python -m train match {run} {_OPPONENT}"]
     if (directory / GAME_FILE).exists():
         game = shlex.quote(str(directory / GAME_FILE))
         lines.append(f"review: python -m wallgo_jax replay {game} --out game.html")

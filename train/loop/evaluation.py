@@ -1,9 +1,17 @@
-"""Matches of a run: short ones while it learns, the final ones at its end."""
+"""Matches of a run: short ones while it learns, the final ones at its end.
 
+With three or four players one opponent has all seats but the player's. Each rule set of a run has
+matches of its own, on a grid of its board's size.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
+from rich.table import Table
+from rich.text import Text
 
 from train import registry
 from train.arena.config import parse_sprt
@@ -11,6 +19,9 @@ from train.arena.elo import pair_counts
 from train.arena.match import MatchOptions, play_match, play_rounds
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
+from train.arena.seats.match import SeatOptions, check_players, play_seats
+from train.arena.seats.report import opponents_table, seats_line, seats_record
+from train.arena.seats.result import SeatedResult
 from train.arena.sprt import UNDECIDED, decide, in_words
 from train.checkpoints import store
 from train.config import BEST, RunConfig
@@ -36,7 +47,8 @@ def check_opponents(config: RunConfig) -> None:
     options = config.evaluation
     for opponent in dict.fromkeys((*options.opponents, *options.anchors)):
         if opponent != BEST:
-            _opponent(config, opponent)
+            for rules in config.learned:
+                check_players([_opponent(config.alone(rules), opponent)], rules)
 
 
 def games_after(config: RunConfig, done: int) -> int:
@@ -47,13 +59,14 @@ def games_after(config: RunConfig, done: int) -> int:
     every = options.every
     short = (config.iterations - 1) // every - done // every if every else 0
     short = max(0, short) * len(options.anchors)
-    return short * options.games + len(options.opponents) * options.final_games
+    games = short * options.games + len(options.opponents) * options.final_games
+    return games * len(config.rule_sets)
 
 
 def short_matches(
     config: RunConfig, variables: Variables, done: int, directory: Path, display: Display
 ) -> dict[str, Any]:
-    """Play the newest weights against each anchor.
+    """Play the newest weights against each anchor, by each rule set.
 
     Args:
       config: the run.
@@ -66,8 +79,70 @@ def short_matches(
       Figures for the row of metrics: `matches`, the win rate against each anchor, `best` left out
       while no earlier checkpoint had a match; `intervals_95` of these rates; `win_rate` against
       `opponent`, the first anchor that is the same player all along. It decides which checkpoints
-      are the best.
+      are the best. Of several rule sets these are means, and `matches_by_rules`,
+      `intervals_by_rules` and `elo_by_rules` have each one's.
     """
+    key = _key(config, done)
+    if not config.mix:
+        return _row(*_rates(config, variables, done, directory, display, key))
+    rates: dict[str, dict[str, float]] = {}
+    intervals: dict[str, dict[str, list[float]]] = {}
+    for number, each in enumerate(config.rule_sets):
+        alone, own_key = config.alone(each.rules), jax.random.fold_in(key, number)
+        rates[each.name], intervals[each.name] = _rates(
+            alone, variables, done, directory, display, own_key, label=f"{each.name}: "
+        )
+    return _row(*mean_over_rules(rates, intervals)) | {
+        "matches_by_rules": rates,
+        "intervals_by_rules": intervals,
+        "elo_by_rules": {
+            name: {anchor: elo_lead(rate) for anchor, rate in own.items()}
+            for name, own in rates.items()
+        },
+    }
+
+
+def mean_over_rules(
+    rates: Mapping[str, Mapping[str, float]], intervals: Mapping[str, Mapping[str, Sequence[float]]]
+) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """Mean win rates over rule sets, each counting the same, with intervals.
+
+    The half widths of independent estimates add up as squares do.
+    """
+    first = next(iter(rates))
+    means, wide = {}, {}
+    for anchor in rates[first]:
+        found = [own[anchor] for own in rates.values()]
+        halves = [(own[anchor][1] - own[anchor][0]) / 2 for own in intervals.values()]
+        mean, half = sum(found) / len(found), math.hypot(*halves) / len(halves)
+        means[anchor] = mean
+        wide[anchor] = [max(0.0, mean - half), min(1.0, mean + half)]
+    return means, wide
+
+
+def elo_lead(rate: float) -> float | None:
+    """Elo points above an opponent by a win rate; None where it is 0 or 1."""
+    return 400 * math.log10(rate / (1 - rate)) if 0 < rate < 1 else None
+
+
+def _row(rates: dict[str, float], intervals: dict[str, list[float]]) -> dict[str, Any]:
+    """Figures of short matches for the row of metrics."""
+    fixed = next((anchor for anchor in rates if anchor != BEST), None)
+    row: dict[str, Any] = {"matches": rates, "intervals_95": intervals}
+    return row if fixed is None else row | {"opponent": fixed, "win_rate": rates[fixed]}
+
+
+def _rates(
+    config: RunConfig,
+    variables: Variables,
+    done: int,
+    directory: Path,
+    display: Display,
+    key: jax.Array,
+    *,
+    label: str = "",
+) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """Win rates against the anchors by a run's one rule set, and their intervals."""
     rates: dict[str, float] = {}
     intervals: dict[str, list[float]] = {}
     for number, anchor in enumerate(config.evaluation.anchors):
@@ -75,16 +150,27 @@ def short_matches(
             _predecessor(config, directory, done) if anchor == BEST else _opponent(config, anchor)
         )
         if opponent is not None:
-            key = jax.random.fold_in(_key(config, done), number)
-            result = _short_match(config, variables, opponent, key, display)
+            own_key = jax.random.fold_in(key, number)
+            if config.rules.players > 2:
+                games = config.evaluation.games
+                seated = _meet_seated(
+                    config, variables, opponent, games, own_key, display, label=label
+                )
+                rates[anchor], intervals[anchor] = seated.win_rate(0), list(seated.interval(0))
+                continue
+            result = _short_match(config, variables, opponent, own_key, display, label=label)
             rates[anchor], intervals[anchor] = result.win_rate, list(result.interval)
-    fixed = next((anchor for anchor in rates if anchor != BEST), None)
-    row: dict[str, Any] = {"matches": rates, "intervals_95": intervals}
-    return row if fixed is None else row | {"opponent": fixed, "win_rate": rates[fixed]}
+    return rates, intervals
 
 
 def _short_match(
-    config: RunConfig, variables: Variables, opponent: Player, key: jax.Array, display: Display
+    config: RunConfig,
+    variables: Variables,
+    opponent: Player,
+    key: jax.Array,
+    display: Display,
+    *,
+    label: str,
 ) -> MatchResult:
     options = config.evaluation
     player = _player(config, variables)
@@ -95,7 +181,7 @@ def _short_match(
         round_games=options.batch,
     )
     test = parse_sprt(options.sprt) if options.sprt else None
-    with display.match(f"{player.name} against {opponent.name}", options.games) as task:
+    with display.match(f"{label}{player.name} against {opponent.name}", options.games) as task:
         if test is None:
             result = play_match(player, opponent, config.rules, how, key=key, on_progress=task)
         else:
@@ -110,16 +196,88 @@ def _short_match(
                 ),
                 on_progress=task,
             )
-    display.say(match_line(result, seconds=task.seconds))
+    display.say(label + match_line(result, seconds=task.seconds))
     if test is not None:
         display.say(in_words(test, decide(test, pair_counts(result.outcome))))
     return result
 
 
+def _meet_seated(
+    config: RunConfig,
+    variables: Variables,
+    opponent: Player,
+    games: int,
+    key: jax.Array,
+    display: Display,
+    *,
+    label: str = "",
+) -> SeatedResult:
+    """Play at least this many games with an opponent at every seat but the player's."""
+    options, player = config.evaluation, _player(config, variables)
+    players = [player, *[opponent] * (config.rules.players - 1)]
+    how = SeatOptions(games=games, batch=options.batch, opening_plies=options.opening_plies)
+    title = f"{label}{player.name} against {len(players) - 1} {opponent.name}"
+    with display.match(title, games) as task:
+        result = play_seats(players, config.rules, how, key=key, on_progress=task)
+    display.say(label + seats_line(result, seconds=task.seconds))
+    return result
+
+
 def final_matches(
     config: RunConfig, variables: Variables, directory: Path, display: Display
-) -> list[MatchResult]:
-    """Play the last weights against every opponent; print a table and write it to a file."""
+) -> list[MatchResult] | list[SeatedResult]:
+    """Play the last weights against every opponent, with more than two players against it at all
+    other seats; print a table for each rule set and write all of them to a file."""
+    found: list[Any] = []
+    records: list[dict[str, Any]] = []
+    for number, each in enumerate(config.rule_sets):
+        alone = config.alone(each.rules)
+        salt = _FINAL * (number + 1)
+        play = _final_seats if config.rules.players > 2 else _final_pairs
+        results, table, own = play(alone, variables, display, salt)
+        if config.mix:
+            table.title = Text(f"{config.name} on {each.name}")
+            own = [record | {"rule_set": each.name} for record in own]
+        display.console.print(table)
+        found += results
+        records += own
+    _write(config, directory, records)
+    return found
+
+
+def _caption(config: RunConfig) -> str:
+    options = config.evaluation
+    return (
+        f"seed {config.seed} · {options.simulations} simulations · "
+        f"{options.opening_plies} random opening plies · "
+        "95 % intervals by Wilson · territory in cells"
+    )
+
+
+def _final_seats(
+    config: RunConfig, variables: Variables, display: Display, salt: int
+) -> tuple[list[SeatedResult], Table, list[dict[str, Any]]]:
+    """The final matches of rules for three or four players, as results, table and records."""
+    options = config.evaluation
+    seated = [
+        _meet_seated(
+            config,
+            variables,
+            _opponent(config, name),
+            options.final_games,
+            _key(config, salt + number),
+            display,
+        )
+        for number, name in enumerate(options.opponents)
+    ]
+    table = opponents_table(seated, caption=_caption(config))
+    return seated, table, [seats_record(result) for result in seated]
+
+
+def _final_pairs(
+    config: RunConfig, variables: Variables, display: Display, salt: int
+) -> tuple[list[MatchResult], Table, list[dict[str, Any]]]:
+    """The final matches of rules for two players, as results, table and records."""
     options, results = config.evaluation, []
     how = MatchOptions(
         games=options.final_games, batch=options.batch, opening_plies=options.opening_plies
@@ -133,26 +291,25 @@ def final_matches(
                 opponent,
                 config.rules,
                 how,
-                key=_key(config, _FINAL + number),
+                key=_key(config, salt + number),
                 on_progress=task,
             )
         display.say(match_line(result, seconds=task.seconds))
         results.append(result)
-    caption = (
-        f"seed {config.seed} · {options.simulations} simulations · "
-        f"{options.opening_plies} random opening plies · "
-        "95 % intervals by Wilson · territory in cells, this player's first"
-    )
-    display.console.print(match_table(results, caption=caption))
+    table = match_table(results, caption=f"{_caption(config)}, this player's first")
+    return results, table, [match_record(result) for result in results]
+
+
+def _write(config: RunConfig, directory: Path, matches: list[dict[str, Any]]) -> None:
+    options = config.evaluation
     record = {
         "seed": config.seed,
         "iterations": config.iterations,
         "simulations": options.simulations,
         "opening_plies": options.opening_plies,
-        "matches": [match_record(result) for result in results],
+        "matches": matches,
     }
     write_json(directory / RESULT_FILE, record)
-    return results
 
 
 def _key(config: RunConfig, salt: int) -> jax.Array:

@@ -27,13 +27,15 @@ from train.loop.run_directory import (
     lock_run,
 )
 from train.loop.run_loop import Session, open_session, run_loop, say_saved
-from train.loop.start import note_stages, start_of
+from train.loop.start import note_stages, show_start, start_of
 from train.metrics.columns import FIT_COLUMNS
 from train.metrics.rows import Row
 from train.metrics.wandb_run import check_wandb
 from train.network import Variables
 from train.network.build import network_for, observer_for
+from train.programs.state import first_key
 from train.runtime.ahead import Ahead
+from train.runtime.devices import make_deterministic
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json
 from train.runtime.host import fetch
@@ -105,6 +107,8 @@ def fit(
     Raises:
       UsageError: files or directory cannot be used; another process is at it.
     """
+    if config.deterministic:
+        make_deterministic()
     directory = runs / config.name
     with lock_run(directory):
         return _fit(config, records, directory, validation=validation, resume=resume)
@@ -117,6 +121,11 @@ def _fit(
     check_directory(directory, config, resume=resume)
     if not 0 < validation < 1:
         raise UsageError(f"fit: validation ({validation}) must lie between 0 and 1")
+    if config.mix:
+        raise UsageError(
+            f"fit: learns games of one rule set, the config lists {len(config.mix)}; --rules names "
+            "one"
+        )
     data, summary = _read(config, records, validation)
     if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
         _check_records(directory, summary)
@@ -140,6 +149,7 @@ def _fit(
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
         )
         write_json(directory / RECORDS_FILE, summary)
+        show_start(start, session.display)
         note_stages(directory, start)
         ended = run_loop(session, state, compile_for, iterate)
         # What is left to do after the last iteration takes no time worth an interruption.
@@ -229,7 +239,7 @@ def _make_programs(config: RunConfig) -> _Programs:
     choose = functools.partial(take, has_reply=has_reply)
 
     def init(variables: Variables | None = None) -> FitState:
-        key = jax.random.fold_in(jax.random.key(config.seed), 2**31 - 1)
+        key = first_key(config.seed)
         # Copied, for the first step of learning consumes the state.
         first = network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
         return FitState(learner.init(first), jnp.zeros((), jnp.int32))

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from train.checkpoints.weights import TrainedNetwork
-from train.loop.run_directory import RESULT_FILE, STAGES_FILE, STARTS_FILE
+from train.loop.run_directory import RESULT_FILE, STAGES_FILE, STARTS_FILE, TRANSFER_FILE
 from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
+from train.runtime.errors import UsageError
 
 
 def provenance(trained: TrainedNetwork) -> dict[str, Any]:
@@ -14,8 +15,9 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
 
     Returns:
       JSON-ready entries: `run` and `iteration`; `starts`, each with time, versions and devices;
-      `hours` (see `_hours`); `stages`, the runs that came before, oldest first; `curve`, the short
-      matches up to these weights; `evaluation`, the final matches, None where they were not of
+      `hours` (see `_hours`); `stages`, the runs that came before, oldest first; `transfer`, what a
+      run with `init_from` took of the last of them, else None; `curve`, the short matches up to
+      these weights; `evaluation`, the final matches, None where they were not of
       these weights; `last_metrics`, the row of metrics.
     """
     run = trained.run
@@ -33,6 +35,7 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
         "starts": (_read(run / STARTS_FILE) or {}).get("starts"),
         "hours": _hours(rows) if is_whole else None,
         "stages": _read(run / STAGES_FILE) or [],
+        "transfer": _read(run / TRANSFER_FILE),
         "curve": _curve(rows),
         "evaluation": evaluation if is_of_these else None,
         "last_metrics": rows[-1] if is_whole else None,
@@ -65,4 +68,7 @@ def _training_seconds(row: Row) -> float:
 
 
 def _read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None

@@ -8,6 +8,7 @@ import json
 import platform
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,9 +24,11 @@ from train.config import (
     config_to_dict,
     read_saved_config,
 )
+from train.config.rule_sets import rule_sets_in_words
 from train.functions import Function
-from train.runtime.devices import is_first_process
-from train.runtime.errors import NotFiniteError, UsageError
+from train.metrics.rows import METRICS_FILE
+from train.runtime.devices import is_first_process, lost_process_message
+from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError
 from train.runtime.files import CannotWriteError, reason_of, write_json
 from train.runtime.lock import locked
 from wallgo_jax.env import VERSION
@@ -37,9 +40,14 @@ RECORDS_FILE = "records.json"
 STARTS_FILE = "run.json"
 STAGES_FILE = "stages.json"
 """File of a run that began with the weights of another: the runs before it, oldest first."""
+TRANSFER_FILE = "transfer.json"
+"""File of a run with `init_from`: what it took of the other's weights."""
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "mctx", "orbax-checkpoint", "numpy")
 
-_FIXED = ("seed", "rules", "start_weights", "network", "search", "selfplay", "replay", "learner")
+_FIXED = (
+    *("seed", "rules", "mix", "grid", "start_weights", "init_from"),
+    *("network", "search", "selfplay", "replay", "learner"),
+)
 """What a resumed run must not change: all of it decides the numbers of the iterations done."""
 _FREE = tuple(
     field.name for field in dataclasses.fields(RunConfig) if field.name not in ("name", *_FIXED)
@@ -82,6 +90,7 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
                 "count finished plies; its weights still play"
             )
         saved = config_from_dict(meta["config"], where=f"{directory}: saved config")
+        _tell_changed_config(directory, saved, meta["iteration"])
     else:
         meta, saved = {"iteration": 0}, read_saved_config(directory)
     for field in _FIXED:
@@ -93,6 +102,34 @@ def check_directory(directory: Path, config: RunConfig, *, resume: bool) -> None
             f"{directory}: has {meta['iteration']} iterations already, more than "
             f"iterations = {config.iterations}"
         )
+
+
+def _tell_changed_config(directory: Path, saved: RunConfig, iteration: int) -> None:
+    """Print a line where the run's file of its config is not what its newest checkpoint holds.
+
+    A run that was resumed with other values and stopped before its next save has such a file, and
+    one whose disk has failed.
+    """
+    try:
+        written = read_saved_config(directory)
+    except UsageError:
+        return  # it is written again
+    for field in _FREE:
+        old, new = getattr(saved, field), getattr(written, field)
+        if old != new:
+            change = _change_of(field, old, new, f"iteration {iteration} was saved")
+            print(f"{directory / CONFIG_FILE}: {change} there", file=sys.stderr)
+            return
+
+
+def tell_changed_rows(directory: Path, done: int, rows_sum: int) -> None:
+    """Print a line where the rows of metrics are not those up to the checkpoint of an iteration."""
+    if not done:
+        return
+    wanted = store_lib.read_meta(directory, store_lib.RESUME).get("rows_sum")
+    if wanted not in (None, rows_sum):
+        path = directory / METRICS_FILE
+        print(f"{path}: the rows up to iteration {done} are not what was written", file=sys.stderr)
 
 
 def resumed_config(directory: Path) -> RunConfig:
@@ -128,15 +165,19 @@ def plain_path(directory: Path) -> Path:
 
 def _difference(field: str, old: Any, new: Any) -> str:
     """The key of a config table that differs, with both values."""
+    if field == "mix":
+        field, old, new = "rules", rule_sets_in_words(old), rule_sets_in_words(new)
+    change = _change_of(field, old, new)
+    return f"{change} now; what may change: {', '.join(_FREE)}"
+
+
+def _change_of(field: str, old: Any, new: Any, then: str = "the run began") -> str:
     if dataclasses.is_dataclass(old) and dataclasses.is_dataclass(new):
         for inner in dataclasses.fields(old):
             a, b = getattr(old, inner.name), getattr(new, inner.name)
             if a != b:
-                return _difference(f"{field}.{inner.name}", a, b)
-    return (
-        f"{field} was {_tell(old)} when the run began and is {_tell(new)} now; what may change: "
-        f"{', '.join(_FREE)}"
-    )
+                return _change_of(f"{field}.{inner.name}", a, b, then)
+    return f"{field} was {_tell(old)} when {then} and is {_tell(new)}"
 
 
 def _tell(value: Any) -> str:
@@ -172,8 +213,8 @@ def has_checkpoint(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def naming_last_good(directory: Path) -> Iterator[None]:
-    """Name the last good checkpoint in the error of a NaN or infinite loss or gradient, and in that
-    of a disk that cannot be written."""
+    """Name the last good checkpoint in the error of a NaN or infinite loss or gradient, of a disk
+    that cannot be written, and of another process that has ended."""
     try:
         yield
     except NotFiniteError as error:
@@ -182,6 +223,12 @@ def naming_last_good(directory: Path) -> Iterator[None]:
     except CannotWriteError as error:
         hint = f"when there is room, go on with: {resume_command(directory)}"
         raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None
+    except RuntimeError as error:
+        lost = lost_process_message(error)
+        if lost is None:
+            raise
+        hint = f"start all processes again with: {resume_command(directory)} --distributed"
+        raise ProcessLostError(f"{lost}; {_last_good(directory)}; {hint}") from None
 
 
 def _last_good(directory: Path) -> str:

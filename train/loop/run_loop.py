@@ -12,7 +12,12 @@ import jax
 from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
 from train.learning.learner import LearnerState
-from train.loop.run_directory import begin, naming_last_good, resume_command
+from train.loop.run_directory import (
+    begin,
+    naming_last_good,
+    resume_command,
+    tell_changed_rows,
+)
 from train.metrics.columns import describe_matches
 from train.metrics.rows import Row, elapsed_seconds
 from train.metrics.wandb_run import WandbRun
@@ -98,6 +103,7 @@ def open_session(
             stack.callback(store.close)
             writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
             stack.callback(writer.close)
+            tell_changed_rows(directory, done, writer.rows_sum)
             rows = writer.kept
         display = _make_display(config, done, columns, rows, games_after, is_quiet=is_quiet)
         stack.enter_context(display)
@@ -248,4 +254,11 @@ def save(session: Session, state: State, row: Row) -> None:
     # Read by all processes, since parts may lie with others; saved by the first.
     weights, whole = fetch((state.learner.player, state))
     config = config_to_dict(session.config)
-    session.store.save(row["iteration"], weights, whole, config, win_rate=row.get("win_rate"))
+    session.store.save(
+        row["iteration"],
+        weights,
+        whole,
+        config,
+        win_rate=row.get("win_rate"),
+        rows_sum=None if isinstance(session.writer, Mute) else session.writer.rows_sum,
+    )

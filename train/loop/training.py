@@ -13,9 +13,11 @@ from train.config import RunConfig
 from train.data import replay
 from train.data.diversity import Mean, Variety
 from train.data.replay import ReplayState
+from train.data.selfplay import SeatSums
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
 from train.loop.closing import closing_lines
 from train.loop.evaluation import check_opponents, final_matches, games_after, short_matches
+from train.loop.opponent import keep_opponent, opponent_of
 from train.loop.run_directory import (
     GAME_FILE,
     GAME_TEXT_FILE,
@@ -24,20 +26,23 @@ from train.loop.run_directory import (
     lock_run,
 )
 from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
-from train.loop.start import note_stages, start_of
-from train.metrics.columns import SELFPLAY_COLUMNS, WIN_RATE
-from train.metrics.rows import Row
+from train.loop.start import note_stages, show_start, start_of
+from train.metrics.columns import LEARNER_WINS, SELFPLAY_COLUMNS, WIN_RATE
+from train.metrics.rows import BY_RULES, Row
 from train.metrics.wandb_run import check_wandb
 from train.programs.assembly import Programs, make_programs
+from train.programs.boards import figures_by_rules, rules_of_board
 from train.programs.replay import steps_due
 from train.programs.selfplay import SelfPlayFigures, make_bootstrap, stage_at
 from train.programs.state import RunState
-from train.runtime.devices import is_first_process, sync_processes
+from train.runtime.devices import is_first_process, make_deterministic, sync_processes
+from train.runtime.files import writing
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 from train.runtime.lines import Column
 from wallgo_jax import render
 from wallgo_jax.formats import records
+from wallgo_jax.notation import COLOURS
 from wallgo_jax.view.game_replay import replay_actions
 
 
@@ -87,6 +92,8 @@ def open_run(
       resume: go on from the newest whole checkpoint instead of starting.
       is_quiet: show nothing on the console.
     """
+    if config.deterministic:
+        make_deterministic()
     with lock_run(directory), _open_run(config, directory, resume, is_quiet) as run:
         yield run
 
@@ -101,7 +108,8 @@ def _open_run(
     make_bootstrap(config)  # Refused now, not at the first iteration.
     check_wandb(config.tracking.wandb)
     start = start_of(config, directory, resume=resume)
-    programs = make_programs(config)
+    opponent = opponent_of(config, directory, resume=resume)
+    programs = make_programs(config, opponent=opponent) if opponent else make_programs(config)
     init = programs.init if start is None else functools.partial(programs.init, start.variables)
     state = first_state(directory, init, programs.place, resume=resume)
     sync_processes("every process has its first state")
@@ -118,9 +126,9 @@ def _open_run(
         config, directory, state, _columns(config), games_after=later, is_quiet=is_quiet
     ) as session:
         session.display.say(_about(config, state))
-        if start is not None:
-            session.display.say(f"weights of {start.source}")
+        show_start(start, session.display)
         note_stages(directory, start)
+        keep_opponent(directory, opponent)
         evaluate = functools.partial(_evaluate, session)
         yield OpenRun(session, programs, state, compile_for, iterate, evaluate)
 
@@ -173,7 +181,8 @@ def run_iteration(
 def _columns(config: RunConfig) -> list[Column]:
     """Figures that the console shows; no win rate where there are no matches."""
     has_matches = config.evaluation.every > 0 and bool(config.evaluation.opponents)
-    return [c for c in SELFPLAY_COLUMNS if has_matches or c.heading != WIN_RATE]
+    is_shown = {WIN_RATE: has_matches, LEARNER_WINS: bool(config.selfplay.opponent)}
+    return [c for c in SELFPLAY_COLUMNS if is_shown.get(c.heading, True)]
 
 
 def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
@@ -182,7 +191,7 @@ def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int
     `simulations` are those of a full search, 0 where the bootstrap plays. Figures of games are None
     where no game ended, entropies where no policy of their plies is learned.
     """
-    sums, variety = played
+    sums, variety, by_board = played
     games, positions = float(sums.games), float(sums.positions)
     whole, *parts = sums.entropies._asdict().items()
     return {
@@ -195,9 +204,21 @@ def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int
         "drawn_share": float(sums.drawn) / positions,
         "policy_entropy": _mean_of(whole[1]),
         **{f"policy_entropy_{name}": _mean_of(mean) for name, mean in parts},
+        **{f"policy_share_{name}": _mean_of(mean) for name, mean in sums.shares._asdict().items()},
         **_variety_figures("setups", variety.setups),
         **_variety_figures("openings", variety.openings),
+        **({} if by_board is None else {BY_RULES: figures_by_rules(config, by_board)}),
+        **({} if sums.seats is None else _seat_figures(sums.seats)),
     }
+
+
+def _seat_figures(seats: SeatSums) -> Row:
+    """The learner's win rate against the frozen opponent in the games that ended, with draws as in
+    `SeatSums`, and that of each of its seats."""
+    found = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
+    for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
+        found[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
+    return found
 
 
 def _mean_of(mean: Mean) -> float | None:
@@ -220,7 +241,7 @@ def _replay_warning(
     """`warning` of a replay in which no game ends; empty while there is hope."""
     held = replay_state.plies.terminated.shape[0]
     played = (iteration + 1) * config.selfplay.plies
-    if due > 0 or played < held + config.rules.max_plies:
+    if due > 0 or played < held + config.max_plies:
         return {}
     return {
         "warning": f"nothing to learn from: no game ended in the {held} plies that are held of "
@@ -278,12 +299,14 @@ def finish(session: Session, programs: Programs, state: RunState) -> bool:
 
 def write_game(session: Session, programs: Programs, state: RunState) -> None:
     """A game of self-play, as a record for commands and as text for people."""
-    rules, name = session.config.rules, session.config.name
+    config, name = session.config, session.config.name
     newest = replay.newest_games(state.replay_state, programs.variant, 1)
     if not newest:
         return
-    (actions,) = newest
+    ((board, actions),) = newest
+    rules = rules_of_board(config, board)
     game, players = replay_actions(rules, actions), (name,) * rules.players
-    records.write(session.directory / GAME_FILE, [records.of_game(game, players=players)])
     text = render.game_file(game, players=players)
-    (session.directory / GAME_TEXT_FILE).write_text(text, encoding="utf-8")
+    with writing(session.directory):
+        records.write(session.directory / GAME_FILE, [records.of_game(game, players=players)])
+        (session.directory / GAME_TEXT_FILE).write_text(text, encoding="utf-8")

@@ -7,6 +7,8 @@ from train.runtime.lines import Column
 
 WIN_RATE = "win rate"
 """Heading of the column that only runs with matches have."""
+LEARNER_WINS = "learner wins"
+"""Heading of the column that only runs with a frozen opponent have."""
 
 
 def _figure(name: str, form: str, heading: str, width: int, rank: int, phrase: str) -> Column:
@@ -35,6 +37,7 @@ SELFPLAY_COLUMNS = (
     _figure("policy_entropy", ".2f", "entropy", 6, 10, "entropy {}"),
     _figure("mean_length", ".1f", "plies", 5, 4, "{} plies a game"),
     _figure("red_win_rate", ".0%", "red wins", 5, 11, "red wins {}"),
+    _figure("learner_win_rate", ".1%", LEARNER_WINS, 7, 3, "learner wins {}"),
     _figure("games_per_second", ".1f", "games/s", 8, 0, "{} games/s"),
     _POSITIONS,
     _figure("selfplay_seconds", ".1f", "play, s", 7, 12, ""),

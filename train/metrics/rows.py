@@ -1,6 +1,7 @@
 """Rows of metrics as JSON lines: `metrics.jsonl`, a row an iteration."""
 
 import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,10 @@ from typing import Any
 from train.runtime.files import replace_text
 
 METRICS_FILE = "metrics.jsonl"
+BY_RULES = "by_rules"
+"""Figures of self-play by rule set, in the rows of a run of several: name -> figure -> number."""
+MATCHES_BY_RULES = ("matches_by_rules", "intervals_by_rules", "elo_by_rules")
+"""Win rates, their intervals and Elo points above each opponent, likewise."""
 
 Row = dict[str, Any]
 """Figures of an iteration by name, as they are written.
@@ -22,7 +27,7 @@ matches were played after that iteration.
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read all whole rows; a half-written last line is passed over.
+    """Read all whole rows; a half-written last line and damaged ones are passed over.
 
     Files that older programs wrote count iterations from 0; they are read as if from 1.
 
@@ -30,7 +35,8 @@ def read_rows(path: Path) -> list[Row]:
       OSError: the file cannot be read.
     """
     rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    # A damaged byte costs its row, of which a resumed run tells; it does not stop the reading.
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             row = json.loads(line)
         except json.JSONDecodeError:
@@ -64,6 +70,11 @@ def elapsed_seconds(rows: Sequence[Row]) -> list[float]:
         total = row.get("elapsed_seconds", total + sum(parts))
         found.append(total)
     return found
+
+
+def sum_of(rows: Sequence[Row], before: int = 0) -> int:
+    """CRC-32 of rows as they are written, after that of the rows before them."""
+    return zlib.crc32(as_lines(rows).encode(), before)
 
 
 def as_lines(rows: Sequence[Row]) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from train.metrics.rows import Row
+from train.metrics.tags import by_rules
 from train.runtime.files import writing
 
 
@@ -13,7 +14,8 @@ def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
     """Write a line for each iteration of each run, a column for each figure.
 
     The win rate of a short match is `win_rate/OPPONENT`, its 95 % interval `low/OPPONENT` and
-    `high/OPPONENT`. A figure that a row lacks is empty.
+    `high/OPPONENT`; a figure of one rule set of several is `NAME/FIGURE`. A figure that a row lacks
+    is empty.
 
     Raises:
       UsageError: the file cannot be written.
@@ -34,4 +36,4 @@ def _flat(row: Row) -> dict[str, Any]:
         flat[f"win_rate/{opponent}"] = rate
     for opponent, (low, high) in row.get("intervals_95", {}).items():
         flat |= {f"low/{opponent}": low, f"high/{opponent}": high}
-    return flat
+    return flat | by_rules(row)

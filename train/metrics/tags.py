@@ -1,6 +1,6 @@
 """Names of metrics in TensorBoard and Weights & Biases, grouped: `loss/policy`, `speed/...`."""
 
-from train.metrics.rows import Row
+from train.metrics.rows import BY_RULES, MATCHES_BY_RULES, Row
 
 _GROUPS = {
     "selfplay": (
@@ -8,7 +8,11 @@ _GROUPS = {
         *("full_search_share", "drawn_share", "policy_entropy"),
         *(f"policy_entropy_{name}" for name in ("placement", "opening", "middle", "late")),
         *("policy_entropy_steps", "policy_entropy_wall"),
+        *(f"policy_entropy_{name}" for name in ("stay", "one_step", "two_steps")),
+        *(f"policy_share_{name}" for name in ("stay", "one_step", "two_steps")),
         *("distinct_setups", "commonest_setups", "distinct_openings", "commonest_openings"),
+        "learner_win_rate",
+        *(f"learner_win_rate_{colour}" for colour in ("red", "blue", "green", "yellow")),
     ),
     "replay": ("replay_positions", "reuse"),
     "speed": (
@@ -26,7 +30,8 @@ def scalars_of(row: Row) -> dict[str, float]:
     """The numbers of a row by their grouped names.
 
     Losses are `loss/total`, `loss/policy` and so on, those on games held back `validation/...`; the
-    win rate of each short match is `evaluation/win_rate/OPPONENT`.
+    win rate of each short match is `evaluation/win_rate/OPPONENT`. Figures of one rule set of
+    several are `rules/NAME/...` (see `by_rules`).
     """
     found = {
         _tag_of(name): float(value)
@@ -35,6 +40,23 @@ def scalars_of(row: Row) -> dict[str, float]:
     }
     for opponent, rate in row.get("matches", {}).items():
         found[f"evaluation/win_rate/{opponent}"] = float(rate)
+    found |= {f"rules/{path}": value for path, value in by_rules(row).items()}
+    return found
+
+
+def by_rules(row: Row) -> dict[str, float]:
+    """The numbers of a row that are one rule set's, such as `hkoi/mean_length`, `hkoi/elo/wjx`."""
+    found = {
+        f"{name}/{figure}": float(value)
+        for name, figures in row.get(BY_RULES, {}).items()
+        for figure, value in figures.items()
+        if value is not None
+    }
+    for key, figure in zip(MATCHES_BY_RULES[::2], ("win_rate", "elo"), strict=True):
+        for name, matches in row.get(key, {}).items():
+            for opponent, value in matches.items():
+                if value is not None:
+                    found[f"{name}/{figure}/{opponent}"] = float(value)
     return found
 
 

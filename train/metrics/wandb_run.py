@@ -58,7 +58,10 @@ def _id_of(directory: Path) -> str:
     """The id of the run, drawn when it first starts."""
     path = directory / _ID_FILE
     if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))["id"]
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))["id"]
+        except (OSError, ValueError, TypeError, KeyError):
+            raise UsageError(f"{path}: holds no id of a run; remove it for a new one") from None
     drawn = secrets.token_hex(6)
     path.write_text(json.dumps({"id": drawn}) + "\n", encoding="utf-8")
     return drawn

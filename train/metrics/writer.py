@@ -2,13 +2,15 @@
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, keep_rows
+from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, keep_rows, sum_of
 from train.metrics.tensorboard import TensorBoardFile
+from train.runtime.errors import UsageError
 from train.runtime.files import writing
 
 
@@ -24,6 +26,7 @@ class MetricsWriter:
 
     Attributes:
       kept: the rows of earlier starts.
+      rows_sum: the checksum of all rows.
     """
 
     def __init__(self, directory: Path, *, done: int, mirrors: tuple[Mirror, ...] = ()) -> None:
@@ -34,6 +37,7 @@ class MetricsWriter:
             self.kept = keep_rows(path, done)
             self._mirrors = (TensorBoardFile(directory, self.kept), *mirrors)
             self._file = path.open("a", encoding="utf-8")
+        self.rows_sum = sum_of(self.kept)
         self._before = elapsed_seconds(self.kept)[-1] if self.kept else 0.0
         self._started = time.monotonic()
 
@@ -42,7 +46,11 @@ class MetricsWriter:
 
         Raises:
           CannotWriteError: the disk is full, or cannot be written.
+          UsageError: the file was removed, or its directory.
         """
+        if os.fstat(self._file.fileno()).st_nlink == 0:
+            path = self._directory / METRICS_FILE
+            raise UsageError(f"{path}: was removed while the run wrote to it")
         times = {
             "elapsed_seconds": self._before + time.monotonic() - self._started,
             "wall_time": time.time(),
@@ -54,6 +62,7 @@ class MetricsWriter:
             # Last: a row of this file is in the others too, also where the process is killed here.
             self._file.write(json.dumps(whole) + "\n")
             self._file.flush()
+        self.rows_sum = sum_of([whole], self.rows_sum)
 
     def close(self) -> None:
         """Close all files. Every row was flushed, or its error told."""

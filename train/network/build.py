@@ -60,7 +60,8 @@ def channels_of(config: NetworkConfig, players: int) -> tuple[Channel, ...]:
         rules = next(rules for rules in PRESETS.values() if rules.players == players)
         own = jax.eval_shape(_custom_planes(config), initial_state(rules)).shape[-1]
     # An age tells planes of one kind apart.
-    return (*channels(config.planes, players), *(Channel(CUSTOM, age=i) for i in range(own)))
+    shown = channels(config.planes, players, has_playable=config.playable)
+    return (*shown, *(Channel(CUSTOM, age=i) for i in range(own)))
 
 
 @functools.cache
@@ -69,7 +70,7 @@ def observer_for(config: NetworkConfig) -> Observe:
 
     def observe(state: State, precomputed: Precomputed | None = None) -> jax.Array:
         return observation.observe(
-            state, planes=config.planes, has_playable=False, precomputed=precomputed
+            state, planes=config.planes, has_playable=config.playable, precomputed=precomputed
         )
 
     if not config.custom_planes:

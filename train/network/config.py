@@ -42,6 +42,8 @@ class NetworkConfig:
         between two cells round walls.
       planes: feature planes: B, BT, BTR or BTRH; behind the last two D, DL, W, DW or DLW
         (distances), behind all V (the variant's).
+      playable: show the playable cells in a plane of their own, which boards smaller than their
+        grid need; features of other cells are then kept at zero.
       mover_first: show the planes of the player to move first, instead of player 0's.
       dtype: compute type: `float32`, `bfloat16`, or `auto` (bfloat16 on accelerators). On CPU
         `auto` is float32. Parameters are always float32.
@@ -72,6 +74,7 @@ class NetworkConfig:
     dtype: str = "auto"
     custom: CustomNetwork = ""
     custom_planes: CustomPlanes = ""
+    playable: bool = False
 
     def __post_init__(self) -> None:
         blocks = parse_blocks(self.blocks)

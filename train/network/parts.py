@@ -1,5 +1,6 @@
 """Counts the parts, parameters and multiply-adds of a network."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +23,7 @@ class Part(NamedTuple):
     shape: tuple[int, ...]  # of its output, without the axis of boards
     parameters: int
     multiply_adds: int  # of its matrix products and convolutions, padding counted as cells
+    numbers: int  # that those read and write, without weights
 
 
 def census(config: NetworkConfig, channels: tuple[Channel, ...], *, size: int) -> tuple[Part, ...]:
@@ -60,24 +62,37 @@ def _part(name: str, module: Any, *inputs: Any) -> Part:
         name=name,
         shape=tuple(output.shape[1:]),
         parameters=sum(int(np.prod(leaf.shape)) for leaf in parameters),
-        multiply_adds=_multiply_adds(program.jaxpr),
+        multiply_adds=_sum_of_products(program.jaxpr, _multiply_adds),
+        numbers=_sum_of_products(program.jaxpr, _numbers),
     )
 
 
-def _multiply_adds(jaxpr: Any) -> int:
-    """Multiply-adds of all matrix products and convolutions in a program and in its calls."""
+def _sum_of_products(jaxpr: Any, count: Callable[[Any], int]) -> int:
+    """The sum of a count over all matrix products and convolutions of a program and its calls."""
     total = 0
     for equation in jaxpr.eqns:
-        (out, *_), inputs = equation.outvars, equation.invars
-        if equation.primitive.name == "dot_general":
-            ((contracted, _), _) = equation.params["dimension_numbers"]
-            summed = np.prod([inputs[0].aval.shape[axis] for axis in contracted])
-            total += int(np.prod(out.aval.shape) * summed)
-        elif equation.primitive.name == "conv_general_dilated":
-            # Each number of the output sums a product for every tap and input feature.
-            kernel = inputs[1].aval.shape
-            out_axis = equation.params["dimension_numbers"].rhs_spec[0]
-            total += int(np.prod(out.aval.shape) * np.prod(kernel) // kernel[out_axis])
-        for inner in core.jaxprs_in_params(equation.params):
-            total += _multiply_adds(inner)
+        if equation.primitive.name in ("dot_general", "conv_general_dilated"):
+            total += count(equation)
+        total += sum(_sum_of_products(x, count) for x in core.jaxprs_in_params(equation.params))
     return total
+
+
+def _multiply_adds(equation: Any) -> int:
+    (out, *_), inputs = equation.outvars, equation.invars
+    if equation.primitive.name == "dot_general":
+        ((contracted, _), _) = equation.params["dimension_numbers"]
+        summed = np.prod([inputs[0].aval.shape[axis] for axis in contracted])
+        return int(np.prod(out.aval.shape) * summed)
+    # Each number of the output sums a product for every tap and input feature.
+    kernel = inputs[1].aval.shape
+    out_axis = equation.params["dimension_numbers"].rhs_spec[0]
+    return int(np.prod(out.aval.shape) * np.prod(kernel) // kernel[out_axis])
+
+
+def _numbers(equation: Any) -> int:
+    """Operands and result; the second operand is a weight, but in products of boards by boards."""
+    left, right = (int(np.prod(x.aval.shape)) for x in equation.invars[:2])
+    is_by_board = (
+        equation.primitive.name == "dot_general" and equation.params["dimension_numbers"][1][0]
+    )
+    return left + int(np.prod(equation.outvars[0].aval.shape)) + (right if is_by_board else 0)

@@ -23,6 +23,10 @@ MOVE_SECONDS = 60.0
 """Time of a move unless said."""
 START_SECONDS = 600.0
 """Time from the start of a program to its first response: it may have to compile."""
+STRAY_SECONDS = 60.0
+"""Time to its first response for a program that wrote a line that answers no request."""
+RESTART_FACTOR = 4.0
+"""Time of a later start, in times of the first."""
 MAX_RESPONSE = 1_000_000
 MAX_STRAY = 1000
 """Lines that are no response to a request, after which a program is given up."""
@@ -48,8 +52,12 @@ class ProgramError(Exception):
 class Program:
     """A running program: requests go in, responses come out, in any order among sessions."""
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, *, start_seconds: float = START_SECONDS) -> None:
         """Start it.
+
+        Args:
+          command: starts the program.
+          start_seconds: to its first response.
 
         Raises:
           UsageError: there is no such program.
@@ -65,6 +73,8 @@ class Program:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise UsageError(f"player '{_PREFIX}{command}': cannot be started: {reason}") from None
         self.has_answered = False
+        self.started_in = 0.0  # seconds, once it has answered
+        self._began, self._start_seconds = time.monotonic(), start_seconds
         self._requests: queue.Queue[bytes | None] = queue.Queue()
         self._lines: queue.Queue[bytes | None] = queue.Queue(_MAX_UNREAD)
         self._log: collections.deque[bytes] = collections.deque(maxlen=20)
@@ -78,20 +88,23 @@ class Program:
 
         Args:
           requests: of any sessions; those of one session are answered in order.
-          seconds: from one response to the next; to the first of all, START_SECONDS.
+          seconds: from one response to the next; the first of all has time to start.
         """
         self.tell(requests)
         keys = [(request["bgsId"], _RESPONSES[request["type"]]) for request in requests]
         missing = collections.Counter(keys)
         found: dict[_Key, collections.deque[Message]] = {key: collections.deque() for key in keys}
-        limit = seconds if self.has_answered else max(seconds, START_SECONDS)
+        limit = seconds if self.has_answered else max(seconds, self._start_seconds)
         deadline = time.monotonic() + limit
         while missing.total() and not self._failure:
             response = self._take(deadline, limit)
             if response is None:
+                if not self.has_answered and limit > (most := max(seconds, STRAY_SECONDS)):
+                    limit, deadline = most, min(deadline, time.monotonic() + most)
                 continue
             key, now = (str(response.get("bgsId")), str(response.get("type"))), time.monotonic()
             if missing[key]:
+                self.started_in = self.started_in or now - self._began
                 self.has_answered, deadline = True, now + seconds
                 missing[key] -= 1
                 found[key].append(response)
@@ -200,6 +213,7 @@ class ExternalAct:
         self.command, self.seconds = command, seconds
         self.has_answered = False
         self._program: Program | None = None
+        self._start_seconds = START_SECONDS
 
     def program(self) -> Program:
         """The running program; started where there is none, or it has failed.
@@ -209,7 +223,7 @@ class ExternalAct:
         """
         if self._program is None or self._program.has_failed:
             self.close()
-            self._program = Program(self.command)
+            self._program = Program(self.command, start_seconds=self._start_seconds)
             atexit.register(self.close)
         return self._program
 
@@ -221,7 +235,9 @@ class ExternalAct:
         """
         assert self._program is not None
         answers = self._program.ask(requests, seconds=self.seconds)
-        self.has_answered |= self._program.has_answered
+        if self._program.has_answered and not self.has_answered:
+            self.has_answered = True
+            self._start_seconds = min(START_SECONDS, RESTART_FACTOR * self._program.started_in)
         if not self.has_answered:
             self.close()
             raise UsageError(f"player '{_PREFIX}{self.command}': {answers[0]}")

@@ -2,7 +2,7 @@
 
 After Ka Hei Wai, "Wall Go Sharing" (Hong Kong Olympiad in Informatics, AI Competition, 2025-06-30).
 A cell has a weight by its distances, in steps round walls, from the nearest stone of two sides: a
-player's own, and all others together.
+player's own, and the other's.
 
     only one side gets there                     sure_own / sure_other
     one side gets there, the other is far off    semi_sure_own / semi_sure_other
@@ -12,6 +12,9 @@ player's own, and all others together.
 
 Far off is `boundary` or more steps away. A side that has no stone yet counts as one step less from
 every cell, so that the first placement looks for the middle.
+
+With more than two players a cell counts for the side that is strictly nearer than every other, by
+its distance and that of the nearest rival; where two sides are nearest it counts for nobody.
 
 B boards, A slots, P players, N cells.
 """
@@ -31,6 +34,7 @@ from train.search.evaluator import Evaluation, Evaluator, side_of
 from train.search.search import Search
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
+from wallgo_jax.board.loops import loop_until_done
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.state import State
@@ -83,7 +87,8 @@ def distances(state: State, player: jax.Array, *, stones_block: bool) -> jax.Arr
         return grown, count + missing, changed
 
     start = ((own, other), jnp.zeros((2, grid * grid), jnp.int32), jnp.bool_(True))
-    reached, count, _ = jax.lax.while_loop(lambda carry: carry[2], body, start)
+    # A cell that is reached late or never only adds to its own count.
+    reached, count, _ = loop_until_done(lambda carry: carry[2], body, start, most=grid * grid)
     return jnp.where(bitboard.sets_to_mask(reached, grid), count, UNREACHED)
 
 
@@ -95,6 +100,8 @@ def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array
     """
     grid = state.grid
     chex.assert_rank(state.position.ply, 0)
+    if state.position.stones.shape[0] > 2:
+        return referee.reward_of(_scores_among(state, config), player)
     own, other, exits = _sides_of(state, player, stones_block=config.stones_block)
     playable = bitboard.unpack(state.variant.playable)
     near_own = _discs(own, exits, playable, config.boundary, grid=grid)
@@ -113,6 +120,46 @@ def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array
         )
         total += weight * bitboard.count(cells).astype(jnp.float32)
     return total
+
+
+def _scores_among(state: State, config: HeuristicConfig) -> jax.Array:
+    """float32[P]: `score` where more than two play: each cell counts for the side that is strictly
+    nearer than every other, for a player its own cells and against it those of every rival."""
+    own, other = _parts(state, config)
+    return own + other.sum() - other
+
+
+def _parts(state: State, config: HeuristicConfig) -> tuple[jax.Array, jax.Array]:
+    """float32[P], float32[P]: sums of the weights of the cells that each side is nearest to, as its
+    own and as a rival's."""
+    grid, terrain = state.grid, terrain_lib.read_terrain(*state)
+    exits = terrain.free_exits if config.stones_block else terrain.exits
+    playable = bitboard.unpack(state.variant.playable)
+    near = [_discs(each, exits, playable, config.boundary, grid=grid) for each in terrain.stones]
+    reached = bitboard.flood(tuple(discs[-1] for discs in near), exits, grid)
+    own, other = [], []
+    for side, discs in enumerate(near):
+        others = [number for number in range(len(near)) if number != side]
+        near_others = [
+            bitboard.union(*(near[number][steps] for number in others))
+            for steps in range(config.boundary)
+        ]
+        all_others = bitboard.union(*(reached[number] for number in others))
+        sure = _count_in_out(reached[side], all_others)
+        beyond = bitboard.difference(all_others, near_others[-1])
+        semi_sure = _count_both(discs[-1], beyond)
+        mine = config.sure_own * sure + config.semi_sure_own * semi_sure
+        theirs = config.sure_other * sure + config.semi_sure_other * semi_sure
+        rings, rings_others = _rings(discs), _rings(near_others)
+        for weight, pairs in _make_guesses(config).items():
+            # A positive weight is of the nearer side's cells, a negative one of the other's.
+            one, two = (rings, rings_others) if weight > 0 else (rings_others, rings)
+            shared = [bitboard.intersection(one[i], two[j]) for i, j in pairs]
+            part = weight * bitboard.count(bitboard.union(*shared)).astype(jnp.float32)
+            mine, theirs = (mine + part, theirs) if weight > 0 else (mine, theirs + part)
+        own.append(mine)
+        other.append(theirs)
+    return jnp.stack(own), jnp.stack(other)
 
 
 def _discs(
@@ -263,8 +310,9 @@ def _value_of_reply(state: State, slot: jax.Array, config: HeuristicConfig) -> j
 def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
     """The heuristic in place of a network, for search.
 
-    The logits are the scores after one ply over the temperature. The value of the mover is a
-    squashed score, that of every other player its share of the opposite.
+    The logits are the scores after one ply over the temperature. A value is a squashed score, the
+    mover's that halfway to its best ply. Of more than two players each has its own, less their
+    mean, since rewards add up to zero, and divided by the largest where that is above 1.
     """
 
     def evaluate_board(state: State) -> Evaluation:
@@ -273,8 +321,14 @@ def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
         scores = slot_scores(state, config)
         still = score(state, position.player, config)
         value = jnp.tanh((scores.max() + still) / 2 / config.scale)
-        share = jnp.full(players, -1.0 / (players - 1)).at[0].set(1.0)
-        return Evaluation(_logits_of(scores, config), value * share)
+        if players == 2:
+            return Evaluation(_logits_of(scores, config), value * jnp.array([1.0, -1.0]))
+        order = (position.player + jnp.arange(players)) % players
+        values = jnp.tanh(_scores_among(state, config)[order] / config.scale).at[0].set(value)
+        values -= values.mean()
+        return Evaluation(
+            _logits_of(scores, config), values / jnp.maximum(1, jnp.abs(values).max())
+        )
 
     def evaluate(
         variables: Any, states: State, analysis: BoardAnalysis | None = None

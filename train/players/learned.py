@@ -14,7 +14,7 @@ from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
-from train.search.search import Search, make_search
+from train.search.search import Search, SearchResult, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
@@ -58,6 +58,7 @@ def search_act(
     simulations: int,
     symmetries: int = 1,
     temperature: float = 0.0,
+    model: Evaluator | None = None,
 ) -> Act:
     """The `act` of a player that searches; the same object for equal arguments.
 
@@ -69,11 +70,12 @@ def search_act(
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation a search begins with.
       temperature: 0 plays what the search chooses; else a slot is drawn with chances
         policy^(1 / temperature) of the search's policy.
+      model: of the opponent, as in `make_search`; not with a temperature.
     """
     options, evaluate = as_player(options, simulations), evaluator_for(network, rules)
     if temperature:
         return _drawing_act(evaluate, options, symmetries, temperature)
-    return _search_act(evaluate, options, symmetries)
+    return _search_act(evaluate, options, symmetries, model)
 
 
 def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
@@ -85,6 +87,23 @@ def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Playe
         return evaluate(variables, states).logits.argmax(axis=-1).astype(jnp.int32)
 
     return Player(name, variables, act)
+
+
+def make_network_search(evaluate: Evaluator) -> Search:
+    """An evaluator's likeliest slot as a search, whose policy is the raw one."""
+
+    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        del key
+        found = evaluate(variables, states)
+        return SearchResult(
+            slot=found.logits.argmax(axis=-1).astype(jnp.int32),
+            policy=jax.nn.softmax(found.logits, axis=-1),
+            value=found.value[:, 0],
+            surprise=jnp.zeros_like(found.value[:, 0]),
+            prior=found.logits,
+        )
+
+    return search
 
 
 def make_search_player(name: str, variables: Any, search: Search) -> Player:
@@ -103,8 +122,10 @@ def _network_act(evaluate: Evaluator) -> Act:
 
 
 @functools.cache
-def _search_act(evaluate: Evaluator, options: SearchConfig, symmetries: int) -> Act:
-    search = make_search(evaluate, options, explores=False, symmetries=symmetries)
+def _search_act(
+    evaluate: Evaluator, options: SearchConfig, symmetries: int, model: Evaluator | None
+) -> Act:
+    search = make_search(evaluate, options, explores=False, symmetries=symmetries, model=model)
     return make_search_player("search", (), search).act
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 from jax.stages import Traced
 
 from train.config import RunConfig
@@ -16,13 +15,22 @@ from train.learning.learner import Learner, make_learner
 from train.network import Network
 from train.network.build import network_for, observer_for
 from train.players.basic import make_random_search
+from train.programs.boards import variants_of
 from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
 from train.programs.memory import RunParts, check_memory_of_run, check_sizes_of_run
 from train.programs.replay import FinishedPlies, make_replay_programs
-from train.programs.selfplay import Stage, make_selfplay_programs, selfplay_of, stage_at
+from train.programs.selfplay import (
+    Stage,
+    inputs_of,
+    load_opponent,
+    make_selfplay_programs,
+    selfplay_of,
+    stage_at,
+)
 from train.programs.state import Keys, RunState, make_keys, make_state_programs
-from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, devices_for
-from wallgo_jax.game.state import Variant, make_variant
+from train.registry import FrozenOpponent
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, devices_for, make_deterministic
+from wallgo_jax.game.state import Variant
 
 
 class Programs(NamedTuple):
@@ -45,17 +53,27 @@ class Programs(NamedTuple):
     them waits for the compiler. Returns the seconds that it took, 0 where all is compiled."""
 
 
-def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs:
+def make_programs(
+    config: RunConfig, devices: Devices | None = None, *, opponent: FrozenOpponent | None = None
+) -> Programs:
     """Build and jit the functions of a run; nothing is compiled yet.
 
+    Args:
+      config: the run.
+      devices: that share its boards and samples; None for all of this process that can.
+      opponent: the frozen one of self-play; None for the one that the config names, if any.
+
     Raises:
-      UsageError: boards or samples cannot be shared by the devices.
+      UsageError: boards or samples cannot be shared by the devices, or the frozen opponent of
+        self-play cannot be loaded.
     """
+    if config.deterministic:
+        make_deterministic()
     shared = {"selfplay_boards": config.selfplay.boards, "learner_batch": config.learner.batch}
     devices = devices_for(**shared) if devices is None else devices
     devices.check_divides(**shared)
     check_sizes_of_run(config)
-    parts = make_parts(config, devices)
+    parts = make_parts(config, devices, opponent)
     check_memory_of_run(parts)
     network, learner, variants = parts.network, parts.learner, parts.variants
     variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
@@ -73,7 +91,7 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
         )
         return make_learn_program(config, learner, replay_programs, like, devices)
 
-    selfplay = make_selfplay_programs(config, network, variant, devices)
+    selfplay = make_selfplay_programs(config, network, variant, devices, parts.opponent)
     compiled: set[Stage] = set()
 
     def compile_from(iteration: int) -> float:
@@ -100,10 +118,16 @@ def make_programs(config: RunConfig, devices: Devices | None = None) -> Programs
     )
 
 
-def make_parts(config: RunConfig, devices: Devices) -> RunParts:
-    """Make a run's network, learner and shapes; nothing is put onto a device."""
-    network = network_for(config.network, config.rules.players, size=config.rules.size)
-    variants = _broadcast_variant(config)
+def make_parts(
+    config: RunConfig, devices: Devices, opponent: FrozenOpponent | None = None
+) -> RunParts:
+    """Make a run's network, learner and shapes; nothing is put onto a device.
+
+    Args:
+      opponent: as in `make_programs`.
+    """
+    network = network_for(config.network, config.rules.players, size=config.grid_side)
+    variants, opponent = variants_of(config), opponent or load_opponent(config)
     return RunParts(
         config=config,
         devices=devices,
@@ -111,7 +135,8 @@ def make_parts(config: RunConfig, devices: Devices) -> RunParts:
         learner=_make_learner(config, network, devices),
         variants=variants,
         plies=_shapes_of_plies(config, variants),
-        selfplay=functools.cache(lambda: _trace_selfplay(config, network, variants)),
+        selfplay=functools.cache(lambda: _trace_selfplay(config, network, variants, opponent)),
+        opponent=opponent,
     )
 
 
@@ -122,15 +147,6 @@ def _make_learner(config: RunConfig, network: Network, devices: Devices) -> Lear
         total_steps=config.iterations * config.learner.steps,
         observe=observer_for(config.network),
         per_device=lambda prepare: devices.per_device(prepare, BY_BOARD, BY_BOARD),
-    )
-
-
-def _broadcast_variant(config: RunConfig) -> Variant:
-    """The rules for each board, NumPy arrays [B]."""
-    # In NumPy: nothing is on a device until each process places its own part.
-    boards = config.selfplay.boards
-    return jax.tree.map(
-        lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)
     )
 
 
@@ -145,9 +161,14 @@ def _shapes_of_plies(config: RunConfig, variants: Variant) -> Trajectory:
     return jax.eval_shape(selfplay, (), variants, boards, jax.random.key(0))[1]
 
 
-def _trace_selfplay(config: RunConfig, network: Network, variants: Variant) -> Traced:
+def _trace_selfplay(
+    config: RunConfig, network: Network, variants: Variant, opponent: FrozenOpponent | None
+) -> Traced:
     """An iteration of the last stage on all boards, which returns boards, plies [T, B], metrics."""
     # Stages differ in simulations, not in shapes; the last one has the most.
-    selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
-    boards = jax.eval_shape(first_boards, variants)
-    return jax.jit(selfplay).trace(network.shapes, variants, boards, jax.random.key(0))
+    selfplay = selfplay_of(config, stage_at(config, config.iterations - 1), opponent)
+    first = functools.partial(first_boards, has_opponent=opponent is not None)
+    boards = jax.eval_shape(first, variants)
+    theirs = None if opponent is None else opponent.trained.variables
+    variables = inputs_of(config, network.shapes, 0, theirs)
+    return jax.jit(selfplay).trace(variables, variants, boards, jax.random.key(0))

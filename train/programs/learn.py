@@ -4,7 +4,7 @@ S steps an iteration, N samples a step.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,10 @@ from train.learning.learner import Learner, LearnerState, StepMetrics
 from train.programs.replay import HOST, ReplayPrograms
 from train.runtime.devices import EVERYWHERE, Devices
 from wallgo_jax.game.state import Variant
+
+State = TypeVar("State")
+Batch = TypeVar("Batch")
+Metrics = TypeVar("Metrics")
 
 # A step gets its index as an array, so that one program serves all steps.
 _FIRST = np.int32(0)
@@ -70,7 +74,7 @@ def make_learn_program(
 def _make_host_steps(
     learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
 ) -> LearnProgram:
-    """Each step samples on the host, then learns on the devices."""
+    """The host samples the batch of the next step while the devices learn from the last."""
 
     def step(
         state: LearnerState, sample: Sample, keys: jax.Array, index: jax.Array
@@ -81,8 +85,9 @@ def _make_host_steps(
     def sample_key_of(keys: jax.Array, index: jax.Array) -> jax.Array:
         return jax.random.split(keys[index])[0]
 
-    # The key of `_make_step`, so that one device draws the same samples from either memory.
-    sample_key = jax.jit(sample_key_of).lower(like.keys, _FIRST).compile()
+    # The key of `_make_step`, so that one device draws the same samples from either memory. It is
+    # worked out beside the replay: on an accelerator it would wait for the step before.
+    sample_key = jax.jit(sample_key_of).lower(replay_programs.beside(like.keys), _FIRST).compile()
     sample_like = replay_programs.sample_like()
     traced, compiled = _compile(step, (like.learner, sample_like, like.keys, _FIRST), devices)
 
@@ -93,16 +98,51 @@ def _make_host_steps(
         keys: jax.Array,
         steps: int,
     ) -> tuple[LearnerState, list[StepMetrics]]:
-        found = []
-        for index in map(np.int32, range(steps)):
-            key = sample_key(keys, index)
-            sample = replay_programs.sample(replay_state, variant, key)
-            state, metrics = compiled(state, sample, keys, index)
-            # Read after the last step: reading here would make each step wait for the one before.
-            found.append(metrics)
-        return state, found
+        variant, sample_keys = replay_programs.beside((variant, keys))
+
+        def sample(index: int) -> Sample:
+            key = sample_key(sample_keys, np.int32(index))
+            return replay_programs.sample(replay_state, variant, key)
+
+        def learn_from(state: LearnerState, batch: Sample, index: int) -> tuple[Any, StepMetrics]:
+            return compiled(state, batch, keys, np.int32(index))
+
+        return learn_ahead(state, steps, sample, learn_from)
 
     return LearnProgram(learn, traced, compiled)
+
+
+def learn_ahead(
+    state: State,
+    steps: int,
+    sample: Callable[[int], Batch],
+    learn_from: Callable[[State, Batch, int], tuple[State, Metrics]],
+) -> tuple[State, list[Metrics]]:
+    """Learn from one batch while the next is sampled.
+
+    Args:
+      state: consumed by the first step.
+      steps: number of batches, each drawn and learned from in its turn.
+      sample: index -> the batch of a step; works on the host until it returns.
+      learn_from: (state, batch, index) -> the next state and what the step saw; only starts the
+        work of the devices.
+
+    Returns:
+      The last state, and what each step saw.
+    """
+    found = []
+    batch = sample(0) if steps else None
+    for index in range(steps):
+        assert batch is not None
+        state, metrics = learn_from(state, batch, index)
+        # Read after the last step: reading here would make each step wait for the one before.
+        found.append(metrics)
+        if index + 1 < steps:
+            batch = sample(index + 1)
+        if index:
+            # Two batches at most lie on the devices: that of the step under way and the next.
+            jax.block_until_ready(found[index - 1])
+    return state, found
 
 
 def _make_device_steps(

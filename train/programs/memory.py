@@ -11,9 +11,10 @@ from train.config import RunConfig
 from train.data import replay
 from train.data.replay import Trajectory
 from train.learning.learner import Learner
-from train.network import Network
+from train.network import Network, NetworkConfig
 from train.players.learned import search_player
 from train.programs.replay import HOST, replay_rows
+from train.registry import FrozenOpponent
 from train.runtime.devices import Devices
 from train.runtime.errors import UsageError
 from train.runtime.memory import (
@@ -70,6 +71,7 @@ class RunParts(NamedTuple):
     """Shapes of the plies [T, B] of an iteration."""
     selfplay: Callable[[], Traced]
     """Traces an iteration of the most simulations on all boards, the first time it is called."""
+    opponent: FrozenOpponent | None  # of self-play
 
 
 def check_memory_of_run(parts: RunParts) -> None:
@@ -89,12 +91,20 @@ def check_memory_of_run(parts: RunParts) -> None:
 
 def most_bytes(parts: RunParts) -> int:
     """Bound the memory of a run from its sizes alone; several times what it takes."""
-    config, grid = parts.config, parts.config.rules.size
-    network, own, options = config.network, config.selfplay, config.evaluation
-    cells, slots = grid**2, num_slots(config.rules.stones, grid=grid)
-    # Each array of weights stands for a layer, whose features are at most a block's widest ones.
-    features = max(network.mlp_ratio, 4) * network.width + network.heads * cells
-    evaluation = _FLOAT * len(jax.tree.leaves(parts.network.shapes)) * cells * features
+    config, grid = parts.config, parts.config.grid_side
+    own, options, opponent = config.selfplay, config.evaluation, parts.opponent
+    cells, slots = grid**2, num_slots(config.stones, grid=grid)
+
+    def evaluation_of(network: NetworkConfig, shapes: Any) -> float:
+        # An array of weights stands for a layer, whose features are at most a block's widest ones.
+        features = max(network.mlp_ratio, 4) * network.width + network.heads * cells
+        return _FLOAT * len(jax.tree.leaves(shapes)) * cells * features
+
+    evaluation = evaluation_of(config.network, parts.network.shapes)
+    if opponent is not None:
+        # The learner's leaves ask both networks.
+        theirs = opponent.trained
+        evaluation += evaluation_of(theirs.config.network, theirs.variables)
     node = _FLOAT * (8 * slots + 16 * cells)
 
     def searched(boards: int, simulations: int) -> float:
@@ -104,6 +114,7 @@ def most_bytes(parts: RunParts) -> int:
     plies = own.boards * own.plies
     return int(
         searched(own.boards, config.search.simulations)
+        + (0 if opponent is None else searched(own.boards, opponent.simulations))
         + searched(options.batch, options.simulations)
         + ply * (3 * plies + 3 * max(plies, config.replay.positions))
         + max(options.games, options.final_games) * ply
@@ -172,12 +183,14 @@ def _evaluation_needs(config: RunConfig, network: Network) -> list[Need]:
     """A final match of the newest weights against themselves, for no opponent is made yet."""
     options = config.evaluation
     simulations = options.simulations
+    # Matches of the other rule sets need less.
+    rules = max(config.learned, key=lambda rules: num_slots(rules.stones, grid=rules.size))
     player = search_player(
         config.name,
         network.shapes,
         config.network,
         config.search,
-        config.rules,
+        rules,
         simulations=simulations,
     )
     how = MatchOptions(
@@ -189,6 +202,6 @@ def _evaluation_needs(config: RunConfig, network: Network) -> list[Need]:
     keys = {"games": ("evaluation.final_games", ""), "batch": ("evaluation.batch", note)}
     return [
         Need(keys[need.key][0], need.value, need.bytes, keys[need.key][1])
-        for need in match_needs(player, player, config.rules, how)
+        for need in match_needs(player, player, rules, how)
         if need.key in keys
     ]

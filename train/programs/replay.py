@@ -53,7 +53,10 @@ class ReplayPrograms(NamedTuple):
     this compiles it."""
     sample: Callable[[ReplayState, Variant, jax.Array], Sample]
     """(replay, variant [B], key) -> a batch [N], spread over the devices. The devices' replay is
-    sampled inside the learner's program, the host's by a program of the CPU."""
+    sampled inside the learner's program, the host's by a program of the CPU, whose variant and key
+    must lie where `beside` puts them."""
+    beside: Callable[[Any], Any]
+    """Copies arrays, or shapes of them, to where a host's replay is sampled."""
 
 
 def replay_rows(config: RunConfig) -> int:
@@ -148,6 +151,7 @@ def _make_device_replay(
         compile_add=lambda: add.compile(placed_like, plies_like),
         sample_like=sample_like,
         sample=sample,
+        beside=lambda tree: tree,
     )
 
 
@@ -178,11 +182,15 @@ def _make_host_replay(
         key = jax.eval_shape(jax.random.key, 0)
         return jax.jit(sample_all).lower(like, *place_like((variants, key))).compile()
 
+    def beside(tree: Any) -> Any:
+        is_shape = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(tree))
+        return place_like(tree) if is_shape else jax.device_put(tree, cpu)
+
     def sample_like() -> Sample:
         return devices.like(compiled_sample().out_info, BY_BOARD)
 
     def sample(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
-        found = compiled_sample()(replay_state, *jax.device_put((variant, key), cpu))
+        found = compiled_sample()(replay_state, variant, key)
         # By way of NumPy: to spread a device's array over several compiles a program an array. The
         # batch is in the host's memory already, so this is no read from an accelerator.
         return jax.device_put(jax.device_get(found), devices.sharding(BY_BOARD))
@@ -196,4 +204,5 @@ def _make_host_replay(
         compile_add=lambda: add.compile(like, place_like(plies)),
         sample_like=sample_like,
         sample=sample,
+        beside=beside,
     )

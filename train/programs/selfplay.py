@@ -5,11 +5,14 @@ B boards.
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from train import registry
 from train.config import RunConfig
@@ -23,6 +26,8 @@ from train.data.selfplay import (
     make_selfplay,
 )
 from train.network import Network
+from train.programs.boards import BoardSums, sum_by_board
+from train.registry import FrozenOpponent
 from train.runtime.ahead import Ahead
 from train.runtime.devices import (
     AXIS,
@@ -33,9 +38,9 @@ from train.runtime.devices import (
     device_key,
 )
 from train.runtime.errors import UsageError
-from train.search.config import simulations_at
-from train.search.evaluator import evaluator_for
-from train.search.search import Search, SearchResult, make_search
+from train.search.config import boosts_at, simulations_at
+from train.search.evaluator import Opposed, evaluator_for
+from train.search.search import Boosted, Search, SearchResult, make_search
 from wallgo_jax.game.state import State, Variant
 
 
@@ -60,12 +65,15 @@ class Stage:
 
 
 class SelfPlayFigures(NamedTuple):
-    """Figures of an iteration on all devices, float32[]."""
+    """Figures of an iteration on all devices, float32[] where nothing else is said."""
 
     sums: SelfPlayMetrics
     variety: OpeningVariety
+    by_board: BoardSums | None  # float32[B]; None where the run has one rule set
 
 
+EXACT = "exact"
+"""The kind of player that is made for one rule set."""
 BOOTSTRAP = Stage(StageKind.BOOTSTRAP, 0)
 
 
@@ -77,11 +85,54 @@ def stage_at(config: RunConfig, iteration: int) -> Stage:
     return Stage(StageKind.SEARCH, simulations)
 
 
-def selfplay_of(config: RunConfig, stage: Stage) -> Callable[..., Any]:
-    """Make an iteration of self-play in a stage; jit it with its boards donated."""
+def boosted(config: RunConfig, variables: Any, iteration: int) -> Any:
+    """The variables as an iteration's self-play takes them: with the boosts of the prior, where the
+    run has some."""
+    if not config.search.prior_boost:
+        return variables
+    played = max(0, iteration - config.selfplay.bootstrap_iterations)
+    # An array, so that one program serves all iterations.
+    return Boosted(variables, np.array(boosts_at(config.search, played), np.float32))
+
+
+def load_opponent(config: RunConfig, *, kept: Path | None = None) -> FrozenOpponent | None:
+    """The frozen opponent of a run's self-play, None where it has none.
+
+    Args:
+      config: the run.
+      kept: as in `make_frozen_opponent`.
+
+    Raises:
+      UsageError: there is no such player, it has no weights, or it plays other rules.
+    """
+    if not config.selfplay.opponent:
+        return None
+    try:
+        return registry.make_frozen_opponent(config.selfplay.opponent, config.rules, kept=kept)
+    except UsageError as error:
+        raise UsageError(f"selfplay.opponent: {error}") from None
+
+
+def inputs_of(config: RunConfig, variables: Any, iteration: int, opponent: Any) -> Any:
+    """What an iteration's self-play takes as variables: those of the learner, boosted where the
+    run boosts, beside the variables of a frozen opponent where it has one."""
+    own = boosted(config, variables, iteration)
+    return own if opponent is None else Opposed(own, opponent)
+
+
+def selfplay_of(
+    config: RunConfig, stage: Stage, opponent: FrozenOpponent | None = None
+) -> Callable[..., Any]:
+    """Make an iteration of self-play in a stage; jit it with its boards donated.
+
+    Args:
+      opponent: that of the run, which must have one if the config says so.
+    """
+    if (opponent is None) != (not config.selfplay.opponent):
+        raise ValueError("selfplay.opponent is loaded by the caller: see load_opponent")
     if stage.kind is StageKind.BOOTSTRAP:
-        return _bootstrap_selfplay(config)
-    return _search_selfplay(config, stage.simulations)
+        return _bootstrap_selfplay(config, opponent)
+    return _search_selfplay(config, stage.simulations, opponent)
 
 
 def make_bootstrap(config: RunConfig) -> Search:
@@ -90,21 +141,28 @@ def make_bootstrap(config: RunConfig) -> Search:
     Raises:
       UsageError: there is no such player, it needs weights, or it cannot play the rules.
     """
+    name = config.selfplay.bootstrap_player
     try:
-        return registry.make_teacher(
-            config.selfplay.bootstrap_player, config.rules, heuristics=config.heuristics
-        )
+        # All but the exact player are the same for all rules.
+        found = [
+            registry.make_teacher(name, rules, heuristics=config.heuristics)
+            for rules in config.learned
+        ]
+        if config.mix and registry.read_name(name).kind == EXACT:
+            raise UsageError(f"player {name!r}: solves one rule set, not several at once")
     except UsageError as error:
         raise UsageError(f"selfplay.bootstrap_player: {error}") from None
+    return found[0]
 
 
-def _bootstrap_selfplay(config: RunConfig) -> Callable[..., Any]:
+def _bootstrap_selfplay(config: RunConfig, opponent: FrozenOpponent | None) -> Callable[..., Any]:
     search, has_root_value = make_bootstrap(config), config.learner.value_mix > 0
     return make_selfplay(
         _without_value(search) if has_root_value else search,
         plies=config.selfplay.plies,
         targets=TargetOptions(has_root_value=has_root_value),
         exploration=_exploration_of(config),
+        opponent=None if opponent is None else opponent.search,
     )
 
 
@@ -118,13 +176,17 @@ def _without_value(search: Search) -> Search:
     return search_alone
 
 
-def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
+def _search_selfplay(
+    config: RunConfig, simulations: int, opponent: FrozenOpponent | None
+) -> Callable[..., Any]:
     options = config.selfplay
     evaluate = evaluator_for(config.network, config.rules)
+    model = None if opponent is None else opponent.evaluate
 
     def search_of(simulations: int, *, explores: bool) -> Search:
         search = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-        return make_search(evaluate, search, explores=explores)
+        has_boosts = bool(config.search.prior_boost)
+        return make_search(evaluate, search, explores=explores, has_boosts=has_boosts, model=model)
 
     targets = TargetOptions(
         policy_surprise_weight=options.policy_surprise_weight,
@@ -141,6 +203,7 @@ def _search_selfplay(config: RunConfig, simulations: int) -> Callable[..., Any]:
         full_search_prob=options.full_search_prob,
         targets=targets,
         exploration=_exploration_of(config),
+        opponent=None if opponent is None else opponent.search,
     )
 
 
@@ -152,7 +215,7 @@ def _exploration_of(config: RunConfig) -> Exploration:
 class SelfplayPrograms(NamedTuple):
     """Self-play of each iteration."""
 
-    at: Callable[[int], Ahead]
+    at: Callable[[int], Callable[..., Any]]
     """The program of an iteration: (variables, variant, boards, key) -> boards, plies [T, B],
     SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call compiles
     those of all later iterations, so that none of them waits for the compiler."""
@@ -161,42 +224,61 @@ class SelfplayPrograms(NamedTuple):
 
 
 def make_selfplay_programs(
-    config: RunConfig, network: Network, variant: Variant, devices: Devices
+    config: RunConfig,
+    network: Network,
+    variant: Variant,
+    devices: Devices,
+    opponent: FrozenOpponent | None = None,
 ) -> SelfplayPrograms:
     """Make the programs of all stages; nothing is compiled yet.
 
     Args:
       variant: [B], on the devices.
+      opponent: the frozen one, whose variables are put onto the devices once.
     """
     stages = [stage_at(config, iteration) for iteration in range(config.iterations)]
+    theirs, first = None, functools.partial(first_boards, has_opponent=opponent is not None)
+    if opponent is not None:
+        variables = opponent.trained.variables
+        theirs = devices.place(variables, jax.tree.map(lambda x: EVERYWHERE, variables))
     like = (
-        devices.like(network.shapes, EVERYWHERE),
+        devices.like(inputs_of(config, network.shapes, 0, theirs), EVERYWHERE),
         devices.like(variant, BY_BOARD),
-        devices.like(jax.eval_shape(first_boards, variant), BY_BOARD),
+        devices.like(jax.eval_shape(first, variant), BY_BOARD),
         devices.like(jax.eval_shape(jax.random.key, 0), EVERYWHERE),
     )
     programs: dict[Stage, Ahead] = {}
 
     def program_of(stage: Stage) -> Ahead:
         if stage not in programs:
-            programs[stage] = Ahead(_jitted(config, stage, devices))
+            programs[stage] = Ahead(_jitted(config, stage, devices, opponent))
         return programs[stage]
 
     def compile_from(iteration: int) -> None:
         for stage in dict.fromkeys(stages[iteration:]):
             program_of(stage).compile(*like)
 
-    def selfplay_at(iteration: int) -> Ahead:
+    def selfplay_at(iteration: int) -> Callable[..., Any]:
         if len(set(stages)) > 1:
             compile_from(iteration)
-        return program_of(stages[iteration])
+        program = program_of(stages[iteration])
+        if not config.search.prior_boost and theirs is None:
+            return program
+        return lambda variables, *rest: program(
+            inputs_of(config, variables, iteration, theirs), *rest
+        )
 
     return SelfplayPrograms(selfplay_at, compile_from)
 
 
-def _jitted(config: RunConfig, stage: Stage, devices: Devices) -> Any:
+def _jitted(
+    config: RunConfig,
+    stage: Stage,
+    devices: Devices,
+    opponent: FrozenOpponent | None,
+) -> Any:
     """Self-play on each device for itself, with one coin for all of them."""
-    selfplay = selfplay_of(config, stage)
+    selfplay = selfplay_of(config, stage, opponent)
 
     def own_selfplay(variables: Any, variant: Variant, boards: Boards, key: jax.Array) -> Any:
         # Split before the devices get keys of their own: all search a ply equally deep.
@@ -205,8 +287,12 @@ def _jitted(config: RunConfig, stage: Stage, devices: Devices) -> Any:
         variety = opening_variety(
             variant, plies.position, lambda own: jax.lax.all_gather(own, AXIS)
         )
-        return boards, plies, SelfPlayFigures(jax.lax.psum(metrics, AXIS), variety)
+        by_board = sum_by_board(plies) if config.mix else None
+        return boards, plies, SelfPlayFigures(jax.lax.psum(metrics, AXIS), variety, by_board)
 
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)
-    per_device = devices.per_device(own_selfplay, in_specs, (BY_BOARD, ROWS_BY_BOARD, EVERYWHERE))
+    each: Any = BY_BOARD if config.mix else None
+    specs: tuple[Any, ...] = (EVERYWHERE, EVERYWHERE, each)
+    figures = SelfPlayFigures(*specs)
+    per_device = devices.per_device(own_selfplay, in_specs, (BY_BOARD, ROWS_BY_BOARD, figures))
     return jax.jit(per_device, donate_argnums=2)

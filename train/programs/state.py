@@ -47,6 +47,11 @@ class StatePrograms(NamedTuple):
     """Shapes, and how they lie on the devices."""
 
 
+def first_key(seed: int) -> jax.Array:
+    """The key of a run's random weights."""
+    return jax.random.fold_in(jax.random.key(seed), _INIT_SALT)
+
+
 def make_state_programs(
     config: RunConfig,
     network: Network,
@@ -62,10 +67,11 @@ def make_state_programs(
     """
 
     def init_all_but_replay(variables: Variables | None = None) -> RunState:
-        key = jax.random.fold_in(jax.random.key(config.seed), _INIT_SALT)
+        key = first_key(config.seed)
         # Copied, for the first step of learning consumes the state.
         first = network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
-        boards = first_boards(jax.tree.map(jnp.asarray, variants))
+        has_opponent = bool(config.selfplay.opponent)
+        boards = first_boards(jax.tree.map(jnp.asarray, variants), has_opponent=has_opponent)
         # The replay has an init of its own, for it may lie in the host's memory.
         no_replay = cast(Any, ())
         return RunState(learner.init(first), boards, no_replay, jnp.zeros((), jnp.int32))

@@ -60,7 +60,9 @@ class Measured(NamedTuple):
 
     entrants: tuple[Entrant, ...]
     ratings: Ratings
-    results: tuple[tuple[str, str, Batch], ...]  # two names and their games, all batches as one
+    results: tuple[Any, ...]
+    """Two names and their games, a Batch with all batches as one; for more than two players the
+    `train.arena.seats.plackett_luce.TableResult` of each table."""
     games: int
     new: int
     is_interrupted: bool

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from train.arena.seats.plackett_luce import TableResult
 from train.arena.tournament import (
     FINAL,
     LOSERS,
@@ -71,18 +72,26 @@ def rating_record(measured: Measured) -> dict[str, Any]:
         "anchor": measured.ratings.anchor,
         "is_interrupted": measured.is_interrupted,
         "players": rating_rows(measured),
-        "results": [
-            {
-                "first": first,
-                "second": second,
-                "pairs": list(batch.pairs),
-                "wins": batch.wins,
-                "draws": batch.draws,
-                "losses": batch.losses,
-                "territory": list(batch.territory),
-            }
-            for first, second, batch in measured.results
-        ],
+        "results": [_result_record(result) for result in measured.results],
+    }
+
+
+def _result_record(result: Any) -> dict[str, Any]:
+    if isinstance(result, TableResult):
+        return {
+            "players": list(result.players),
+            "games": round(result.games),
+            "wins": list(result.wins),
+        }
+    first, second, batch = result
+    return {
+        "first": first,
+        "second": second,
+        "pairs": list(batch.pairs),
+        "wins": batch.wins,
+        "draws": batch.draws,
+        "losses": batch.losses,
+        "territory": list(batch.territory),
     }
 
 

@@ -14,7 +14,9 @@
 
 A search of n simulations may be one of so much time instead, such as @0.5s, which becomes
 simulations when the player is made. Players with a network take ?symmetries=k: what they evaluate
-first, the root, is the mean over k turned copies of the board.
+first, the root, is the mean over k turned copies of the board. Players that search take
+?opponents=paranoid|maxn: how the others are taken to play where more than two do, and
+?rounds=true|false: whether a round of sequential halving is one step.
 
 PATH is a run directory, which means its newest checkpoint, one of its checkpoints,
 RUN/checkpoints/ITERATION, or a folder that `export` wrote; net: and search: also take
@@ -28,12 +30,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from train.runtime.errors import UsageError
-from train.search.config import MAX_SIMULATIONS
+from train.search.config import MAX_SIMULATIONS, OPPONENTS
 
 DEFAULT_SIMULATIONS = 64
 MAX_SECONDS = 600.0
 MAX_SYMMETRIES = 8
-SYMMETRIES = "symmetries"
+SYMMETRIES, OPPONENTS_KEY, ROUNDS = "symmetries", "opponents", "rounds"
+_TRUTHS = {"true": True, "false": False}
 HEURISTIC, PATH, MODEL, COMMAND = "heuristic", "run directory", "model", "command"
 EXTERNAL = "external"
 RUNS = Path("runs")
@@ -70,7 +73,8 @@ KINDS = (
     "random, greedy, ethen, wjx, two-ply:ethen|wjx, heuristic-search:ethen|wjx[@simulations], "
     "exact, net:PATH, [search:]PATH[@simulations], pretrained:NAME[@simulations], "
     "external:COMMAND; PATH is a run, RUN/checkpoints/ITERATION or an exported folder; time such "
-    "as @1s may stand for simulations, and ?symmetries=8 behind all that has a network"
+    "as @1s may stand for simulations, ?symmetries=8 behind all that has a network, and "
+    "?opponents=maxn or ?rounds=true behind all that searches"
 )
 
 
@@ -84,6 +88,8 @@ class PlayerName(NamedTuple):
     is_bare: bool = False
     seconds: float | None = None  # a move, in place of simulations
     symmetries: int = 1  # turned copies of a root that are evaluated
+    opponents: str = ""  # of `search.opponents`; empty where the player's own is taken
+    rounds: bool | None = None  # of `search.rounds`; None where the player's own is taken
 
     @property
     def budget(self) -> int:
@@ -103,7 +109,10 @@ class PlayerName(NamedTuple):
     @property
     def options_text(self) -> str:
         """The options as they are written in a name, those of no effect left out."""
-        return f"?{SYMMETRIES}={self.symmetries}" if self.symmetries > 1 else ""
+        said = [f"{SYMMETRIES}={self.symmetries}"] if self.symmetries > 1 else []
+        said += [f"{OPPONENTS_KEY}={self.opponents}"] if self.opponents else []
+        said += [] if self.rounds is None else [f"{ROUNDS}={str(self.rounds).lower()}"]
+        return f"?{'&'.join(said)}" if said else ""
 
     @property
     def has_network(self) -> bool:
@@ -149,7 +158,7 @@ def read_name(text: str) -> PlayerName:
         raise _error(text, f"names no {made.target}")
     if budget is not None and not made.searches:
         raise _error(text, f"{kind} takes no simulations")
-    if options is not None and not made.has_network:
+    if options is not None and not (made.has_network or made.searches):
         raise _error(text, f"{kind} takes no options")
     return _with(PlayerName(text, kind, target, None), budget, options)
 
@@ -197,7 +206,7 @@ def _with(name: PlayerName, budget: str | None, options: str | None) -> PlayerNa
         seconds = _read_seconds(name.text, budget)
         simulations = None if seconds else _read_simulations(name.text, budget)
         name = name._replace(simulations=simulations, seconds=seconds)
-    return name if options is None else name._replace(symmetries=_read_options(name.text, options))
+    return name if options is None else _with_options(name, options)
 
 
 def _read_simulations(name: str, text: str) -> int:
@@ -225,20 +234,33 @@ def _read_seconds(name: str, text: str) -> float | None:
     return seconds
 
 
-def _read_options(name: str, text: str) -> int:
-    """The number of symmetries, the only option so far."""
-    found: dict[str, str] = {}
+def _with_options(name: PlayerName, text: str) -> PlayerName:
+    """A name with the options `key=value&...` that its kind takes."""
+    kind, found = PLAYER_KINDS[name.kind], dict[str, str]()
+    known = {SYMMETRIES: f"1 to {MAX_SYMMETRIES}"} if kind.has_network else {}
+    if kind.searches:
+        known |= {OPPONENTS_KEY: "|".join(OPPONENTS), ROUNDS: "|".join(_TRUTHS)}
     for word in text.split("&"):
         key, equals, value = word.partition("=")
-        if key != SYMMETRIES or not equals:
-            raise UsageError(
-                f"player {name!r}: unknown option {word!r}; allowed: {SYMMETRIES}=1 to "
-                f"{MAX_SYMMETRIES}"
-            )
+        if key not in known or not equals:
+            allowed = ", ".join(f"{one}={values}" for one, values in known.items())
+            raise UsageError(f"player {name.text!r}: unknown option {word!r}; allowed: {allowed}")
         if key in found:
-            raise UsageError(f"player {name!r}: {key} stands there twice")
+            raise UsageError(f"player {name.text!r}: {key} stands there twice")
         found[key] = value
-    value = found[SYMMETRIES]
+    for key, words in ((OPPONENTS_KEY, OPPONENTS), (ROUNDS, _TRUTHS)):
+        if key in found and found[key] not in words:
+            raise UsageError(
+                f"player {name.text!r}: {key} {found[key]!r}; allowed: {', '.join(words)}"
+            )
+    return name._replace(
+        symmetries=_read_symmetries(name.text, found.get(SYMMETRIES, "1")),
+        opponents=found.get(OPPONENTS_KEY, ""),
+        rounds=_TRUTHS[found[ROUNDS]] if ROUNDS in found else None,
+    )
+
+
+def _read_symmetries(name: str, value: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= MAX_SYMMETRIES:
         end = "; a budget stands before the ?" if "@" in value else ""
         raise UsageError(

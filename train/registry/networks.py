@@ -1,7 +1,7 @@
 """The networks of trained players, by the players' names, and the rules that they have learned."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from train.checkpoints import pretrained, weights
@@ -46,52 +46,74 @@ def model_of(name: PlayerName) -> str | None:
 
 
 def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules | None:
-    """The rules that the trained ones of these players have learned; None where none is trained.
+    """The rules that all trained ones of these players have learned, the first of the first player
+    among them where there are several; None where none is trained.
 
     Args:
       names: of players.
       are_networks: the names are of networks, so a path that does not exist is called that.
 
     Raises:
-      UsageError: two have learned different rules, or a name is wrong.
+      UsageError: two have learned no rules in common, or a name is wrong.
     """
     read = read_network_name if are_networks else read_name
     trained = [name for name in dict.fromkeys(map(read, names)) if name.has_network]
-    learned = [(name.text, network_config(name).rules) for name in trained]
-    if not learned:
+    if not trained:
         return None
-    first, rules = learned[0]
-    for other, its_rules in learned[1:]:
-        if its_rules != rules:
-            told, told_too = tell_apart(rules, its_rules)
+    configs = [(name.text, network_config(name)) for name in trained]
+    first, config = configs[0]
+    common = config.learned
+    for other, its_config in configs[1:]:
+        shared = tuple(rules for rules in common if rules in its_config.learned)
+        if not shared:
+            told, told_too = _tell_learned(config, its_config)
             transfer = "" if are_networks else ", and --transfer lets both play it"
             raise UsageError(
                 f"{first} has learned {told}, {other} {told_too}: --rules says which to play"
                 f"{transfer}"
             )
-    return rules
+        common = shared
+    return common[0]
 
 
-def refuse_other_rules(name: str, learned: Rules, rules: Rules, *, transfer: bool) -> None:
+def refuse_other_rules(
+    name: str, learned: Sequence[Rules], rules: Rules, *, transfer: bool
+) -> None:
     """Refuse rules that a trained player cannot play with a UsageError.
 
     Args:
       name: of the player, for the message.
-      learned: the rules that it was trained on.
+      learned: the rules that it was trained on, at least one.
       rules: those that it is asked to play.
       transfer: let it play others, for as many players.
     """
-    if learned.players != rules.players:
+    if learned[0].players != rules.players:
         raise UsageError(
-            f"player {name!r}: learned games of {learned.players} players, the rules are for "
+            f"player {name!r}: learned games of {learned[0].players} players, the rules are for "
             f"{rules.players}"
         )
-    if learned != rules and not transfer:
-        told, asked = tell_apart(learned, rules)
+    if rules not in learned and not transfer:
+        told, asked = tell_apart(learned[0], rules)
+        if len(learned) > 1:
+            told, asked = ", ".join(map(_tell, learned)), _tell_fully(rules, learned)
         raise UsageError(
             f"player {name!r}: learned {told}, asked to play {asked}; --transfer lets networks "
             "play rules they have not learned"
         )
+
+
+def _tell_learned(one: RunConfig, other: RunConfig) -> tuple[str, str]:
+    """What two networks have learned, in words."""
+    if not one.mix and not other.mix:
+        return tell_apart(one.rules, other.rules)
+    told = [", ".join(each.name for each in config.rule_sets) for config in (one, other)]
+    return told[0], told[1]
+
+
+def _tell_fully(rules: Rules, learned: Sequence[Rules]) -> str:
+    """The rules in words, with what differs from the first ones that are called the same."""
+    alike = [other for other in learned if _tell(other) == _tell(rules)]
+    return tell_apart(alike[0], rules)[1] if alike else _tell(rules)
 
 
 def tell_apart(one: Rules, other: Rules) -> tuple[str, str]:

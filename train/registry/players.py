@@ -1,5 +1,6 @@
 """Players made from their names, for the rules that they are to play."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -115,13 +116,29 @@ _two_ply = functools.cache(make_two_ply_player)
 
 def _make_heuristic_search(spec: PlayerSpec) -> Player:
     weights = _weights_of(spec, spec.name.target)
-    return _make_searching(spec, (), functools.partial(_heuristic_act, weights))
+    options = with_named_options(SearchConfig(), spec.name)
+    return _make_searching(spec, (), functools.partial(_heuristic_act, weights, options))
+
+
+def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
+    """A search's options with the `opponents` and `rounds` that a player's name says.
+
+    Raises:
+      UsageError: the other options do not go with them.
+    """
+    rounds = options.rounds if name.rounds is None else name.rounds
+    opponents = name.opponents or options.opponents
+    try:
+        return dataclasses.replace(options, opponents=opponents, rounds=rounds)
+    except ValueError as error:
+        raise UsageError(f"player {name.text!r}: search.{error}") from None
 
 
 @functools.cache
-def _heuristic_act(weights: HeuristicConfig, simulations: int) -> Act:
+def _heuristic_act(weights: HeuristicConfig, options: SearchConfig, simulations: int) -> Act:
     evaluate = make_heuristic_evaluator(weights)
-    search = make_search(evaluate, SearchConfig(simulations=simulations), explores=False)
+    options = dataclasses.replace(options, simulations=simulations)
+    search = make_search(evaluate, options, explores=False)
     return make_search_player("heuristic-search", (), search).act
 
 
@@ -142,7 +159,7 @@ def _make_search(spec: PlayerSpec) -> Player:
     def make_act(simulations: int) -> Act:
         return search_act(
             config.network,
-            config.search,
+            with_named_options(config.search, spec.name),
             spec.rules,
             simulations=simulations,
             symmetries=spec.name.symmetries,
@@ -176,7 +193,8 @@ same time is the same number for them."""
 def _trained(spec: PlayerSpec) -> TrainedNetwork:
     """The player's network, unless it was trained on other rules."""
     trained = network_of(spec.name)
-    refuse_other_rules(spec.name.text, trained.config.rules, spec.rules, transfer=spec.transfer)
+    learned = trained.config.learned
+    refuse_other_rules(spec.name.text, learned, spec.rules, transfer=spec.transfer)
     return trained
 
 

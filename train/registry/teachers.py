@@ -4,7 +4,7 @@ from train.players.basic import make_greedy_search, make_player_search, make_ran
 from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator, make_heuristic_search
 from train.registry.names import read_name
-from train.registry.players import heuristic_of, make_player
+from train.registry.players import heuristic_of, make_player, with_named_options
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.search import Search, make_search
@@ -44,5 +44,6 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
     if read.kind == "heuristic-search":
         evaluate = make_heuristic_evaluator(heuristic_of(read, read.target, heuristics))
         # With noise: without it the games of all boards would be the same.
-        return make_search(evaluate, SearchConfig(simulations=read.budget), explores=True)
+        options = with_named_options(SearchConfig(simulations=read.budget), read)
+        return make_search(evaluate, options, explores=True)
     return make_player_search(make_player(name, rules, heuristics=heuristics))

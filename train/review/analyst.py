@@ -83,6 +83,7 @@ def make_analyst(
     has_owners = read.has_network and network_config(read).network.ownership
     search = SearchConfig(
         simulations=read.budget,
+        opponents=guide.search.opponents,
         max_considered_actions=guide.search.max_considered_actions,
         value_scale=guide.search.value_scale,
         visit_offset=guide.search.visit_offset,
@@ -126,7 +127,9 @@ def analyst_of_game(
 
 def default_analyst(rules: Rules, *, simulations: int) -> str:
     """The name of a model that comes with the package for these rules, else of a heuristic."""
-    shipped = (name for name in pretrained.models() if pretrained.read_config(name).rules == rules)
+    shipped = (
+        name for name in pretrained.models() if rules in pretrained.read_config(name).learned
+    )
     model = next(shipped, None)
     kind = "heuristic-search:wjx" if model is None else f"pretrained:{model}"
     return f"{kind}@{simulations}"

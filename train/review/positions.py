@@ -230,7 +230,7 @@ def _shared(network_value: np.ndarray, mover: int, value: float) -> tuple[float,
 
 @functools.cache
 def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConfig) -> _Programs:
-    play = make_play(evaluate)
+    play = make_play(evaluate, opponents=options.opponents)
     schedule = halving_schedule(options.max_considered_actions, options.simulations)
 
     @jax.jit

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import xla_bridge  # JAX tells nowhere else whether a backend has started
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -26,7 +27,14 @@ Tree = TypeVar("Tree")
 
 AXIS = "boards"
 _MOST_CPU_DEVICES = 16  # beyond which boards are too few on each
+_WAIT_FLAG = "xla_cpu_collective_call_terminate_timeout_seconds"
+_LONGEST_WAIT = 300  # seconds
+_THREADS = 4  # of each device; two hold for simple programs
+_DEVICES_FLAG = "xla_force_host_platform_device_count"
+_HEARTBEAT = 30  # seconds without a sign of life after which a process counts as lost
+_LOST = ("gloo", "nccl", "connection closed", "connection reset", "heartbeat", "socket closed")
 _PATIENCE = 24 * 3600  # seconds that processes wait at the end for the first to play its matches
+_DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 EVERYWHERE = PartitionSpec()
 BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
 ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
@@ -131,14 +139,53 @@ def use_all_cores() -> None:
 
     A program on one device leaves other cores idle in most of its operations. Call it before
     anything is computed. JAX's own settings (JAX_NUM_CPU_DEVICES or XLA_FLAGS) take precedence.
+    On a busy machine a device may come late to a sum over all: the others wait for minutes, not for
+    XLA's 40 seconds, after which it ends the process.
     """
-    is_set = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
-    if is_set or "JAX_NUM_CPU_DEVICES" in os.environ:
+    flags, count = os.environ.get("XLA_FLAGS", ""), os.environ.get("JAX_NUM_CPU_DEVICES", "")
+    if count or _DEVICES_FLAG in flags:
+        enlarge_pool(int(count) if count.isdecimal() else _MOST_CPU_DEVICES)
         return
     own = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(own(0)) if own else os.cpu_count() or 1
-    count = min(cores, _MOST_CPU_DEVICES)
-    jax.config.update("jax_num_cpu_devices", 1 << (count.bit_length() - 1))
+    devices = 1 << (min(cores, _MOST_CPU_DEVICES).bit_length() - 1)
+    jax.config.update("jax_num_cpu_devices", devices)
+    enlarge_pool(devices)
+    if _WAIT_FLAG not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --{_WAIT_FLAG}={_LONGEST_WAIT}".strip()
+
+
+def enlarge_pool(devices: int) -> None:
+    """Have XLA's pool on the CPU hold threads enough for that number of devices.
+
+    It has one for each core. A sum over several devices holds a thread for each that has arrived;
+    where too few are left for the work of the others, all wait for one another and XLA ends the
+    process. NPROC is where XLA reads the number of cores. Call it before anything is computed.
+    """
+    if devices > 1:
+        os.environ.setdefault("NPROC", str(max(_THREADS * devices, os.cpu_count() or 1)))
+
+
+def make_deterministic() -> None:
+    """Have XLA take only operations of a GPU whose results are the same in every run.
+
+    Call it before anything is computed, for XLA reads its flags once a process. Programs of other
+    devices are the same in every run anyway.
+
+    Raises:
+      UsageError: this process has used a GPU already, without the flag.
+    """
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    if _DETERMINISTIC in flags:
+        return
+    if xla_bridge.backends_are_initialized():
+        if jax.default_backend() in ("cpu", "tpu"):
+            return
+        raise UsageError(
+            "deterministic: this process has used the GPU already; start it with "
+            f"XLA_FLAGS={_DETERMINISTIC}"
+        )
+    os.environ["XLA_FLAGS"] = " ".join([*flags, _DETERMINISTIC])
 
 
 def enable_compilation_cache() -> None:
@@ -161,11 +208,25 @@ def initialize_distributed() -> None:
     try:
         count, own = (None if text is None else int(text) for text in given)
         jax.distributed.initialize(
-            num_processes=count, process_id=own, shutdown_timeout_seconds=_PATIENCE
+            num_processes=count,
+            process_id=own,
+            heartbeat_timeout_seconds=_HEARTBEAT,
+            shutdown_timeout_seconds=_PATIENCE,
         )
     except (ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"distributed: {reason}") from None
+
+
+def lost_process_message(error: Exception) -> str | None:
+    """Return a line for an error that says that another process of this run has ended, else None.
+
+    The caller must end by `runtime.interrupts.leave`: a plain exit waits for the other process.
+    """
+    text = " ".join(str(error).split())
+    if not jax.distributed.is_initialized() or not any(x in text.lower() for x in _LOST):
+        return None
+    return f"distributed: another process has ended or is out of reach ({text[:100]})"
 
 
 def is_first_process() -> bool:

@@ -7,3 +7,7 @@ class UsageError(ValueError):
 
 class NotFiniteError(UsageError):
     """A loss or a gradient is NaN or infinite."""
+
+
+class ProcessLostError(RuntimeError):
+    """Another process of a distributed run has ended; the message is one line."""

@@ -1,12 +1,17 @@
 """Options of the search, in a file without jax, so that reading a config is quick."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from train.functions import CustomSearch
 
 KINDS = ("gumbel", "puct")
 ENGINES = ("native", "mctx")
+OPPONENTS = ("paranoid", "maxn")
 MAX_SIMULATIONS = 100_000
+MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
+"""Classes of moves: placements of stones, and plays by the steps of the stone."""
+_MOST_BOOST = 20.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +24,8 @@ class SearchConfig:
       kind: `gumbel` (Gumbel AlphaZero) or `puct` (AlphaZero).
       engine: `native` (this package's tree) or `mctx` (mctx's own functions). Both find the same;
         `native` is faster.
+      opponents: with more than two players: `paranoid` (all others play against the player to move
+        at the root) or `maxn` (each plays for its own value; native engine, without `rounds`).
       value_scale: gumbel: weight of a value against a prior logit, for each visit [number]. A value
         counts as `value_scale * (visit_offset + most visits of a slot)` logits.
       player_value_scale: gumbel: `value_scale` of players, as in matches; 0 for the same as in
@@ -40,6 +47,13 @@ class SearchConfig:
         `simulations`; 0 for no growth [simulations].
       rounds: gumbel, native: make all visits of a round of sequential halving at once: few large
         steps in place of many small ones.
+      prior_boost: logits that are added to a class of moves at the root of self-play's searches,
+        each as CLASS=LOGITS, such as `["stay=2.0"]` [list of classes]. Classes are `stay`,
+        `one_step` and `two_steps` (plays by the steps of the stone) and `placement`. While stones
+        are placed every move is a placement, so their logits are divided by 1 + LOGITS instead. A
+        policy that never tries a class learns nothing of it; players are not boosted.
+      prior_boost_halflife: iterations in which a boost falls to a half, counted from the first that
+        the search plays [iterations].
       custom: name of a search that Python passes in place of this one; it cannot be set here
         (`docs/api.md`).
     """
@@ -48,6 +62,7 @@ class SearchConfig:
     max_considered_actions: int = 16
     kind: str = "gumbel"
     engine: str = "native"
+    opponents: str = "paranoid"
     value_scale: float = 0.1
     player_value_scale: float = 0.0
     visit_offset: float = 50.0
@@ -60,6 +75,8 @@ class SearchConfig:
     temperature_plies: int = 0
     first_simulations: int = 0
     rounds: bool = False
+    prior_boost: tuple[str, ...] = ()
+    prior_boost_halflife: float = 10.0
     custom: CustomSearch = ""
 
     def __post_init__(self) -> None:
@@ -70,6 +87,15 @@ class SearchConfig:
             raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
+        if self.opponents not in OPPONENTS:
+            raise ValueError(f"opponents {self.opponents!r} is not one of {', '.join(OPPONENTS)}")
+        if self.opponents == "maxn" and self.engine != "native":
+            raise ValueError(
+                f"opponents must be 'paranoid' for engine {self.engine!r}, whose trees keep one "
+                "value a node"
+            )
+        if self.opponents == "maxn" and self.rounds and self.kind == "gumbel":
+            raise ValueError("rounds must be false for opponents 'maxn'")
         if self.rounds and self.kind == "gumbel" and self.engine != "native":
             raise ValueError(f"rounds must be false for engine {self.engine!r}")
         for key in ("value_scale", "player_value_scale", "visit_offset", "c_init"):
@@ -87,6 +113,45 @@ class SearchConfig:
             raise ValueError("temperature_plies must not be negative")
         if not 0 <= self.first_simulations <= self.simulations:
             raise ValueError("first_simulations must be from 0 to simulations")
+        if not 0 < self.prior_boost_halflife < float("inf"):
+            raise ValueError("prior_boost_halflife must be a number above 0")
+        if parse_boosts(self.prior_boost) and self.custom:
+            raise ValueError("prior_boost must be empty for a search that Python passes")
+
+
+def parse_boosts(words: Sequence[str]) -> dict[str, float]:
+    """The boost of each class, from words CLASS=LOGITS.
+
+    Raises:
+      ValueError: a word is not of that form, or names a class that does not exist, or one again.
+    """
+    found: dict[str, float] = {}
+    for word in words:
+        name, _, amount = word.partition("=")
+        if name not in MOVE_CLASSES:
+            raise ValueError(
+                f"prior_boost {word!r} names no class of moves; write CLASS=LOGITS with one of "
+                f"{', '.join(MOVE_CLASSES)}"
+            )
+        try:
+            found[name] = float(amount) if name not in found else -1.0
+        except ValueError:
+            found[name] = -1.0
+        if not 0 < found[name] <= _MOST_BOOST:
+            raise ValueError(
+                f"prior_boost {word!r}: write each class once, with logits above 0, at most "
+                f"{_MOST_BOOST:g}"
+            )
+    return found
+
+
+def boosts_at(config: SearchConfig, iteration: int) -> tuple[float, ...]:
+    """The boost of each of MOVE_CLASSES, so many iterations after the first of the search."""
+    boosts, left = (
+        parse_boosts(config.prior_boost),
+        0.5 ** (iteration / config.prior_boost_halflife),
+    )
+    return tuple(left * boosts.get(name, 0.0) for name in MOVE_CLASSES)
 
 
 def as_player(config: SearchConfig, simulations: int) -> SearchConfig:
@@ -97,6 +162,7 @@ def as_player(config: SearchConfig, simulations: int) -> SearchConfig:
         first_simulations=0,
         value_scale=config.player_value_scale or config.value_scale,
         player_value_scale=0.0,
+        prior_boost=(),
     )
 
 

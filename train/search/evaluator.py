@@ -1,11 +1,16 @@
 """The game as a search sees it: steps by the exact rules, and evaluations of positions.
 
-The tree has two sides: the player to move at the root, and all others, who are taken to play
-against it (the paranoid tree of games of more than two players, Sturtevant and Korf, "On Pruning
-Techniques for Multi-Player Games", 2000; with two players, the game itself). A value belongs to the
-side to move where it is read, and is read off the root player's share. So a child's value counts
-positive for its parent when the same side moves again (two placements running, Red's first move
-after setup, a skipped opponent) and negative when the turn passes between the sides.
+A tree is paranoid or max^n (`search.opponents`; Sturtevant and Korf, "On Pruning Techniques for
+Multi-Player Games", 2000; with two players both are the game itself).
+
+A paranoid tree has two sides: the player to move at the root, and all others, who are taken to play
+against it. A value belongs to the side to move where it is read, and is read off the root player's
+share. So a child's value counts positive for its parent when the same side moves again (two
+placements running, Red's first move after setup, a skipped opponent) and negative when the turn
+passes between the sides.
+
+In a max^n tree (Luckhardt and Irani, "An Algorithmic Solution of N-Person Games", 1986) each player
+is taken to maximise its own share of the evaluator's values.
 
 B boards, S symmetries, A slots, P players.
 """
@@ -35,6 +40,13 @@ SYMMETRY_ORDER = (0, 2, 1, 3, 4, 5, 6, 7)
 the same for a board and for that board turned by any of them."""
 SAME_SIDE, OTHER_SIDE, GAME_OVER = 1.0, -1.0, 0.0
 """Discounts of a step, by the side that moves after it."""
+
+
+class Opposed(NamedTuple):
+    """Variables of an evaluator, with those of the opponent that a search models."""
+
+    own: Any
+    opponent: Any
 
 
 class Evaluation(NamedTuple):
@@ -149,8 +161,16 @@ def _turn_policies_by(symmetries: np.ndarray) -> Any:
     return turn
 
 
-def make_play(evaluate: Evaluator) -> Callable[..., Step]:
+def make_play(
+    evaluate: Evaluator, *, opponents: str = "paranoid", model: Evaluator | None = None
+) -> Callable[..., Step]:
     """A step by the exact rules, and the evaluation of the position after it.
+
+    Args:
+      evaluate: evaluates the positions.
+      opponents: `paranoid` or `maxn`.
+      model: has the policy of all players but the root's, whose positions are then marked as
+        modelled; values stay those of `evaluate`. The variables are then `Opposed`.
 
     Returns:
       ((variables, variant [B], root player int8[B]), slot int32[B], position [B]) -> Step.
@@ -158,13 +178,22 @@ def make_play(evaluate: Evaluator) -> Callable[..., Step]:
 
     def play(game: tuple[Any, Variant, jax.Array], slot: jax.Array, position: Position) -> Step:
         variables, variant, root = game
+        own, theirs = (variables, None) if model is None else variables
         chex.assert_rank([slot, position.player, root], 1)
         states, rewards, analysis = jax.vmap(referee.play_with_analysis)(
             State(variant, position), slot
         )
         after = states.position
         # The step has analysed the board that it leads to: the evaluator need not do so again.
-        evaluation = evaluate(variables, states, analysis)
+        evaluation, is_modelled = evaluate(own, states, analysis), None
+        if model is not None:
+            is_modelled = after.player != root
+            asked = model(theirs, states, analysis).logits
+            logits = jnp.where(is_modelled[:, None], asked, evaluation.logits)
+            evaluation = evaluation._replace(logits=logits)
+        if opponents == "maxn":
+            step = _step_for_each(position.player, rewards, after, evaluation)
+            return step._replace(is_modelled=is_modelled)
         share = value_of(evaluation.value, after.player, root) * side_of(after.player, root)
         return Step(
             reward=referee.reward_of(rewards, root) * side_of(position.player, root),
@@ -173,9 +202,31 @@ def make_play(evaluate: Evaluator) -> Callable[..., Step]:
             # A finished game is worth its reward; the network's value of it must not count.
             value=jnp.where(after.terminated, 0.0, share),
             position=after,
+            returns=None,
+            is_modelled=is_modelled,
         )
 
     return play
+
+
+def _step_for_each(
+    mover: jax.Array, rewards: jax.Array, after: Position, evaluation: Evaluation
+) -> Step:
+    """A step whose returns are each player's own: rewards at the end, values before it."""
+    players = rewards.shape[1]
+    # The evaluation begins with the player to move.
+    order = (jnp.arange(players)[None] - after.player[:, None]) % players
+    values = jnp.take_along_axis(evaluation.value, order, axis=1)
+    returns = jnp.where(after.terminated[:, None], rewards, values)
+    return Step(
+        reward=referee.reward_of(returns, mover),
+        discount=jnp.where(after.terminated, GAME_OVER, SAME_SIDE),
+        logits=evaluation.logits,
+        value=jnp.where(after.terminated, 0.0, evaluation.value[:, 0]),
+        position=after,
+        returns=returns,
+        is_modelled=None,
+    )
 
 
 def value_of(value: jax.Array, mover: jax.Array, player: jax.Array) -> jax.Array:

@@ -24,12 +24,13 @@ from train.search.sequential_halving import (
 from train.search.tree import Node, Play, init_tree, root_view, simulate
 
 
-def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
+def make_gumbel(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:
     """The native engine's Gumbel search, whose policy is the improved one.
 
     Args:
       config: options of the search.
       explores: draws the Gumbel noise; without it nothing is drawn and the move is the strongest.
+      has_model: as in `init_tree`.
     """
     sizes = config.max_considered_actions, config.simulations
     schedule, rounds = halving_schedule(*sizes), round_schedule(*sizes)
@@ -58,7 +59,8 @@ def make_gumbel(config: SearchConfig, *, explores: bool) -> Choose:
             del keys
             return slot_below(node, completed_values(node, config))
 
-        tree = init_tree(prior, root.value, root.position, nodes=config.simulations + 1)
+        nodes = config.simulations + 1
+        tree = init_tree(prior, root.value, root.position, nodes=nodes, has_model=has_model)
         if config.rounds:
             grown = simulate_rounds(
                 tree, rounds, legal=root.legal, score=score, below=below, play=play

@@ -27,7 +27,7 @@ from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.distributions import dirichlet, draw_visited, mix, most_visited
 from train.search.engine import Choice, Choose, Root
-from train.search.sequential_halving import first_largest
+from train.search.sequential_halving import first_largest, slot_below
 from train.search.tree import Node, Play, init_tree, root_view, simulate
 
 _LEAST_SPREAD, _TIE_BREAK = 1e-8, 1e-7
@@ -37,15 +37,16 @@ Grow = Callable[[jax.Array, Root, Play], tuple[jax.Array, jax.Array, Any]]
 """(key, root, play) -> visits int32[B, A] of the root's slots, its value float32[B], the tree."""
 
 
-def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
+def make_puct(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:
     """The native engine's PUCT search, whose policy is the shares of visits.
 
     Args:
       config: options of the search.
       explores: mixes noise into the root's prior and draws the move; else nothing but ties is
         drawn and the move is the most visited.
+      has_model: as in `init_tree`.
     """
-    return make_puct_choice(config, _make_grow(config), explores=explores)
+    return make_puct_choice(config, _make_grow(config, has_model), explores=explores)
 
 
 def make_puct_choice(config: SearchConfig, grow: Grow, *, explores: bool) -> Choose:
@@ -76,11 +77,12 @@ def make_puct_choice(config: SearchConfig, grow: Grow, *, explores: bool) -> Cho
     return choose
 
 
-def _make_grow(config: SearchConfig) -> Grow:
+def _make_grow(config: SearchConfig, has_model: bool) -> Grow:
     select = functools.partial(puct_slot, c_init=config.c_init, c_base=config.c_base)
 
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
-        tree = init_tree(root.logits, root.value, root.position, nodes=config.simulations + 1)
+        nodes = config.simulations + 1
+        tree = init_tree(root.logits, root.value, root.position, nodes=nodes, has_model=has_model)
         tree_key = jax.random.split(key, 3)[2]
         tree = simulate(tree, tree_key, at_root=select, below=select, play=play)
         found = root_view(tree)
@@ -90,7 +92,8 @@ def _make_grow(config: SearchConfig) -> Grow:
 
 
 def puct_slot(keys: jax.Array | None, node: Node, *, c_init: float, c_base: float) -> jax.Array:
-    """int32[B]: the slot of the largest sum of value, prior and noise; never an illegal one.
+    """int32[B]: the slot of the largest sum of value, prior and noise; never an illegal one. Where
+    an opponent is modelled its policy decides, see `slot_below`.
 
     Args:
       keys: [B], one a board, for the noise; None for no noise.
@@ -107,7 +110,10 @@ def puct_slot(keys: jax.Array | None, node: Node, *, c_init: float, c_base: floa
         draw = jax.vmap(lambda key: jax.random.uniform(key, node.logits.shape[1:]))
         score += _TIE_BREAK * draw(keys)
     # Where c_init is 0, an illegal slot could otherwise win by its noise.
-    return first_largest(jnp.where(node.logits > MASKED, score, -jnp.inf))
+    slot = first_largest(jnp.where(node.logits > MASKED, score, -jnp.inf))
+    if node.is_modelled is None:
+        return slot
+    return jnp.where(node.is_modelled, slot_below(node, jnp.zeros_like(node.logits)), slot)
 
 
 def scaled_qvalues(node: Node) -> jax.Array:

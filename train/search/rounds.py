@@ -184,6 +184,7 @@ def _expand(
         rewards=put(tree.rewards, step.reward),
         discounts=put(tree.discounts, step.discount),
         qvalues=put(tree.qvalues, step.reward + step.discount * step.value),
+        is_modelled=jax.tree.map(put, tree.is_modelled, step.is_modelled),
     )
 
 

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 
 from train.functions import call_of
 from train.search.config import SearchConfig
-from train.search.distributions import divergence
+from train.search.distributions import boost_classes, divergence
 from train.search.engine import Choose, Root
-from train.search.evaluator import Evaluator, make_play, make_symmetric_evaluator
+from train.search.evaluator import Evaluator, Opposed, make_play, make_symmetric_evaluator
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
 from wallgo_jax.game import actions
@@ -39,12 +39,25 @@ class SearchResult(NamedTuple):
     prior: jax.Array  # float32[B, A], the evaluator's logits, MASKED at illegal slots
 
 
+class Boosted(NamedTuple):
+    """Variables of an evaluator, with boosts for the root of a search that takes them."""
+
+    variables: Any
+    boosts: Any  # float32[4], of `train.search.config.MOVE_CLASSES`
+
+
 Search = Callable[[Any, State, jax.Array], SearchResult]
 """(variables, states [B], key) -> SearchResult; the key is consumed."""
 
 
 def make_search(
-    evaluate: Evaluator, config: SearchConfig, *, explores: bool, symmetries: int = 1
+    evaluate: Evaluator,
+    config: SearchConfig,
+    *,
+    explores: bool,
+    symmetries: int = 1,
+    has_boosts: bool = False,
+    model: Evaluator | None = None,
 ) -> Search:
     """A search as a function of (variables, states [B], key).
 
@@ -53,26 +66,59 @@ def make_search(
       config: options of the search.
       explores: searches with the noise of self-play; else it plays the strongest move.
       symmetries: turned copies of the root, 1 to 8, whose mean evaluation the search begins with.
+      has_boosts: the variables are `Boosted`: classes of moves get more of the root's prior. The
+        improved policy of Gumbel search is freed of them again, else the network would learn the
+        boosts; PUCT's shares of visits are learned as they are.
+      model: evaluates for the other players, whose moves in the tree follow its raw policy in
+        proportion. The variables are then `Opposed`, of which `own` may be `Boosted`. After Wang
+        et al., "Adversarial Policies Beat Superhuman Go AIs" (2023), section Attack Methodology:
+        A-MCTS-S, whose draws from the policy are visits in proportion here.
+
+    Raises:
+      ValueError: a model with the engine `mctx` or a search that Python passes.
     """
+    if model is not None and (config.custom or config.engine != "native"):
+        raise ValueError("a model of the opponent needs the search of the engine 'native'")
     if config.custom:
         return _make_custom_search(evaluate, config, explores=explores)
-    choose = make_engine(config, explores=explores)
-    play = make_play(evaluate)
+    choose = make_engine(config, explores=explores, has_model=model is not None)
+    play = make_play(evaluate, opponents=config.opponents, model=model)
     evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
         chex.assert_rank(states.position.player, 1)
         chex.assert_equal_shape_prefix(jax.tree.leaves(states), 1)
+        own, opponent = (variables, None) if model is None else variables
+        own, boosts = own if has_boosts else (own, None)
+        variables = own if model is None else Opposed(own, opponent)
         variant, position = states
-        evaluation = evaluate_root(variables, states)
+        evaluation = evaluate_root(own, states)
         legal = jax.vmap(actions.legal_slots)(states)
         chex.assert_equal_shape([evaluation.logits, legal])
-        root = Root(evaluation.logits, evaluation.value[:, 0], position, legal)
+        logits = evaluation.logits
+        if boosts is not None:
+            logits = _boost_root(logits, boosts, states, legal)
+        root = Root(logits, evaluation.value[:, 0], position, legal)
         found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
-        surprise = divergence(found.policy, evaluation.logits)
-        return SearchResult(found.slot, found.policy, found.value, surprise, evaluation.logits)
+        policy = found.policy
+        if boosts is not None and config.kind == "gumbel":
+            policy = _without_boost(policy, evaluation.logits - logits, legal)
+        surprise = divergence(policy, evaluation.logits)
+        return SearchResult(found.slot, policy, found.value, surprise, evaluation.logits)
 
     return search
+
+
+def _boost_root(logits: jax.Array, boosts: jax.Array, states: State, legal: jax.Array) -> jax.Array:
+    in_setup = jax.vmap(actions.in_setup)(*states)
+    stones = states.position.stones.shape[-1]
+    return boost_classes(logits, boosts, legal, in_setup, stones=stones)
+
+
+def _without_boost(policy: jax.Array, change: jax.Array, legal: jax.Array) -> jax.Array:
+    """float32[B, A]: a softmax whose logits are changed by [B, A] where a slot is legal."""
+    own = jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
+    return jax.nn.softmax(own + change, axis=1, where=legal)
 
 
 def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) -> Search:
@@ -98,13 +144,13 @@ def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: 
     return search
 
 
-def make_engine(config: SearchConfig, *, explores: bool) -> Choose:
-    """The engine and kind of search that a config names."""
+def make_engine(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:
+    """The engine and kind of search that a config names; only `native` follows a model."""
     if config.engine == "mctx":
         # mctx is loaded only where it searches.
         from train.search import mctx_engine
 
-        makers = {"gumbel": mctx_engine.make_gumbel, "puct": mctx_engine.make_puct}
-    else:
-        makers = {"gumbel": make_gumbel, "puct": make_puct}
-    return makers[config.kind](config, explores=explores)
+        mctx_makers = {"gumbel": mctx_engine.make_gumbel, "puct": mctx_engine.make_puct}
+        return mctx_makers[config.kind](config, explores=explores)
+    makers = {"gumbel": make_gumbel, "puct": make_puct}
+    return makers[config.kind](config, explores=explores, has_model=has_model)

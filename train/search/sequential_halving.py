@@ -115,11 +115,14 @@ def root_score(logits: jax.Array, completed: jax.Array, gumbel: jax.Array) -> ja
 
 
 def slot_below(node: Node, completed: jax.Array) -> jax.Array:
-    """int32[B]: the slot whose share of the visits lags furthest behind the improved policy.
+    """int32[B]: the slot whose share of the visits lags furthest behind the improved policy, or
+    behind the prior where that is an opponent's policy.
 
     Args:
       completed: float32[B, A], scaled values of the node's slots, visited or not.
     """
+    if node.is_modelled is not None:
+        completed = jnp.where(node.is_modelled[:, None], 0.0, completed)
     share = node.slot_visits / node.visits[:, None]
     return first_largest(jax.nn.softmax(node.logits + completed, axis=1) - share)
 

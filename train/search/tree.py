@@ -72,6 +72,9 @@ class Tree(NamedTuple):
     qvalues: jax.Array  # float32[B, N], reward + discount * value
     root_visits: jax.Array  # int32[B, A], of the root's children by slot
     root_qvalues: jax.Array  # float32[B, A], likewise; 0 where not visited
+    is_modelled: jax.Array | None
+    """bool[B, N], whether an opponent is to move whose policy the logits are; None in a search
+    that models none."""
 
 
 class Node(NamedTuple):
@@ -83,6 +86,7 @@ class Node(NamedTuple):
     visits: jax.Array  # int32[B]
     slot_visits: jax.Array  # int32[B, A]
     slot_qvalues: jax.Array  # float32[B, A], 0 where not visited
+    is_modelled: jax.Array | None  # bool[B], as in `Tree`
 
 
 class Step(NamedTuple):
@@ -93,6 +97,10 @@ class Step(NamedTuple):
     logits: jax.Array  # float32[B, A]
     value: jax.Array  # float32[B]
     position: Any  # a tree of arrays [B, ...]
+    returns: jax.Array | None
+    """float32[B, P], what each player expects, where each plays for its own value: `reward` is then
+    the mover's share, and `discount` tells the end alone. None where a value has two sides."""
+    is_modelled: jax.Array | None  # bool[B], as in `Tree`, of the position after the step
 
 
 Select = Callable[[jax.Array | None, Node], jax.Array]
@@ -105,7 +113,9 @@ Boards = jax.Array | None
 """int32[K]: the boards of a tree that are searched, each once; None for all."""
 
 
-def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int) -> Tree:
+def init_tree(
+    logits: jax.Array, value: jax.Array, position: Any, *, nodes: int, has_model: bool = False
+) -> Tree:
     """A tree of the root alone.
 
     Args:
@@ -113,6 +123,7 @@ def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int)
       value: float32[B], as evaluated.
       position: of the root, a tree of arrays [B, ...]; whatever `play` takes.
       nodes: N, room for the root and one node a simulation.
+      has_model: whether steps tell where an opponent is modelled; never at the root.
     """
     chex.assert_rank([logits, value], [2, 1])
     chex.assert_type([logits, value], jnp.float32)
@@ -138,6 +149,7 @@ def init_tree(logits: jax.Array, value: jax.Array, position: Any, *, nodes: int)
         qvalues=no_steps,
         root_visits=jnp.zeros((boards, slots), jnp.int32),
         root_qvalues=jnp.zeros((boards, slots)),
+        is_modelled=jnp.zeros((boards, nodes), bool) if has_model else None,
     )
 
 
@@ -212,7 +224,8 @@ def visit_leaf(
     node = jnp.where(is_made, fresh, child)
     position = jax.tree.map(lambda x: _of(x, parent, boards), tree.positions)
     step = play(slot, _read_now(position, parent, boards))
-    tree = _backup(_expand(tree, parent, slot, node, step, boards), node, boards)
+    tree = _expand(tree, parent, slot, node, step, boards)
+    tree = _backup(tree, node, step.returns, boards)
     return _copy_to_root(tree, first, boards), is_made
 
 
@@ -226,6 +239,7 @@ def root_view(tree: Tree, boards: Boards = None) -> Node:
         visits=tree.visits[rows, ROOT],
         slot_visits=tree.root_visits[rows],
         slot_qvalues=tree.root_qvalues[rows],
+        is_modelled=None if tree.is_modelled is None else tree.is_modelled[rows, ROOT],
     )
 
 
@@ -246,6 +260,7 @@ def node_view(tree: Tree, node: jax.Array, boards: Boards = None) -> Node:
         visits=_of(tree.visits, node, boards),
         slot_visits=jnp.where(is_seen, visits, 0),
         slot_qvalues=jnp.where(is_seen, qvalues, 0.0),
+        is_modelled=None if tree.is_modelled is None else _of(tree.is_modelled, node, boards),
     )
 
 
@@ -320,6 +335,7 @@ def _expand(
     def put(array: jax.Array, new: jax.Array) -> jax.Array:
         return array.at[rows, node].set(new, mode="promise_in_bounds", unique_indices=True)
 
+    below = 0.0 if step.returns is not None else step.discount * step.value
     return tree._replace(
         logits=put(tree.logits, step.logits),
         children=tree.children.at[rows, parent, slot].set(
@@ -333,21 +349,38 @@ def _expand(
         values=put(tree.values, step.value),
         rewards=put(tree.rewards, step.reward),
         discounts=put(tree.discounts, step.discount),
-        qvalues=put(tree.qvalues, step.reward + step.discount * step.value),
+        qvalues=put(tree.qvalues, step.reward + below),
+        is_modelled=jax.tree.map(put, tree.is_modelled, step.is_modelled),
     )
 
 
-def _backup(tree: Tree, node: jax.Array, boards: Boards) -> Tree:
-    """Count the value of a node int32[K] in at all nodes above it, up to the root."""
+def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boards) -> Tree:
+    """Count the value of a node int32[K] in at all nodes above it, up to the root.
+
+    Returns float32[K, P] count at each node for the player to move there, and in its Q-value for
+    the one who moved to it; positions then name the `player` to move.
+    """
     rows, no_node = _rows(len(node), boards), tree.visits.shape[1]
+
+    def share(returns: jax.Array, node: jax.Array) -> jax.Array:
+        player = _of(tree.positions.player, node, boards).astype(jnp.int32)
+        return jnp.take_along_axis(returns, player[:, None], axis=1)[:, 0]
 
     def rise(carry: tuple[Tree, jax.Array, jax.Array]) -> tuple[Tree, jax.Array, jax.Array]:
         tree, node, value = carry
         parent = _of(tree.parents, node, boards)
-        value = _of(tree.rewards, node, boards) + _of(tree.discounts, node, boards) * value
+        if returns is None:
+            value = _of(tree.rewards, node, boards) + _of(tree.discounts, node, boards) * value
+        else:
+            value = share(returns, parent)
         visits = _read_now(_of(tree.visits, parent, boards), parent, boards)
         mean = (_of(tree.values, parent, boards) * visits + value) / (visits + 1.0)
-        qvalue = _of(tree.rewards, parent, boards) + _of(tree.discounts, parent, boards) * mean
+        if returns is None:
+            qvalue = _of(tree.rewards, parent, boards) + _of(tree.discounts, parent, boards) * mean
+        else:
+            own = share(returns, _of(tree.parents, parent, boards))
+            qvalue = (_of(tree.qvalues, parent, boards) * visits + own) / (visits + 1.0)
+            qvalue = jnp.where(parent == ROOT, 0.0, qvalue)
         # A board that has arrived waits for the others: what it writes beyond the nodes drops.
         above = jnp.where(node == ROOT, no_node, parent)
 

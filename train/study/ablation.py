@@ -20,6 +20,7 @@ from train.checkpoints import store
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.loop import training
 from train.metrics.rows import METRICS_FILE, read_rows
+from train.programs.selfplay import Stage, stage_at
 from train.runtime.errors import UsageError
 from train.study import budget
 from train.study.changes import Change
@@ -183,8 +184,15 @@ class Study:
         if found is not None:
             return found["iterations"]
         title, most = f"timing {change.name}", budget.most_iterations(change.config)
+        base = self.changes[0]
         with show.task(title, most, "iterations") as task:
-            pace = budget.measure_pace(change.config, on_progress=task)
+            pace = (
+                budget.measure_pace(change.config, on_progress=task)
+                if change is base
+                else budget.measure_pace_beside(
+                    change.config, base.config, self._base_seconds(show), on_progress=task
+                )
+            )
         try:
             iterations = budget.iterations_within(
                 change.config, pace.seconds, 60 * self.options.minutes
@@ -202,6 +210,15 @@ class Study:
             compile_seconds=pace.compile_seconds,
         )
         return iterations
+
+    def _base_seconds(self, show: Reporter) -> dict[Stage, float]:
+        """Seconds of an iteration of the base, by stage, as they were timed first."""
+        base = self.changes[0]
+        self._iterations(base, show)
+        row = self.budget(base)
+        assert row is not None
+        last = stage_at(base.config, base.config.iterations - 1)
+        return {last: row["seconds_an_iteration"][f"{last.kind.value} {last.simulations}"]}
 
     def _train(self, step: Step, iterations: int) -> bool:
         run = self.run_of(step.change, step.seed)

@@ -7,21 +7,20 @@ to their end, and its numbers follow from config and seed alone.
 import dataclasses
 import statistics
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
-
-import jax
+from typing import Any, NamedTuple
 
 from train.config import RunConfig
 from train.loop.training import run_iteration
-from train.programs.assembly import Programs, make_programs
+from train.programs.assembly import make_programs
 from train.programs.selfplay import Stage, stage_at
-from train.programs.state import RunState
 from train.runtime.errors import UsageError
 
 _LONG = 10_000
 """Iterations of the run that is timed, of which only a few of each stage are done."""
 TIMED = 3
 """Timed iterations of each stage of self-play."""
+TURNS = 5
+"""Timed iterations of each stage that take turns with a base's."""
 
 
 class Pace(NamedTuple):
@@ -44,52 +43,90 @@ def measure_pace(
     Raises:
       UsageError: the run does not fit the machine.
     """
-    config = dataclasses.replace(config, iterations=_LONG + config.selfplay.bootstrap_iterations)
-    first_of: dict[Stage, int] = {}
-    for iteration in range(config.iterations):
-        first_of.setdefault(stage_at(config, iteration), iteration)
-    programs = make_programs(config)
-    state, done, seconds = programs.init(), 0, {}
-    compile_seconds = sum(programs.compile(first) for first in first_of.values())
-    for stage, first in first_of.items():
-        if not seconds:
-            state, done = _warm_up(config, programs, state, first, on_progress)
-        times = []
-        for _ in range(TIMED):  # one number again and again: a bootstrap may have only one
-            state, row = run_iteration(config, programs, state, first)
-            times.append(row["selfplay_seconds"] + row["learn_seconds"])
-            done += 1
-            on_progress(done)
-        seconds[stage] = statistics.fmean(times)
-    jax.block_until_ready(state)
-    return Pace(seconds, compile_seconds, done)
+    timed = _Timed(config, on_progress)
+    seconds = {
+        stage: statistics.fmean(timed.seconds(stage) for _ in range(TIMED))
+        for stage in timed.first_of
+    }
+    return Pace(seconds, timed.compile_seconds, timed.done)
+
+
+def measure_pace_beside(
+    config: RunConfig,
+    base: RunConfig,
+    base_seconds: Mapping[Stage, float],
+    *,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> Pace:
+    """Time iterations of each stage as multiples of a base's, which take turns with them.
+
+    A machine that is shared changes its speed from minute to minute; what both take in the same
+    turn does not depend on it.
+
+    Args:
+      config: the run; its length does not matter.
+      base: the run that it is compared with.
+      base_seconds: the base's pace. The result is the pace at the machine's speed of then.
+      on_progress: called with the number of iterations of `config` done.
+
+    Raises:
+      UsageError: a run does not fit the machine.
+    """
+    timed, beside = _Timed(config, on_progress), _Timed(base, lambda done: None)
+    last = list(beside.first_of)[-1]
+    seconds = {}
+    for stage in timed.first_of:
+        ratios = [timed.seconds(stage) / beside.seconds(last) for _ in range(TURNS)]
+        seconds[stage] = statistics.median(ratios) * base_seconds[last]
+    return Pace(seconds, timed.compile_seconds, timed.done)
+
+
+class _Timed:
+    """A run whose iterations are timed one by one, compiled and warmed up.
+
+    Attributes:
+      first_of: the first iteration of each stage of self-play.
+      compile_seconds: of all stages.
+      done: iterations done.
+    """
+
+    def __init__(self, config: RunConfig, on_progress: Callable[[int], None]) -> None:
+        """Compile the programs and iterate until an iteration takes its full number of steps."""
+        bootstrap = config.selfplay.bootstrap_iterations
+        self._config = dataclasses.replace(config, iterations=_LONG + bootstrap)
+        self._on_progress = on_progress
+        self.first_of: dict[Stage, int] = {}
+        for iteration in range(self._config.iterations):
+            self.first_of.setdefault(stage_at(self._config, iteration), iteration)
+        self._programs = make_programs(self._config)
+        self._state, self.done = self._programs.init(), 0
+        self.compile_seconds = sum(map(self._programs.compile, self.first_of.values()))
+        first = next(iter(self.first_of.values()))
+        for _ in range(_most_warm_up(config)):
+            if self._iterate(first)["steps"] == config.learner.steps:
+                break
+
+    def seconds(self, stage: Stage) -> float:
+        """Seconds of self-play and learning of one more iteration of a stage."""
+        # One number again and again: a bootstrap may have only one.
+        row = self._iterate(self.first_of[stage])
+        return row["selfplay_seconds"] + row["learn_seconds"]
+
+    def _iterate(self, iteration: int) -> Mapping[str, Any]:
+        self._state, row = run_iteration(self._config, self._programs, self._state, iteration)
+        self.done += 1
+        self._on_progress(self.done)
+        return row
 
 
 def most_iterations(config: RunConfig) -> int:
-    """The most iterations that `measure_pace` does of a config, for a progress bar."""
+    """The most iterations that are done of a config to time it, for a progress bar."""
     stages = {stage_at(config, iteration) for iteration in range(config.iterations)}
-    return _most_warm_up(config) + TIMED * len(stages)
+    return _most_warm_up(config) + TURNS * len(stages)
 
 
 def _most_warm_up(config: RunConfig) -> int:
-    return 2 + -(-2 * config.rules.max_plies // config.selfplay.plies)
-
-
-def _warm_up(
-    config: RunConfig,
-    programs: Programs,
-    state: RunState,
-    first: int,
-    on_progress: Callable[[int], None],
-) -> tuple[RunState, int]:
-    """Iterate until an iteration takes its full number of steps; returns the iterations done."""
-    done = 0
-    for done in range(1, _most_warm_up(config) + 1):
-        state, row = run_iteration(config, programs, state, first)
-        on_progress(done)
-        if row["steps"] == config.learner.steps:
-            break
-    return state, done
+    return 2 + -(-2 * config.max_plies // config.selfplay.plies)
 
 
 def iterations_within(config: RunConfig, pace: Mapping[Stage, float], seconds: float) -> int:

@@ -47,8 +47,9 @@ class Change(NamedTuple):
         """Checksum of everything that decides how it learns, besides seed and length."""
         fields = config_to_dict(self.config)
         kept = {key: fields[key] for key in _KEPT}
-        if self.config.start_weights:
-            kept["start_weights"] = self.config.start_weights
+        for key in ("start_weights", "init_from"):
+            if fields[key]:
+                kept[key] = fields[key]
         text = json.dumps(kept, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from train.study.ablation import Step, Study
 from train.study.changes import Change
+from train.study.frame.seeds import EARNEST_SEEDS, Estimate, estimate
 from train.study.results import MATCH, TRAINING, Row
-from train.study.seeds import EARNEST_SEEDS, Estimate, estimate
 
 TABLE_FILE = "table.md"
 _HEADS = (

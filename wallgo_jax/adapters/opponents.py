@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from wallgo_jax.env import State
+from wallgo_jax.game import chance
 
 Opponent = Callable[[State, jax.Array], Any]
 """(state of one board, key) -> a legal public action of `state.current_player`, one integer."""
@@ -20,4 +20,4 @@ def play_randomly(state: State, key: jax.Array) -> jax.Array:
 
 @jax.jit
 def _draw(mask: jax.Array, key: jax.Array) -> jax.Array:
-    return jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf))
+    return chance.choose_from_mask(jax.random.bits(key, (), "uint32"), mask)

@@ -20,11 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board.geometry import DOWN, LEFT, RIGHT, UP, side_delta
+from wallgo_jax.board.loops import loop_until_done
 
 Cells = tuple[jax.Array, ...]
 """A set of cells: `num_words(grid)` words of uint32[]."""
 
 _WORD = 32
+_SPREADS = 3  # of a turn of a flood
 
 
 def num_words(grid: int) -> int:
@@ -307,15 +309,25 @@ def flood(seeds: tuple[Cells, ...], exits: Exits, grid: int) -> tuple[Cells, ...
 
     def body(carry):
         sets, _ = carry
-        # Three spreads a turn: comparing costs as much as spreading, and under `vmap` every board
+        # Several spreads a turn: comparing costs as much as spreading, and under `vmap` every board
         # takes the turns of the slowest. A set that the last spread left alone is closed: the
         # flood stops there, and one turn more would change nothing.
-        once = grow(grow(sets))
+        once = sets
+        for _ in range(_SPREADS - 1):
+            once = grow(once)
         grown = grow(once)
         changed = jnp.bool_(False)
         for a, b in zip(jax.tree.leaves(once), jax.tree.leaves(grown), strict=True):
             changed = changed | (a != b)
         return grown, changed
 
-    flooded, _ = jax.lax.while_loop(lambda carry: carry[1], body, (seeds, jnp.bool_(True)))
+    flooded, _ = loop_until_done(
+        lambda carry: carry[1], body, (seeds, jnp.bool_(True)), most=most_flood_turns(grid)
+    )
     return flooded
+
+
+def most_flood_turns(grid: int) -> int:
+    """Turns after which every flood is closed: a spread takes each way one step on,
+    and no shortest way has more steps than there are cells but one."""
+    return max(1, -(-(grid * grid - 1) // _SPREADS))

@@ -13,7 +13,7 @@ from wallgo_jax.drawing import scale as scale_lib
 from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Box, Layout, layout_of
 from wallgo_jax.drawing.scale import Scale
 from wallgo_jax.drawing.svg import document, element, number
-from wallgo_jax.drawing.theme import Theme
+from wallgo_jax.drawing.theme import PATTERN, Theme
 from wallgo_jax.notation import COLOURS, COLUMNS, LETTERS, cell_name
 from wallgo_jax.view import captions
 from wallgo_jax.view.snapshot import NOBODY, LastPly, Snapshot
@@ -133,7 +133,7 @@ def pattern(owner: int, x: float, y: float, theme: Theme, *, strength: float = 1
     style = {"stroke": colour, "stroke_linecap": "round", "fill": "none"}
     width = 3.2 if owner == 1 else 1.5
     steps = "".join(f"M{number(x + a)} {number(y + b)}{way}" for a, b, way in _PATTERNS[owner])
-    return element("path", d=steps, stroke_width=width, opacity=0.45 * strength, **style)
+    return element("path", d=steps, stroke_width=width, opacity=PATTERN * strength, **style)
 
 
 def _diagonals() -> tuple[tuple[float, float, str], ...]:

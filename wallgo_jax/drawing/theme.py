@@ -6,6 +6,8 @@ protan, deutan and tritan readers; `tests/drawing/test_colours.py` computes the 
 
 from typing import NamedTuple
 
+PATTERN = 0.8
+"""Opacity of the pattern on a player's territory, as in the page's `shapes.js`."""
 AUTO = "auto"
 """The theme of pages that follow the system's setting."""
 

@@ -88,6 +88,8 @@ def _rules_of(fields: dict[str, Any]) -> Rules:
     found = fields.get("rules", fields)
     if isinstance(found, dict):
         return Rules.from_dict(found)
+    if isinstance(found, list):
+        raise ValueError("lists several rule sets; name one of them")
     if not isinstance(found, str) or found not in PRESETS:
         raise ValueError(_unknown_preset(str(found)))
     return PRESETS[found]

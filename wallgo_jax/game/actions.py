@@ -30,6 +30,8 @@ bits in each word, of four stones:
     stone 3     .    .    .    .    4   32   16
 """
 
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -94,9 +96,10 @@ def legal_slots(state: State, *, terrain: Terrain | None = None) -> jax.Array:
     return bitboard.bits_to_mask(words, slots)
 
 
+# Inlined, the function leaves no call in a program; JAX traces it once for all programs of a shape.
+@functools.partial(jax.jit, inline=True)
 def _legal_words(state: State, terrain: Terrain) -> jax.Array:
     variant, position = state
-    position.stones.shape[1]
     low, high = play_bits(state, terrain)
     empty = bitboard.difference(bitboard.unpack(variant.playable), terrain.occupied)
     setup = in_setup(variant, position)

@@ -56,6 +56,32 @@ def choose_bit(bits: jax.Array, words: jax.Array) -> jax.Array:
     return (base + _nth_bit(word, left)).astype(jnp.int32)
 
 
+def choose_from_mask(bits: jax.Array, mask: jax.Array) -> jax.Array:
+    """Choose the int32 index of a True entry of a long mask, each as likely as the others within
+    one in 2^16 / count.
+
+    Args:
+      bits: uint32[] random bits.
+      mask: bool[A], not all False.
+    """
+    words = -(-mask.shape[0] // _WORD)
+    place = choose_bit(bits, _strided_words(mask, words))
+    return place % _WORD * words + place // _WORD
+
+
+_WORD = 32
+
+
+def _strided_words(mask: jax.Array, words: int) -> jax.Array:
+    """uint32[words]: entry `words * b + w` of the mask in bit b of word w, so that neighbours lie
+    in different words and are packed at once."""
+    packed = jnp.zeros((words,), jnp.uint32)
+    for bit in range(-(-mask.shape[0] // words)):
+        part = mask[words * bit : words * (bit + 1)].astype(jnp.uint32) << np.uint32(bit)
+        packed = packed | jnp.pad(part, (0, words - part.shape[0]))
+    return packed
+
+
 def _scale(bits: jax.Array, count: jax.Array) -> jax.Array:
     """Return bits * count / 2^32 without 64-bit integers, for counts below 2^16."""
     high, low = bits >> 16, bits & np.uint32(0xFFFF)

@@ -116,6 +116,8 @@ def play_with_analysis(state: State, slot: jax.Array) -> tuple[State, jax.Array,
     return State(variant, position), jnp.where(over, 0.0, rewards), analysis
 
 
+# Inlined, a function leaves no call in a program; JAX traces it once for all programs of a shape.
+@functools.partial(jax.jit, inline=True)
 def _put_on_board(state: State, slot: jax.Array) -> Position:
     """Put the action on the board: a stone placed, or a stone moved and a wall built."""
     grid = state.grid
@@ -165,6 +167,7 @@ def wall_bits(cell: jax.Array, side: jax.Array, *, grid: int) -> jax.Array:
     return bitboard.pack_sets(planes)
 
 
+@functools.partial(jax.jit, inline=True)
 def _settle(
     variant: Variant, position: Position, mover: jax.Array
 ) -> tuple[Position, jax.Array, BoardAnalysis]:

@@ -49,7 +49,8 @@ class Grid:
 
 
 class Variant(NamedTuple):
-    """The rules of one board, as arrays: boards of one batch may differ in all but the grid."""
+    """The rules of one board, as arrays: boards of one batch may differ in all but the grid, the
+    players and the room for stones."""
 
     playable: jax.Array  # uint32[W] cells of the board within the grid
     size: jax.Array  # int8 the board's own side length
@@ -104,21 +105,30 @@ class State(NamedTuple):
         return display.to_html(self)
 
 
-def make_variant(rules: Rules, *, grid: int | None = None) -> Variant:
+def make_variant(rules: Rules, *, grid: int | None = None, stones: int | None = None) -> Variant:
     """Make the rules NumPy arrays, for a board in the top-left corner of a `grid` x `grid` grid.
 
+    Args:
+      rules: of the board.
+      grid: side of the grid; by default the board's own.
+      stones: S, stones a player for which the arrays have room; by default those of the rules.
+        Stones that the rules lack are never placed, so their slots are never legal.
+
     Raises:
-      ValueError: if the board is larger than the grid.
+      ValueError: if the board is larger than the grid, or there is no room for its stones.
     """
     grid = rules.size if grid is None else grid
+    stones = rules.stones if stones is None else stones
     if rules.size > grid:
         raise ValueError(f"rules: a board of size {rules.size} does not fit in a grid of {grid}")
+    if rules.stones > stones:
+        raise ValueError(f"rules: {rules.stones} stones a player do not fit where {stones} do")
     cells = [row * grid + column for row in range(rules.size) for column in range(rules.size)]
-    start = np.full((rules.players, rules.stones), NOT_PLACED, dtype=np.int8)
+    start = np.full((rules.players, stones), NOT_PLACED, dtype=np.int8)
     for player in range(rules.players):
         own = [row * grid + column for row, column, owner in rules.start if owner == player]
         start[player, : len(own)] = own
-    order = np.full(rules.players * rules.stones, NO_PLAYER, dtype=np.int8)
+    order = np.full(rules.players * stones, NO_PLAYER, dtype=np.int8)
     order[: len(rules.order)] = rules.order
     codes = {REGION: TIE_REGION, MOVER_LOSES: TIE_MOVER_LOSES}
     tie = np.full(2, TIE_NONE, dtype=np.int8)
@@ -153,9 +163,9 @@ def initial_position(variant: Variant) -> Position:
     )
 
 
-def initial_state(rules: Rules, *, grid: int | None = None) -> State:
+def initial_state(rules: Rules, *, grid: int | None = None, stones: int | None = None) -> State:
     """Start a new game (see `make_variant`)."""
-    variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=grid))
+    variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=grid, stones=stones))
     return State(variant, initial_position(variant))
 
 
@@ -212,6 +222,10 @@ def sizes_of_state(state: State) -> Sizes:
     return Sizes(state.grid, players, stones)
 
 
-def sizes_of(rules: Rules, *, grid: int | None = None) -> Sizes:
-    """The static sizes of a game on a grid."""
-    return Sizes(rules.size if grid is None else grid, rules.players, rules.stones)
+def sizes_of(rules: Rules, *, grid: int | None = None, stones: int | None = None) -> Sizes:
+    """The static sizes of a game on a grid, with room for as many stones a player."""
+    return Sizes(
+        rules.size if grid is None else grid,
+        rules.players,
+        rules.stones if stones is None else stones,
+    )

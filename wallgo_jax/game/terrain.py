@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
+from wallgo_jax.board.loops import loop_until_done
 from wallgo_jax.game.state import Grid, Position, Variant
 
 
@@ -108,7 +109,10 @@ def largest_regions(sets: tuple[Cells, ...], terrain: Terrain) -> jax.Array:
 
     best = (jnp.int32(0),) * len(sets)
     start = tuple(bitboard.lowest(cells) for cells in sets)
-    _, _, best = jax.lax.while_loop(unfinished, body, (sets, start, best))
+    # A part of k cells takes k turns: k - 1 that grow it by a cell or more, and one that sees it
+    # closed. No turn changes an empty part.
+    start_of_all = (sets, start, best)
+    _, _, best = loop_until_done(unfinished, body, start_of_all, most=grid * grid)
     return jnp.stack(best)
 
 

@@ -43,8 +43,9 @@ Replay = Callable[[State, Any], tuple[State, Shown]]
 
 
 def new_games(rules: Sequence[Rules], grid: int) -> State:
-    """New games [B] of several rule sets of one shape."""
-    variants = [state_lib.make_variant(each, grid=grid) for each in rules]
+    """New games [B] of several rule sets of one shape, with room for the most stones of them."""
+    most = max(each.stones for each in rules)
+    variants = [state_lib.make_variant(each, grid=grid, stones=most) for each in rules]
     return stack([State(variant, _initial_position(variant)) for variant in variants])
 
 

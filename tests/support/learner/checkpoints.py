@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.learner import tiny
 from train.config import config_to_dict
-from train.loop import training
 from train.programs.state import RunState
 from train.runtime.errors import UsageError
 
@@ -57,4 +56,4 @@ def complaint(read, *arguments) -> str:
 @functools.cache
 def new_run() -> RunState:
     """A run before its first iteration."""
-    return training.make_programs(tiny.config()).init()
+    return tiny.shared_programs(tiny.config()).init()

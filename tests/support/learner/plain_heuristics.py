@@ -22,6 +22,24 @@ def both_sides(board: Board, player: int, config: HeuristicConfig) -> list[dict[
     return [steps_from(board, side, stones_block=config.stones_block) for side in (own, other)]
 
 
+def plain_score_among(board: Board, player: int, config: HeuristicConfig) -> float:
+    """More than two sides: a cell counts for the one that is nearer than each other."""
+    far = config.boundary
+    sides = [steps_from(board, own, stones_block=config.stones_block) for own in board.stones]
+    sides = [steps or dict.fromkeys(board.cells(), far - 1) for steps in sides]
+    total = 0.0
+    for cell in board.cells():
+        ranked = sorted((steps.get(cell, 1000), side) for side, steps in enumerate(sides))
+        (near, side), (next_near, _) = ranked[:2]
+        if near < next_near:
+            next_steps = None if next_near == 1000 else next_near
+            if side == player:
+                total += plain_weight(near, next_steps, config)
+            else:
+                total += plain_weight(next_steps, near, config)
+    return total
+
+
 def plain_score(board: Board, player: int, config: HeuristicConfig) -> float:
     sides = both_sides(board, player, config)
     for steps in sides:

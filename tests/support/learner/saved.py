@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from tests.support.learner import tiny
@@ -17,10 +16,7 @@ def save_run(directory: Path, *, seeds: dict[int, int], config: RunConfig | None
     network = network_for(config.network, config.rules.players)
     store = Store(directory, keep=9)
     for iteration, seed in seeds.items():
-        # New networks have no preference: their last layers start at zero.
-        weights = jax.tree.map(
-            lambda x: np.asarray(x) + np.float32(0.1), network.init(jax.random.key(seed))
-        )
+        weights = tiny.new_weights(network, seed)
         store.save(iteration, weights, {"nothing": np.zeros(1)}, config_to_dict(config))
     store.close()
     return directory

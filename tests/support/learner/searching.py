@@ -127,6 +127,7 @@ def node_of(logits: Any, visits: Any, raw_value: Any = 0.0, qvalues: Any = 0.0) 
         visits=jnp.asarray(1 + np.sum(visits, axis=1), jnp.int32),
         slot_visits=jnp.asarray(visits, jnp.int32),
         slot_qvalues=jnp.broadcast_to(jnp.asarray(qvalues, jnp.float32), shape),
+        is_modelled=None,
     )
 
 

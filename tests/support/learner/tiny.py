@@ -28,8 +28,11 @@ def config(*overrides: str) -> RunConfig:
 
 def shared_programs(config: RunConfig) -> Programs:
     """Stands in for `training.make_programs`: runs of one config share compiled programs."""
-    # Programs do not depend on the weights that a run begins with.
-    return _shared_programs(dataclasses.replace(config, start_weights=""), compiling.is_quick())
+    plain = RunConfig()
+    # Programs depend neither on the weights that a run begins with nor on what it does beside them.
+    beside = {key: getattr(plain, key) for key in ("name", "evaluation", "checkpoint", "tracking")}
+    config = dataclasses.replace(config, start_weights="", **beside)
+    return _shared_programs(config, compiling.is_quick())
 
 
 @functools.cache

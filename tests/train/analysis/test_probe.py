@@ -1,4 +1,4 @@
-"""Probes find planted answers, find none in noise, and count their answers."""
+"""Heads find planted answers, find none in noise, and their answers are counted."""
 
 import json
 from pathlib import Path
@@ -11,16 +11,12 @@ from rich.console import Console
 
 from tests.support.learner import tiny
 from train.analysis import probe
-from train.analysis.corridors import make_corridors
-from train.analysis.probe import ProbeResult, linear_probe, probe_runs, probe_trunk, verdict
+from train.analysis.probe import BOARD, CELL, READS, ProbeResult, probe_runs, verdict
 from train.arena.result import wilson_interval
 from train.checkpoints.store import Store
-from train.checkpoints.weights import TrainedNetwork
 from train.config import config_to_dict, read_config
-from train.network import Variables
-from train.network.build import network_for
+from train.network.build import channels_of, network_for, observer_for
 from train.runtime.errors import UsageError
-from wallgo_jax import planes as planes_lib
 from wallgo_jax.game.rules import Rules
 
 RULES = Rules(size=5, stones=1, order=(0, 1))
@@ -29,10 +25,7 @@ OPTIONS = {"count_train": 60, "count_test": 40, "seeds": (0, 1), "min_distance":
 
 @pytest.fixture(scope="module")
 def questions():
-    return tuple(
-        make_corridors(RULES, count=count, seed=seed, min_distance=6)
-        for count, seed in ((400, 0), (200, 1))
-    )
+    return probe.draw_questions(RULES, count_train=400, count_test=200, min_distance=6, seed=0)
 
 
 def save_run(directory: Path, **network: str) -> Path:
@@ -47,49 +40,6 @@ def save_run(directory: Path, **network: str) -> Path:
     return directory
 
 
-def noise(features: int, count: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(count, features))
-
-
-def test_planted_answer_is_found():
-    labels = np.arange(500) % 2 == 0
-    features = noise(20, 500, 0)
-    features[:, 3] = 1e4 + 1e-3 * labels
-    result = verdict(linear_probe(features[:300], labels[:300], features[300:]), labels[300:])
-    assert result == ProbeResult(correct=200, unknown=0, wrong=0, sign_correct=200)
-
-
-def test_noise_is_unknown():
-    labels = np.random.default_rng(1).random(900) < 0.5
-    features = noise(30, 900, 2)
-    result = verdict(linear_probe(features[:600], labels[:600], features[600:]), labels[600:])
-    assert result.unknown > 270
-    assert 0.4 < result.sign_accuracy < 0.6
-
-
-def test_ridge_is_the_regularised_least_squares_solution():
-    features, targets = noise(4, 50, 3), np.where(noise(1, 50, 4)[:, 0] > 0, 1.0, -1.0)
-    features[:, 2] = 5.0  # constant: no spread to divide by
-    scores = probe._ridge_scores(features, targets, features)
-    spread = features.std(axis=0)
-    x = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    for row, ridge in zip(scores, probe.RIDGES, strict=True):
-        penalty = np.sqrt(ridge * 50) * np.eye(4)
-        stacked = np.concatenate([x, penalty]), np.r_[targets - targets.mean(), np.zeros(4)]
-        weights = np.linalg.lstsq(*stacked)[0]
-        np.testing.assert_allclose(row, x @ weights + targets.mean(), atol=1e-6)
-
-
-def test_probe_is_deterministic_and_free_of_scale():
-    features, labels = noise(6, 100, 5), noise(1, 100, 6)[:, 0] > 0
-    once = linear_probe(features[:80], labels[:80], features[80:])
-    moved = features * np.array([1, 10, 100, 1, 1, 0.01]) + 3
-    assert once.dtype == np.float64
-    np.testing.assert_allclose(linear_probe(moved[:80], labels[:80], moved[80:]), once, atol=1e-6)
-    again = linear_probe(features[:80], labels[:80], features[80:])
-    np.testing.assert_array_equal(again, once)
-
-
 def test_unknown_counts_as_incorrect():
     scores = np.array([0.51, 0.5, 0.2, -0.2, -0.5, -0.51, 2.0, -3.0])
     labels = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool)
@@ -101,55 +51,94 @@ def test_unknown_counts_as_incorrect():
     assert result.interval == wilson_interval(3 / 8, 8)
 
 
-def test_probe_reads_the_asked_cell(questions):
-    known, asked = questions
-
-    seen = []
+def planted(seen: list[int], *, at_stones: bool):
+    """Features of the kind (answer, 1): at every cell that holds a stone, its opposite elsewhere;
+    or at one corner alone."""
 
     @jax.jit
-    def planted(states):
-        """The answer at every cell that holds a stone, its opposite elsewhere."""
+    def features_of(states, earlier):
         seen.append(states.position.ply.shape[0])
         count = states.position.ply.shape[0]
-        reached = states.position.terminated
+        answer = jnp.where(states.position.terminated, -1.0, 1.0)[:, None]
         stones = jax.nn.one_hot(states.position.stones.reshape(count, -1), 25).sum(axis=1)
-        answer = jnp.where(reached, -1.0, 1.0)[:, None] * jnp.where(stones > 0, 1.0, -1.0)
+        corner = jnp.tile(jax.nn.one_hot(0, 25), (count, 1))
+        answer = answer * (jnp.where(stones > 0, 1.0, -1.0) if at_stones else corner)
         return jnp.stack([answer, jnp.ones_like(answer)], -1).reshape(count, 5, 5, 2)
 
-    result = probe_trunk(planted, known, asked)
-    assert result == ProbeResult(correct=200, unknown=0, wrong=0, sign_correct=200)
+    return features_of
+
+
+def test_answers_at_the_asked_cell_are_found(questions):
+    seen = []
+    answers = probe.ask(planted(seen, at_stones=True), questions, read=CELL, seed=0)
+    total = probe.add_results(answers.values())
+    assert total == ProbeResult(correct=200, unknown=0, wrong=0, sign_correct=200)
+    assert set(answers) == set(questions.held_out.distance.tolist())
     assert set(seen) == {probe.BATCH}
 
 
-def test_queried_features_keep_their_order(questions, monkeypatch):
-    known, _ = questions
+def test_answers_elsewhere_are_found_by_heads_that_read_the_board(questions):
+    features = planted([], at_stones=False)
+    found = {
+        read: probe.add_results(probe.ask(features, questions, read=read, seed=0).values())
+        for read in READS
+    }
+    assert found[BOARD].correct == 200
+    assert found[CELL].correct < 60 and found[CELL].unknown > 100
+
+
+def test_noise_is_unknown_or_as_often_wrong_as_right(questions):
+    @jax.jit
+    def noise(states, earlier):
+        count = states.position.ply.shape[0]
+        return jax.random.normal(jax.random.key(3), (count, 5, 5, 16))
+
+    total = probe.add_results(probe.ask(noise, questions, read=BOARD, seed=0).values())
+    assert total.unknown > 100
+    assert abs(total.correct - total.wrong) < 30
+    assert 0.4 < total.sign_accuracy < 0.6
+
+
+def test_features_keep_their_order(questions, monkeypatch):
     monkeypatch.setattr(probe, "BATCH", 64)
+    known = questions.training
 
     @jax.jit
-    def features_of(states):
+    def features_of(states, earlier):
         cells = jnp.arange(25.0).reshape(1, 5, 5, 1)
         ply = states.position.player.astype(jnp.float32)[:, None, None, None]
         return jnp.concatenate([cells + 0 * ply, 0 * cells + ply], -1)
 
-    features = probe.queried_features(features_of, known)
+    features = probe.read_features(features_of, known, read=BOARD)
+    players = np.asarray(known.states.position.player)
+    count = len(players)
     np.testing.assert_array_equal(features[:, 0], known.cell)
-    np.testing.assert_array_equal(features[:, 1], known.states.position.player)
+    np.testing.assert_array_equal(features[:, 1], players)
+    np.testing.assert_array_equal(
+        features[:, 2:], np.stack([[12.0] * count, players, [24.0] * count, players], 1)
+    )
+    np.testing.assert_array_equal(
+        probe.read_features(features_of, known, read=CELL), features[:, :2]
+    )
 
 
-@pytest.mark.parametrize("planes", [p for p in planes_lib.PLANE_SETS if "T" in p])
-def test_territory_planes_are_refused(planes):
-    network = network_for(tiny.config("--network.planes", planes).network, 2)
-    with pytest.raises(UsageError, match=f"planes {planes} show territory.* B or BV ") as caught:
-        probe.trunk_features(network, {}, planes=planes, has_playable=False)
-    assert "\n" not in str(caught.value)
+def test_pairs_differ_in_walls_alone(questions):
+    """Planes that floods make show the positions as they were before the wall."""
+    config = tiny.config("--network.planes", "BTRD").network
+    states = jax.tree.map(lambda leaf: leaf[:40], questions.held_out.states)
+    earlier = probe.before_last_wall(states)
+    shown = np.asarray(jax.jit(probe.shown_planes, static_argnums=2)(states, earlier, config))
+    observed = np.asarray(jax.jit(jax.vmap(observer_for(config)))(states))
+    kinds = np.array([channel.kind for channel in channels_of(config, 2)])
+    is_wall = np.isin(kinds, ("horizontal", "vertical"))
+    differ = (shown[::2] != shown[1::2]).sum(axis=(1, 2))
+    assert (differ.sum(axis=1) == 2).all() and not differ[:, ~is_wall].any()
+    np.testing.assert_array_equal(shown[..., is_wall], observed[..., is_wall])
+    np.testing.assert_array_equal(shown[..., kinds == "stone"], observed[..., kinds == "stone"])
+    assert not shown[..., kinds == "territory"].any() and observed[..., kinds == "territory"].any()
 
 
-def test_run_that_cannot_be_probed_is_refused_by_name(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        seeing = TrainedNetwork(read_config(None), Variables({}, {}), "sees", "sees", None, {})
-        patch.setattr(probe, "load_network", lambda name: seeing)
-        with pytest.raises(UsageError, match="sees: probe: the planes BTR"):
-            probe_runs(["sees"], RULES, **OPTIONS)
+def test_network_that_cannot_be_asked_is_refused_by_name(tmp_path):
     with pytest.raises(UsageError, match="at least one trained player"):
         probe_runs([], RULES, **OPTIONS)
     with pytest.raises(UsageError, match="no such run directory"):
@@ -160,9 +149,10 @@ def test_run_that_cannot_be_probed_is_refused_by_name(tmp_path, monkeypatch):
         probe_runs([blind], three, **OPTIONS)
 
 
+@pytest.mark.slow
 def test_runs_side_by_side(tmp_path):
     first = str(save_run(tmp_path / "one", planes="B", blocks="RT"))
-    runs = [first, f"net:{first}", str(save_run(tmp_path / "two", planes="BV", blocks="R"))]
+    runs = [first, f"net:{first}", str(save_run(tmp_path / "two", planes="BTRHV", blocks="R"))]
     rows = probe_runs(runs, RULES, **OPTIONS)
     assert [(row.blocks, row.name) for row in rows] == [
         ("RT", "one"),

@@ -39,6 +39,7 @@ def measure(monkeypatch):
     return lambda **how: sampled_accuracy("first", RULES, SAMPLE, batch=64, **how)
 
 
+@pytest.mark.slow
 def test_shares_agree_with_the_tables(measure):
     result = measure()
     states = sample_positions(RULES, 150, min_walls=2, seed=3)

@@ -57,6 +57,7 @@ def ask(player: Player, levels: list[State], *, batch: int = 64) -> ValueAccurac
     return value_kept(player, RULES, tables_of(RULES), levels, key=KEY, batch=batch)
 
 
+@pytest.mark.slow
 def test_exact_player_keeps_every_value(levels):
     result = ask(make_exact_player(RULES), levels)
     assert result.kept.all()
@@ -124,6 +125,7 @@ def test_batches_hold_everything_once():
     assert all(len(part[1]) == 4 for part, _ in parts)
 
 
+@pytest.mark.slow
 def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch):
     asked, most = [], max(len(level.position.ply) for level in reachable_levels(RULES))
     monkeypatch.setattr(lib, "check_fits", lambda needs, memory: asked.extend(needs))

@@ -9,13 +9,12 @@ from train.loop import training
 
 @pytest.fixture(scope="session")
 def api_run(tmp_path_factory):
-    """A closed run of 2 iterations by the interface, and its directory of all runs."""
-    with pytest.MonkeyPatch.context() as patch:
+    """A run by the interface that stands after 2 of its iterations, saved."""
+    with pytest.MonkeyPatch.context() as patch:  # ends before other folders' tests run
         patch.setattr(training, "make_programs", tiny.shared_programs)
-        runs = tmp_path_factory.mktemp("api")
-        run = train.start(train.make_config(tiny.PATH, iterations=2), runs=runs)
-        for _ in run:
-            pass
+        run = train.start(tiny.PATH, runs=tmp_path_factory.mktemp("api"))
+        next(run)
+        next(run)
         run.save()
-        yield run
-        run.close()
+    yield run
+    run.close()

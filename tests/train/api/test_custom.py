@@ -9,6 +9,7 @@ import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train import functions
+from train.loop import training
 from train.network.build import channels_of, observer_for
 from wallgo_jax.game.state import initial_state
 
@@ -53,36 +54,48 @@ ALL = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def shared_programs():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "make_programs", tiny.shared_programs)
+        yield
+
+
 def start(tmp_path, **given):
     config = train.make_config(tiny.PATH, {"evaluation.every": 0}, iterations=2)
     return train.start(config, runs=tmp_path, **given)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_each_trains_two_iterations(name, tmp_path):
-    with start(tmp_path, **{name: ALL[name]}) as run:
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["planes", "loss", "targets"],
+        *([name] for name in ALL),
+    ],
+    ids=" ".join,
+)
+def test_each_trains_two_iterations(names, tmp_path):
+    """A network and a search of one's own are trained in `whole` as well."""
+    with start(tmp_path, **{name: ALL[name] for name in names}) as run:
         rows = list(run)
     assert [row["iteration"] for row in rows] == [1, 2]
     last = rows[-1]
     assert np.isfinite(last["loss"])
     config = run.config
-    if name == "network":
-        assert set(run_weights(run)) == {"w", "v"}
-    if name == "planes":
+    if "network" in names:
+        with train.resume(run.directory, network=ALL["network"]) as again:
+            assert set(again.weights.params) == {"w", "v"}
+    if "planes" in names:
         assert len(channels_of(config.network, 2)) == 8 + 2
         assert observer_for(config.network)(initial_state(tiny.RULES), None)[..., -2:].sum() == 9
-    if name == "loss":
+    if "loss" in names:
         usual = last["policy_loss"] + last["value_loss"] + 0.5 * last["ownership_loss"]
         np.testing.assert_allclose(last["loss"], usual + 5, rtol=1e-4)
         assert last["custom_loss"] == 5
-    if name == "targets":
+    if "targets" in names:
         # Networks begin with a value of 0, which is now right.
         assert last["value_loss"] < 1e-3
-
-
-def run_weights(run):
-    with train.resume(run.directory, network=ALL["network"]) as again:
-        return again.weights.params
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +106,11 @@ def whole(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_functions_and_its_player_plays(whole):
     with train.resume(whole.directory, **ALL) as run:
         assert [row["iteration"] for row in run] == [2]
+        assert set(run.weights.params) == {"w", "v"}
         state = run.player().env.init()
         assert state.legal_action_mask[run.player().act(state)]
     result = train.match(str(whole.directory), "random", games=4)

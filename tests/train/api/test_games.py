@@ -17,6 +17,7 @@ from wallgo_jax.formats import records
 from wallgo_jax.view.game_replay import replay_actions
 
 
+@pytest.mark.slow
 def test_a_match_is_that_of_the_command(tmp_path):
     found = train.match("random", "greedy", rules=tiny.RULES, games=20, batch=20, seed=4)
     said = command("match", "random", "greedy", *MATCH, "--json", tmp_path / "m.json")
@@ -55,6 +56,7 @@ def test_accuracy_is_a_table_and_a_figure():
     assert drawn(late) == ["all (3)", "1 to 2 (3)"]
 
 
+@pytest.mark.slow
 def test_a_tournament_is_that_of_the_command(tmp_path):
     names = ["random", "greedy", "net-less"][:2]
     found = train.tournament(names, rules=tiny.RULES, games=4, seed=2)
@@ -68,6 +70,7 @@ def test_a_tournament_is_that_of_the_command(tmp_path):
     assert {row.name for row in last.standings} == set(names)
 
 
+@pytest.mark.slow
 def test_a_pool_is_rated_and_kept(tmp_path, api_run, monkeypatch):
     cache = tmp_path / "games.jsonl"
     players = ["random", "greedy", api_run.player(simulations=0)]
@@ -122,6 +125,7 @@ def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
     assert len({game.actions for game in games.games}) > 1
 
 
+@pytest.mark.slow
 def test_a_game_is_loaded_and_reviewed(games, tmp_path):
     games.write(tmp_path / "games.jsonl")
     game = train.load_game(tmp_path / "games.jsonl", game=2)

@@ -1,5 +1,6 @@
 """Players act on states and search them; a search says what it found."""
 
+import dataclasses
 import functools
 
 import jax
@@ -10,6 +11,9 @@ import pytest
 import train
 import wallgo_jax
 from tests.support.learner import tiny
+from train.api.players import player_of_weights
+from train.api.states import check_rules
+from train.network.build import network_for
 from train.registry import make_player as registered
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION
@@ -44,6 +48,7 @@ def found(player):
     return player.search(batch())
 
 
+@pytest.mark.slow
 def test_actions_are_those_of_the_registry_one_by_one_and_in_a_batch(player):
     made = registered("heuristic-search:wjx@12", tiny.RULES)
     slots = made.act(made.variables, batch().game, jax.random.key(0))
@@ -178,6 +183,29 @@ def test_wrong_input_is_one_line(call, reason):
     assert "\n" not in str(found.value)
 
 
+def test_a_network_refuses_boards_of_rules_that_it_has_not_learned():
+    config = tiny.config()
+    weights = tiny.new_weights(network_for(config.network, 2))
+    player = player_of_weights("mine", weights, config, config.rules, simulations=0)
+    placements = dataclasses.replace(config.rules, order=config.rules.order[::-1])
+    for rules in (dataclasses.replace(config.rules, walls=3), placements):
+        state = wallgo_jax.make(rules).init()
+        with pytest.raises(train.UsageError, match="a board has other rules than net:mine"):
+            player.act(state)
+    with pytest.raises(train.UsageError, match=r"\(walls differs\)"):
+        walled = wallgo_jax.make(dataclasses.replace(config.rules, walls=3)).init()
+        player.act(jax.tree.map(lambda *x: jnp.stack(x), ENV.init().game, walled.game))
+    # The same board in a larger grid is the same game.
+    check_rules(
+        jax.tree.map(
+            lambda x: np.asarray(x)[None], wallgo_jax.make(config.rules, grid=5).init()
+        ).game,
+        config.rules,
+        player.name,
+    )
+
+
+@pytest.mark.slow
 def test_a_search_may_differ_from_the_players(player, found):
     puct = player.search(batch(), kind="puct")
     np.testing.assert_allclose(puct.policy, puct.visits / 12, atol=1e-5)

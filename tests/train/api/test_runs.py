@@ -10,7 +10,7 @@ import pytest
 
 import train
 from tests.support.learner import tiny
-from tests.support.learner.commands import read_rows, untimed
+from tests.support.learner.commands import command, read_rows, untimed
 from train.loop import training
 from train.registry import load_network
 
@@ -62,6 +62,24 @@ def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, c
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
+def test_a_run_without_opponents_ends_without_matches(tmp_path, monkeypatch):
+    """Its best checkpoint is the newest one, and its results are empty."""
+    make = lambda config: tiny.shared_programs(tiny.config())  # noqa: E731
+    monkeypatch.setattr(training, "make_programs", make)
+    config = train.make_config(tiny.PATH, evaluation={"opponents": [], "anchors": []})
+    run = train.start(config, runs=tmp_path)
+    assert (run.finish(), run.iterations) == ([], 6)
+    assert all("win_rate" not in row for row in run.rows)
+    kept = tmp_path / "tiny"
+    assert (kept / "game.jsonl").exists()
+    assert len(train.match(str(kept), "random", games=4).games) == 4
+    # The command goes on to the same end.
+    assert command("run", "--resume", kept).code == 0
+    assert not (kept / "evaluation.json").exists()
+
+
+@pytest.mark.slow
 def test_a_run_can_be_looked_at(api_run):
     config, replay = api_run.config, api_run.replay
     played = config.selfplay.boards * config.selfplay.plies * 2
@@ -82,7 +100,7 @@ def test_a_run_can_be_looked_at(api_run):
 
 
 def test_weights_that_were_taken_stay_when_the_run_goes_on(tmp_path):
-    with train.start(train.make_config(tiny.PATH, iterations=2), runs=tmp_path) as run:
+    with train.start(tiny.PATH, runs=tmp_path) as run:
         next(run)
         weights, player = run.weights, run.player(simulations=0)
         before = jax.tree.map(np.array, (weights, player.registered.variables))
@@ -95,7 +113,7 @@ def test_weights_that_were_taken_stay_when_the_run_goes_on(tmp_path):
 
 
 def test_ctrl_c_saves_and_the_run_goes_on(tmp_path, monkeypatch):
-    run = train.start(train.make_config(tiny.PATH, iterations=3), runs=tmp_path)
+    run = train.start(tiny.PATH, runs=tmp_path)
     iterate = training.run_iteration
 
     def interrupted(*arguments):
@@ -110,7 +128,7 @@ def test_ctrl_c_saves_and_the_run_goes_on(tmp_path, monkeypatch):
     assert run.iterations == 2
     shutil.copytree(tmp_path / "tiny" / "checkpoints", tmp_path / "saved")
     assert (tmp_path / "saved" / "2").is_dir()
-    assert [row["iteration"] for row in run] == [3]
+    assert next(run)["iteration"] == 3
     run.close()
 
 

@@ -12,6 +12,7 @@ from train.arena import elo
 from train.arena.elo import Result
 
 POOLS = 200
+PAIRED = {"draw": 0.3, "correlation": -0.4}
 
 
 def play(rng, lead: float, pairs: int, *, draw: float = 0.0, correlation: float = 0.0):
@@ -63,8 +64,8 @@ def is_95_percent(inside: np.ndarray) -> bool:
 @pytest.mark.parametrize(
     "luck",
     [
-        pytest.param({}, id="decisive"),
-        pytest.param({"draw": 0.3, "correlation": -0.4}, id="draws and paired openings"),
+        pytest.param(PAIRED, id="draws and paired openings"),
+        pytest.param({}, id="decisive", marks=pytest.mark.slow),
         pytest.param({"draw": 0.3}, id="draws", marks=pytest.mark.slow),
         pytest.param({"correlation": -0.5}, id="paired openings", marks=pytest.mark.slow),
         pytest.param({"draw": 0.2, "correlation": 0.6}, id="alike", marks=pytest.mark.slow),
@@ -75,7 +76,7 @@ def test_players_come_back_within_their_intervals(luck):
 
 
 def test_shorter_intervals_would_be_noticed():
-    assert not is_95_percent(covered(POOLS, factor=0.75))
+    assert not is_95_percent(covered(POOLS, factor=0.75, **PAIRED))
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 
 import jax
 import pytest
@@ -12,6 +13,7 @@ from tests.support.import_graph import ROOT
 from tests.support.learner.commands import command
 from train.arena.host_match import HostMatch, play_on_host
 from train.arena.match import MatchOptions, play_match
+from train.players import external
 from train.players.basic import make_random_player
 from train.players.external import make_external_player
 from train.registry import make_player
@@ -76,7 +78,9 @@ def test_the_example_of_the_docs_plays_whole_games(tmp_path):
 )
 def test_a_program_that_cannot_move_loses_and_is_told_why(tmp_path, behaviour, reason):
     path = tmp_path / "program.py"
-    player = make_external_player(program(path, _LOOP.replace("BEHAVIOUR", behaviour)), seconds=0.2)
+    command = program(path, _LOOP.replace("BEHAVIOUR", behaviour))
+    # On a busy machine an answer, and the end of a process, may take longer than that.
+    player = make_external_player(command, seconds=0.2 if "0.2 s" in reason else 10)
     result = play(player, DUEL, 2)
     player.act.close()
     assert (result.wins, result.losses, result.forfeited) == (0, 2, 2)
@@ -107,6 +111,7 @@ def forfeits_of(path, behaviour: str, *, seconds: float = 0.3) -> list[str]:
     return sorted(text.split(": ", 1)[1] for text in result.forfeits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("failure", "reason"),
     [("sys.exit(3)", "ended with exit code 3"), ("time.sleep(9)", "gave no answer within 0.3 s")],
@@ -143,6 +148,33 @@ def test_a_program_that_never_answers_ends_the_match(tmp_path, text, reason):
         play(player, DUEL, 2)
 
 
+def test_a_program_that_writes_no_json_has_no_time_to_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(external, "STRAY_SECONDS", 0.4)
+    text = "import sys\nfor line in sys.stdin: print('what?', flush=True)"
+    player = make_external_player(program(tmp_path / "program.py", text), seconds=0.2)
+    with pytest.raises(UsageError, match=r"gave no answer within 0.4 s; it wrote 'what\?'"):
+        play(player, DUEL, 2)
+
+
+@pytest.mark.slow
+def test_a_later_start_takes_no_longer_than_the_first_by_far(tmp_path):
+    """Its second start answers nothing: the games that are left are lost soon."""
+    once = tmp_path / "once"
+    behaviour = f"""import os
+        if len(games) == 5:
+            open({str(once)!r}, "w").close()
+            sys.exit(3)"""
+    text = _PLACING.replace("        BEHAVIOUR", f"        {behaviour}{_CELLS}")
+    head = f"import os, time\nif os.path.exists({str(once)!r}): time.sleep(99)\n"
+    player = make_external_player(program(tmp_path / "program.py", head + text), seconds=0.3)
+    began = time.monotonic()
+    result = play(player, PLACES, 6)
+    player.act.close()
+    assert result.forfeited == 6 and time.monotonic() - began < 60
+    assert sum("gave no answer within" in told for told in result.forfeits) == 4
+
+
+@pytest.mark.slow
 def test_our_engine_as_a_program_plays_the_moves_of_our_player(tmp_path, monkeypatch):
     """Each game of the match is the same, move by move, with the engine and without."""
     for variable, value in compiling.environment().items():
@@ -180,7 +212,13 @@ def compare_with_engine(name, rules, options, *, games):
     assert with_engine.forfeited == 0
 
 
-@pytest.mark.parametrize("words", [["tournament"], ["elo", "--budget", "4", "--simulations", "2"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tournament"],
+        pytest.param(["elo", "--budget", "4", "--simulations", "2"], marks=pytest.mark.slow),
+    ],
+)
 def test_programs_are_players_of_other_commands(tmp_path, words):
     name = f"external:{program(tmp_path / 'example.py', example())}"
     pool = ["--anchors", "random", "--out", tmp_path / "out"] if words[0] == "elo" else ["random"]

@@ -114,6 +114,7 @@ def test_random_is_as_strong_as_itself(random_match):
     assert random_match.distinct_games > 180
 
 
+@pytest.mark.slow
 def test_greedy_is_stronger_than_random():
     result = play("greedy", "random", tiny.RULES, games=100, opening_plies=0)
     assert_replays(result)
@@ -183,6 +184,7 @@ def test_progress_is_told():
     assert told[-1] == 50
 
 
+@pytest.mark.slow
 def test_turns_that_do_not_alternate():
     result = play("random", "random", SKIPPING, games=160)
     movers = assert_replays(result)

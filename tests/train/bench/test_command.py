@@ -1,5 +1,6 @@
 """`python -m train bench`: its options, the files it writes, and the whole at tiny size."""
 
+import contextlib
 import dataclasses
 import json
 from pathlib import Path
@@ -13,10 +14,12 @@ from train.bench import engine_speed, scaling, suite
 from train.bench.harness import play
 from train.bench.parts import learn, memory, search, selfplay
 from train.checkpoints.calibration import Calibration
+from train.cli import bench_report
 from train.cli.bench import Bench
 from train.cli.common import options
 from train.config import RunConfig
 from train.engine.trees.guide import Guide
+from train.loop.training import OpenRun
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
@@ -46,12 +49,16 @@ def counted(monkeypatch):
         ({"what": ","}, "--what names nothing"),
         (
             {"against": "gym"},
-            "--against 'gym' is unknown; allowed: pgx, pgx-chess, pgx-hex, pgx-go_9x9, mctx-public",
+            "--against 'gym' is unknown; allowed: pgx, pgx-animal_shogi, pgx-chess, "
+            "pgx-connect_four, pgx-gardner_chess, pgx-go_9x9, pgx-hex, pgx-alphazero, mctx, "
+            "mctx-public",
         ),
         ({"batch": "0"}, "--batch '0' must be numbers"),
         ({"batch": "many"}, "--batch 'many' must be numbers"),
         ({"repeats": 0}, r"--repeats \(0\) must be at least 1"),
         ({"simulations": 0}, r"--simulations \(0\) must be at least 1"),
+        ({"minutes": 0.0}, r"--minutes \(0.0\) must be above 0"),
+        ({"scaling": "1,x"}, "--scaling '1,x' must be numbers"),
         ({"seconds": 0.0}, r"--seconds \(0.0\) must be above 0"),
         ({"fit": "4096"}, "--fit must be boards, then simulations"),
     ],
@@ -82,6 +89,7 @@ def test_command_says_which_engine_searched(counted, engine, capsys):
     assert f"search engine: {engine}\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_report_is_written(counted, monkeypatch, tmp_path):
     trained = []
 
@@ -104,7 +112,63 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
     assert "the last: 1.5 s of self-play, 0.5 s of learning, 7 games a second" in text
     assert trained == [("tiny-1", 3, False)]
     assert (tmp_path / "out" / "scaling.png").exists()
-    assert "wide" in json.loads((tmp_path / "out" / "bench.json").read_text())
+    record = json.loads((tmp_path / "out" / "bench.json").read_text())
+    assert "wide" in record
+    assert "a million games at this speed: 39.7 hours" in record["training"]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_interrupted_report_keeps_what_was_measured(counted, monkeypatch, tmp_path, is_late):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    if is_late:
+        monkeypatch.setattr(bench_report.suite, "wide_request", stop)
+    else:
+        monkeypatch.setitem(suite._MAKERS, "search", stop)
+    bench = Bench(tiny.PATH, report=tmp_path / "out")
+    with pytest.raises(KeyboardInterrupt):
+        dataclasses.replace(bench, **QUICK).run([])
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "| counting | 8 |" in text
+    assert "## 1 block of 256 channels\n\nNot measured yet." in text
+    assert "## A short training run\n\nNot measured yet." in text
+    assert json.loads((tmp_path / "out" / "bench.json").read_text())["rows"]
+
+
+def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
+    """The clock begins after the first compiling; the iteration under way is finished and saved."""
+    now = [0.0]
+    monkeypatch.setattr(bench_report.time, "perf_counter", lambda: now[0])
+    rows = [
+        {"iteration": 1 + i, "games_per_second": 2.0, "selfplay_seconds": 20.0} for i in range(9)
+    ]
+    saved = []
+
+    def run_all(session, state, compile_for, iterate, should_stop):
+        for iteration in range(session):
+            compile_for(state, iteration)
+            now[0] += 20.0
+            stops = should_stop()
+            yield state, rows[iteration] | {"learn_seconds": 5.0}
+            if stops:
+                saved.append(iteration + 1)
+                return
+
+    @contextlib.contextmanager
+    def open_run(config, directory, resume):
+        def compile_for(state, iteration):
+            now[0] += 100.0 * (iteration == 0)
+            return 100.0
+
+        yield OpenRun(9, None, "state", compile_for, None, None)
+
+    monkeypatch.setattr(bench_report.training, "open_run", open_run)
+    monkeypatch.setattr(bench_report, "iterations", run_all)
+    lines = bench_report.train_a_little(tiny.config(), tmp_path, 0.75)
+    assert saved == [3]
+    assert lines[0] == "3 iterations of `tiny`: 60 s, compilation left out"
+    assert lines[2] == "a million games at this speed: 139 hours"
 
 
 @pytest.mark.slow

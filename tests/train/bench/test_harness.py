@@ -70,18 +70,6 @@ def test_every_set_entry_is_counted(length):
     assert int(jax.jit(play.count_set)(array)) == array.sum()
 
 
-@pytest.mark.parametrize("length", [9, 65, 2597])
-def test_legal_entries_are_chosen_evenly(length):
-    mask = np.zeros(length, bool)
-    mask[[0, length // 2, length - 1]] = True
-    bits = jax.random.bits(jax.random.key(1), (3000,), jnp.uint32)
-    chosen = jax.jit(jax.vmap(lambda b: play.choose(b, jnp.asarray(mask))))(bits)
-    found, counts = np.unique(chosen, return_counts=True)
-    np.testing.assert_array_equal(found, np.flatnonzero(mask))
-    # Five deviations of a binomial of 3000 and 1/3.
-    assert abs(counts - 1000).max() < 5 * 26
-
-
 def test_plies_games_and_checksum_are_those_played():
     bench = play.make_bench(counting_game(), 4, all_devices(1))
     # 4 boards, 7 plies: each ends 2 games, and stands one ply into its third.

@@ -12,10 +12,11 @@ import pytest
 from tests.support.learner import tiny
 from train.bench.harness import play
 from train.bench.harness.timing import CHECKSUM
-from train.bench.parts import games, peers, search, selfplay
+from train.bench.parts import alphazero, games, peers, plain, search, selfplay
 from train.bench.parts.public import make_public_network_evaluator
 from train.config import RunConfig
 from train.network.build import network_for
+from train.network.config import NetworkConfig
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 from train.search.evaluator import evaluator_for
@@ -47,13 +48,44 @@ def test_steps_of_the_env_are_compiled_alone():
 @pytest.mark.skipif(importlib.util.find_spec("pgx") is None, reason="needs pgx")
 @pytest.mark.filterwarnings("ignore")
 def test_peers_play_the_same_way():
-    plain, with_planes = peers.peer_games(("tic_tac_toe",))
-    assert (plain.name, with_planes.name) == ("pgx tic_tac_toe", "pgx tic_tac_toe, planes")
-    one, other = (play.make_bench(game, 4, all_devices(1)).run(18) for game in (plain, with_planes))
+    without, with_planes = peers.peer_games(("tic_tac_toe",))
+    assert (without.name, with_planes.name) == ("pgx tic_tac_toe", "pgx tic_tac_toe, planes")
+    one, other = (
+        play.make_bench(game, 4, all_devices(1)).run(18) for game in (without, with_planes)
+    )
     # A game has 5 to 9 plies.
     assert 72 / 9 - 4 <= one["games"] <= 72 / 5
     assert (one["plies"], one["games"]) == (other["plies"], other["games"])
     assert one[CHECKSUM] != other[CHECKSUM]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pgx") is None, reason="needs pgx")
+@pytest.mark.filterwarnings("ignore")
+def test_peers_and_the_env_play_as_their_users_write_it():
+    """16 plies a call of games of 5 to 9 plies, and of 3x3 games of 3 to 14."""
+    played = [*peers.plain_games(("tic_tac_toe",)), *games.plain_envs(tiny.RULES, planes="B")]
+    for game, shortest, longest in zip(played, (5, 3, 3), (9, 14, 14), strict=True):
+        done = plain.make_bench(game, 4).run(2)
+        assert done["plies"] == 4 * 32
+        assert 4 * (32 // longest - 1) <= done["games"] <= 4 * (32 / shortest)
+        assert done[CHECKSUM] >= done["games"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("pgx") is None, reason="needs pgx")
+@pytest.mark.filterwarnings("ignore")
+def test_loop_of_pgx_plays_whole_games_by_search():
+    """32 plies of 4 boards of a game of 5 to 9 plies; the network tells positions apart."""
+    network = NetworkConfig(blocks="RR", width=8)
+    bench = alphazero.make_bench("tic_tac_toe", network, 3, 4)
+    done = bench.run(4)
+    assert (done["positions"], done["evaluations"]) == (4 * 32, 4 * 32 * 4)
+    assert 4 * (32 // 9) - 4 <= done["games"] <= 4 * (32 / 5)
+    weights = alphazero.init(jax.random.key(0), network, (3, 3, 2), 9)
+    planes = jax.random.bernoulli(jax.random.key(1), shape=(5, 3, 3, 2))
+    logits, value = alphazero.apply(weights, planes)
+    assert logits.shape == (5, 9)
+    assert np.ptp(value) > 0 and (np.abs(value) < 1).all()
 
 
 def test_peers_without_pgx_are_refused(monkeypatch):

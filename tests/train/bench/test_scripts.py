@@ -2,13 +2,15 @@
 
 import dataclasses
 import json
+import subprocess
 
+import jax
 import pytest
 
 from tests.support.learner import tiny
-from train.bench import inference_time, match_overhead, openings
+from train.bench import inference_time, match_overhead, openings, weak_scaling
+from train.bench.harness.script import run_configured_script, run_script
 from train.bench.harness.timing import Row
-from train.bench.script import run_configured_script, run_script
 from train.runtime.errors import UsageError
 
 
@@ -90,6 +92,7 @@ def test_ratios_are_taken_round_by_round():
     assert found.relative == pytest.approx(2.5)
 
 
+@pytest.mark.slow
 def test_inference_times_are_written(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(inference_time, "TABLE_1", inference_time.TABLE_1[:2])
     out = tmp_path / "times.json"
@@ -103,3 +106,31 @@ def test_inference_times_are_written(monkeypatch, tmp_path, capsys):
     assert record["networks"][0]["relative"] == 1
     assert record["networks"][1]["paper"]["millions"] == 3.358
     assert "6T" in capsys.readouterr().out
+
+
+def test_weak_scaling_runs_each_number_of_devices_in_its_own_process(monkeypatch, capsys):
+    asked = []
+
+    def run(words, env, **options):
+        count = int(env["JAX_NUM_CPU_DEVICES"])
+        asked.append((count, words[words.index("--boards") + 1], words[-2:]))
+        work = weak_scaling.Work(count, 2.0 + 0.1 * (count > 1), 1.0)
+        said = f"something\n{json.dumps(work._asdict())}\n"
+        return subprocess.CompletedProcess(words, 0, said)
+
+    monkeypatch.setattr(weak_scaling.subprocess, "run", run)
+    options = weak_scaling.Options(devices=(1, 4), boards=8)
+    weak_scaling.main(options, ["--search.simulations", "4"])
+    assert asked == [(count, "8", ["--search.simulations", "4"]) for count in (1, 4)]
+    lines = capsys.readouterr().out.splitlines()
+    *_, first, second = (line for line in lines if line.startswith("|"))
+    assert [cell.strip() for cell in first.split("|")[1:-1]] == ["1", "2.00", "+0%", "1.00", "+0%"]
+    assert "+5%" in second
+
+
+@pytest.mark.slow
+def test_weak_scaling_measures_processor_time():
+    options = weak_scaling.Options(boards=4, batch=8, iterations=1)
+    found = weak_scaling.measure(tiny.config(), options)
+    assert found.devices == jax.device_count()
+    assert 0 < found.selfplay and 0 < found.learning

@@ -14,7 +14,7 @@ from train.bench import report, scaling, suite
 from train.bench.harness import peak
 from train.bench.harness.program import ProgramStats
 from train.bench.harness.timing import Row
-from train.bench.parts import games, learn, memory, search, selfplay
+from train.bench.parts import alphazero, games, learn, memory, search, selfplay
 from train.bench.suite import Figures, Ratio, Request
 from train.config import RunConfig
 from train.runtime.errors import UsageError
@@ -46,9 +46,10 @@ def test_devices_that_cannot_share_a_batch_stay_idle(monkeypatch):
 def test_pgx_is_othello_unless_others_are_named(monkeypatch):
     named = []
     monkeypatch.setattr(suite.peers, "peer_games", lambda names: named.append(list(names)) or [])
+    monkeypatch.setattr(suite.peers, "plain_games", lambda names: named.append(list(names)) or [])
     for against in (("pgx",), ("pgx-hex", "pgx"), (suite.MCTX_PUBLIC,)):
         list(suite._env(Request(config=tiny.config(), against=against), 4))
-    assert named == [["othello"], ["hex", "othello"]]
+    assert named == [["othello"]] * 2 + [["hex", "othello"]] * 2
 
 
 def test_search_that_does_not_fit_is_named():
@@ -63,7 +64,7 @@ def test_ratios_are_of_times_and_of_better_batches():
     found = list(
         suite.ratios(
             [
-                row(selfplay.SELFPLAY, 64, evaluations=80.0),
+                row(selfplay.SELFPLAY, 64, positions=20.0, evaluations=80.0),
                 row(selfplay.FORWARD, 64, evaluations=100.0, operations=70.0),
                 row(peak.PRODUCT, 64, operations=80.0),
                 row(learn.LEARNER, 64, steps=5.0),
@@ -74,10 +75,20 @@ def test_ratios_are_of_times_and_of_better_batches():
                 row("pgx othello", 64, plies=50.0),
                 row("pgx othello", 128, plies=60.0),
                 row("pgx othello, planes", 64, plies=45.0),
+                row("pgx othello, plain", 64, plies=30.0),
+                row("pgx hex", 64, plies=6.0),
+                row("pgx hex, planes", 64, plies=5.0),
+                row("pgx hex, plain", 64, plies=75.0),
+                row("pgx hex, planes, one device", 64, plies=80.0),
+                row("env, BTRH, plain", 64, plies=150.0),
                 row(search.UNIFORM, 64, simulations=40.0),
                 row(search.NETWORK, 64, simulations=20.0),
+                row(search.MCTX, 64, simulations=32.0),
+                row(search.MCTX_NETWORK, 64, simulations=16.0),
                 row(search.PUBLIC, 64, simulations=4.0),
                 row(search.PUBLIC_NETWORK, 64, simulations=2.5),
+                row(f"{alphazero.LOOP}, othello", 64, positions=4.0, evaluations=50.0),
+                row(f"{alphazero.LOOP}, othello", 128, positions=5.0, evaluations=40.0),
             ]
         )
     )
@@ -87,27 +98,16 @@ def test_ratios_are_of_times_and_of_better_batches():
         Ratio("time of learner over network forward and backward", 64, 1.2),
         Ratio("operations of network forward and backward over matrix product", 64, 0.75),
         Ratio("plies of core over pgx othello", 0, 5.0),
-        Ratio("plies of env, BTRH over pgx othello, planes", 0, 2.0),
+        Ratio("plies of env, BTRH over pgx othello, planes", 0, 150 / 45),
+        Ratio("plies of core over pgx hex", 0, 4.0),
+        Ratio("plies of env, BTRH over pgx hex, planes", 0, 150 / 80),
+        Ratio(f"simulations of {search.UNIFORM} over {search.MCTX}", 0, 1.25),
+        Ratio(f"simulations of {search.NETWORK} over {search.MCTX_NETWORK}", 0, 1.25),
         Ratio(f"simulations of {search.UNIFORM} over {search.PUBLIC}", 0, 10.0),
         Ratio(f"simulations of {search.NETWORK} over {search.PUBLIC_NETWORK}", 0, 8.0),
+        Ratio(f"positions of self-play over {alphazero.LOOP}", 0, 4.0),
+        Ratio(f"evaluations of self-play over {alphazero.LOOP}", 0, 1.6),
     ]
-
-
-def test_knee_is_the_first_near_the_best():
-    speeds = ((1, 1.0), (16, 79.0), (64, 99.0), (256, 100.0))
-    points = [scaling.Point(batch, plies, plies / 40) for batch, plies in speeds]
-    knee = scaling.knee_of(points[::-1])
-    assert knee is not None and knee.batch == 64
-    assert scaling.knee_text(points) == "knee at 64 boards: 80% of the best speed"
-
-
-@pytest.mark.parametrize("last", [124.0, 400.0])
-def test_a_rising_curve_has_no_knee(last):
-    points = [scaling.Point(batch, plies, 0.0) for batch, plies in ((16, 10.0), (64, 98.9))]
-    assert scaling.knee_of(points) is None and scaling.knee_of(points[:1]) is None
-    points.append(scaling.Point(256, last, 0.0))
-    assert scaling.knee_of(points) is None
-    assert scaling.knee_text(points) == "no knee: the speed still rises at 256 boards"
 
 
 def test_games_are_plies_over_the_length_of_a_game(monkeypatch):

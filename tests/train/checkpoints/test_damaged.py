@@ -130,6 +130,7 @@ def reader(kind: str, fresh: RunState) -> tuple[Callable[..., Any], Any, Any]:
     return read_weights, fresh.learner.variables, scrambled(fresh, 5).learner.variables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [WEIGHTS, RESUME])
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_checkpoint_is_passed_over(damaged, fresh, capsys, name, kind):
@@ -209,6 +210,7 @@ def test_other_version_of_the_game_is_refused(damaged, fresh, kind):
 
 # Reads that a damaged file ends may still answer to an event loop that orbax has closed.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
 def test_any_bit_that_is_flipped_is_seen_or_does_not_matter(saved, fresh, tmp_path, capsys):
     rng = np.random.default_rng(0)
     files = [p.relative_to(saved[0]) for p in (saved[0] / RESUME / "7").rglob("*") if p.is_file()]

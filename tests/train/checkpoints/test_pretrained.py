@@ -71,6 +71,15 @@ def test_weights_that_are_not_the_cards(folder):
     )
 
 
+def test_a_card_whose_config_was_changed(folder):
+    write(folder)
+    path = folder / "small" / "card.json"
+    path.write_text(path.read_text().replace('"simulations": 2', '"simulations": 3', 1))
+    assert complaint("pretrained:small") == (
+        "pretrained model 'small': card.json: its config or calibration is not what was written"
+    )
+
+
 def test_a_model_of_another_game(folder):
     write(folder)
     path = folder / "small" / "card.json"

@@ -87,14 +87,37 @@ def test_probe_of_a_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_three_players_learn_without_matches(tmp_path):
-    words = ["--rules.players", "3", "--rules.order", "[0, 1, 2]", "--evaluation.opponents", "[]"]
-    words += ["--network.value", "wdl", "--iterations", "2"]
+def test_three_players_learn_and_play_matches(tmp_path):
+    words = ["--rules.players", "3", "--rules.order", "[0, 1, 2]", "--search.opponents", "maxn"]
+    words += ["--network.value", "wdl", "--iterations", "2", "--evaluation.every", "1"]
+    words += ["--evaluation.anchors", '["random"]', "--evaluation.opponents", '["random"]']
+    words += ["--evaluation.games", "10", "--evaluation.final-games", "10"]
     said = command("run", tiny.PATH, "--runs", tmp_path, *words)
     assert (said.code, said.err) == (0, "")
-    rows = (tmp_path / "tiny" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(row)["iteration"] for row in rows] == [1, 2]
-    assert not (tmp_path / "tiny" / "evaluation.json").exists()
+    rows = [json.loads(r) for r in (tmp_path / "tiny" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iteration"] for row in rows] == [1, 2]
+    assert 0 <= rows[0]["win_rate"] == rows[0]["matches"]["random"] <= 1
+    (final,) = json.loads((tmp_path / "tiny" / "evaluation.json").read_text())["matches"]
+    assert (final["games"], final["second"]) == (12, "2 random")
+    assert "against 2 random" in said.out
+
+
+@pytest.mark.slow
+def test_three_players_meet_in_tournaments_and_pools(tmp_path):
+    rules = json.dumps({"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]})
+    players = ["random", "greedy", "wjx", "ethen"]
+    files = ["--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"]
+    said = command("tournament", *players, "--rules", rules, "--games", "7", *files)
+    assert (said.code, said.err) == (0, "")
+    record = json.loads((tmp_path / "t.json").read_text())
+    assert [table["games"] for table in record["tables"]] == 4 * [12]
+    assert sum(row["reward"] for row in record["table"]) == pytest.approx(0, abs=1e-6)
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 48
+    pool = ["elo", "--anchors", *players, "--rules", rules, "--games", "6", "--budget", "24"]
+    assert command(*pool, "--out", tmp_path).code == 0
+    record = json.loads((tmp_path / "elo.json").read_text())
+    assert {row["player"] for row in record["players"]} == set(players)
+    assert len((tmp_path / "elo-tables.jsonl").read_text().splitlines()) == 4
 
 
 def test_match_of_a_preset_named_wrong(finished):
@@ -110,13 +133,13 @@ SHIPPED = "pretrained:wallzero-4stone"
     [
         (
             [],
-            "command line: no command; commands: run, fit, ablate, config, match",
+            "command line: no command; commands: run, fit, ablate, study, config, match",
         ),
         (["mtch"], "command line: unknown command 'mtch'; did you mean match? Commands: run, fit"),
         (["mtch"], "; see python -m train --help"),
         (
             ["--seed", "1"],
-            "command line: unknown command '--seed'; commands: run, fit, ablate, config",
+            "command line: unknown command '--seed'; commands: run, fit, ablate, study, config",
         ),
         (["describe", "nowhere"], "nowhere: no such run directory, checkpoint or exported folder"),
         (["describe", "nowhere.toml"], "config nowhere.toml: no such file"),
@@ -149,7 +172,8 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["match", "random", "random", "--seed", "-1"], "match: seed (-1) must be from 0 to"),
         (
             ["train"],
-            "command line: unknown command 'train'; commands: run, fit, ablate, config, match",
+            "command line: unknown command 'train'; commands: run, fit, ablate, study, config, "
+            "match",
         ),
         (["run", "--network.blocks", "RX"], "config: network.blocks: 'RX': 'X' at place 2"),
         (["run", "--resume"], "command line: --resume needs the directory of the run, such as"),
@@ -199,10 +223,43 @@ SHIPPED = "pretrained:wallzero-4stone"
             ["match", "random", "random", "--gmaes", "2"],
             "Unrecognized options: --gmaes, 2; did you mean --games?; see python -m train match -",
         ),
-        (["match", "random", "random", "greedy"], "command line: Unrecognized options: greedy"),
         (
-            ["match", "random", "random", "--rules", "playwallgo-3p"],
-            "for 3 players, a match is for",
+            ["match", "random", "random", "greedy"],
+            "match: 3 players are named, the rules are for 2",
+        ),
+        (
+            ["match", "random", "random", "greedy", "--rules", "playwallgo-4p"],
+            "match: 3 players are named, the rules are for 4: name 4, or 2 for one player against",
+        ),
+        (
+            ["match", "random", "greedy", "--rules", "playwallgo-3p", "--sprt", "0,20"],
+            "match: --sprt is a test of two players, the rules are for 3; leave it out",
+        ),
+        (
+            ["tournament", "random", "greedy", "--rules", "playwallgo-3p"],
+            "tournament: 2 players; at least 3 are wanted",
+        ),
+        (
+            [
+                *("tournament", "random", "greedy", "wjx", "--rules", "playwallgo-3p"),
+                *("--format", "double-elimination"),
+            ],
+            "tournament: only a round robin has tables of 3; eliminations and heats are for two",
+        ),
+        (
+            [
+                *("elo", "--rules", "playwallgo-4p", "--anchors", "random", "greedy"),
+                *("--cache", "games.jsonl"),
+            ],
+            "elo: a pool of 2 players; the rules are for 4, and each seat needs another player",
+        ),
+        (
+            ["match", "heuristic-search:wjx@4?opponents=friends", "random"],
+            "opponents 'friends'; allowed: paranoid, maxn",
+        ),
+        (
+            ["gate", "random", "--against", "greedy", "--rules", "playwallgo-3p"],
+            "gate: a test of two players, the rules are for 3",
         ),
         (["match", "random", "random", "--rules", '{"size": 2}'], "rules: size is 2, not a whole"),
         (["match", "random", "random", "--rules", '{"sise": 3}'], "rules: unknown key 'sise'"),

@@ -151,6 +151,7 @@ def rows_of(table: str) -> list[str]:
     return [line.replace(" ", "") for line in table.splitlines() if line.startswith("│")]
 
 
+@pytest.mark.slow
 def test_match_takes_every_form(places):
     """Without --rules: those of the run. The forms are one player, so the games are the same."""
     forms = ("{run}@2", "search:{run}@2", "{run}/checkpoints/6@2", "{model}@2", "search:{model}@2")

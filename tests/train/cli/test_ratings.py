@@ -87,6 +87,7 @@ def test_a_plot_of_no_format_is_refused_before_the_games(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_round_robin(tmp_path):
     # In this order and with 20 games, pairs share their programs with matches elsewhere.
     words = ["wjx", "random", "greedy", "--rules", RULES, "--games", "20", "--json"]

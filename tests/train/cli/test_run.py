@@ -356,6 +356,7 @@ def test_resume_of_recorded_games_names_the_other_command(copy):
     assert message.endswith(f"to go on with it: python -m train fit --resume {copy}/tiny")
 
 
+@pytest.mark.slow
 def test_resume_of_a_damaged_checkpoint_is_refused(copy):
     for step in ("4", "6"):
         (copy / "tiny" / "resume" / step / "run" / "manifest.ocdbt").unlink()

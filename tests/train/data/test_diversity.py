@@ -9,7 +9,7 @@ import pytest
 from tests.support.learner import tiny
 from train.bench.parts.search import random_search
 from train.data import diversity
-from train.data.diversity import OPENING_PLIES, opening_variety, policy_entropies
+from train.data.diversity import OPENING_PLIES, class_shares, opening_variety, policy_entropies
 from train.data.selfplay import first_boards, make_selfplay
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import State
@@ -84,6 +84,8 @@ def test_entropies_by_phase_and_kind(played):
         position = jax.tree.map(lambda x, row=row: x[row], plies.position)
         found = jax.jit(policy_entropies)(policy, State(variant, position))
         found = jax.device_get(found)._asdict()
+        classes = [found.pop(name) for name in ("stay", "one_step", "two_steps")]
+        shares = jax.device_get(jax.jit(class_shares)(policy, State(variant, position)))
         for board in range(BOARDS):
             ply = int(position.ply[board])
             in_setup = ply < int(variant.num_placements[board])
@@ -101,6 +103,7 @@ def test_entropies_by_phase_and_kind(played):
             whole = entropy_of(policy[board])
             assert found[phase].total[board] == pytest.approx(whole, rel=1e-4)
             if in_setup:
+                assert all(mean.weight[board] == 0 for mean in (*classes, *shares))
                 continue
             stones = position.stones.shape[-1]
             plays = policy[board, : stones * 52].reshape(stones, 13, 4).astype(float)
@@ -109,6 +112,12 @@ def test_entropies_by_phase_and_kind(played):
             assert found["steps"].total[board] == pytest.approx(
                 entropy_of(np.array(steps)), rel=1e-3
             )
+            own = [plays[:, :1], plays[:, 1:5], plays[:, 5:]]
+            for weight, each, inside, share in zip(steps, own, classes, shares, strict=True):
+                assert share.weight[board] == 1
+                assert share.total[board] == inside.weight[board] == pytest.approx(weight, rel=1e-4)
+                nats = inside.total[board] / inside.weight[board]
+                assert nats == pytest.approx(entropy_of(each.ravel()), rel=1e-3)
             moves = plays.sum(axis=-1).ravel()
             given = sum(
                 share * entropy_of(walls)

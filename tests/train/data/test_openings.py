@@ -137,7 +137,8 @@ def test_temperature_decays_by_halves():
 def test_cheap_plies_keep_the_noise_where_asked(monkeypatch, has_noise):
     made = []
 
-    def fake(evaluate, config, *, explores):
+    def fake(evaluate, config, *, explores, has_boosts, model):
+        assert not has_boosts and model is None
         made.append((config.simulations, explores))
         return random_search()
 

@@ -310,7 +310,7 @@ def test_newest_game_is_a_whole_game_of_the_referee():
     for count, piece in enumerate(made, start=1):
         replay_state = add(replay_state, piece)
         newest = replay.newest_games(replay_state, tiny.variants(tiny.RULES, boards), 1)
-        moves = newest[0] if newest else []
+        moves = newest[0].actions if newest else []
         game, rewards = Game(tiny.RULES.to_dict()), None
         for action in moves:
             assert action in game.turns()

@@ -201,6 +201,7 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
     assert all(np.isfinite(row["loss"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
     made = []
 

@@ -19,8 +19,9 @@ from train.runtime.host import READS
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_position
 
-FIGURES = 7 + 7 * 2 + 2 * 3
-"""Numbers that self-play leaves: sums, entropies in two parts, variety of setups and openings."""
+FIGURES = 7 + (7 + 3 + 3) * 2 + 2 * 3
+"""Numbers that self-play leaves: sums; entropies, also of classes of moves, and shares of these in
+two parts; variety of setups and openings."""
 
 pytestmark = pytest.mark.usefixtures("as_users_compile")
 

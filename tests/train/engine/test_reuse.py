@@ -60,7 +60,13 @@ def visits_of(answer) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("rules", "kind"), [(DUEL, "gumbel"), (FOUR_STONES, "gumbel"), (DUEL, "puct")]
+    ("rules", "kind"),
+    [
+        (DUEL, "gumbel"),
+        pytest.param(FOUR_STONES, "puct", marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, "gumbel", marks=pytest.mark.slow),
+        pytest.param(DUEL, "puct", marks=pytest.mark.slow),
+    ],
 )
 def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
     """Both search each position with the tree of the moves before; every visit is the same."""
@@ -135,6 +141,7 @@ def slots_of(game, slow: SlowSearch) -> dict[str, int]:
     return {move_of(game.state, slot): slot for slot in slow.root.children}
 
 
+@pytest.mark.slow
 def test_no_program_copies_the_arrays_of_all_trees():
     """A search of one tree must not take longer because others are kept."""
     options = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=60, trees=30)

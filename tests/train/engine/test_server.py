@@ -94,11 +94,10 @@ def test_a_reader_that_has_gone_ends_the_sessions():
 
 @pytest.fixture
 def start():
-    """Starts an engine as users do, of a player that compiles quickly."""
+    """Starts an engine of a player that compiles quickly."""
     started = []
 
     def start(*words: str) -> subprocess.Popen[bytes]:
-        environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(compiling.ROOT / ".jax_cache")}
         command = [sys.executable, "-m", "train", "engine", "heuristic-search:wjx@4", *words]
         rules = json.dumps(tiny.RULES.to_dict())
         process = subprocess.Popen(
@@ -106,7 +105,7 @@ def start():
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env=compiling.environment(),
             cwd=compiling.ROOT,
         )
         started.append(process)
@@ -118,10 +117,8 @@ def start():
         process.communicate()
 
 
-@pytest.mark.parametrize(
-    ("signum", "code"),
-    [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_an_engine_survives_bad_lines_and_ends_at_a_signal(start, signum, code):
     engine = start()
 

@@ -69,6 +69,14 @@ def test_a_tree_without_room_begins_anew(sessions):
     assert visits == [25, 49, 25], "of 64 nodes, 49 leave no room for 24"
 
 
+def test_a_budget_of_time_grows_when_simulations_turn_out_to_be_fast(sessions):
+    name = sessions.open()
+    sessions._searcher._seconds = {1: 1.0}
+    assert sessions.ask(name, seconds=8).result().simulations == 32, "not 8: half of 64 nodes"
+    sessions._searcher._seconds = {1: 1.0}
+    assert sessions.ask(name, simulations=8).result().simulations == 8
+
+
 def test_an_answer_that_is_cancelled_is_not_searched(sessions):
     name = sessions.open()
     asked = [sessions.ask(name, simulations=60) for _ in range(3)]
@@ -100,9 +108,7 @@ def test_a_network_tells_owners_and_margin_from_the_first_players_side(run):
     told = sessions.ask(name, details=True).result()
     state = sessions.standing(name).state
     network = network_for(config.network, 2)
-    weights = jax.tree.map(
-        lambda x: np.asarray(x) + np.float32(0.1), network.init(jax.random.key(3))
-    )
+    weights = tiny.new_weights(network, 3)
     planes = observation.observe(state, planes=config.network.planes, has_playable=False)
     output = network.evaluate(weights, np.asarray(planes)[None])
     own, other, nobody = np.moveaxis(jax.nn.softmax(output.ownership[0], axis=-1), -1, 0)

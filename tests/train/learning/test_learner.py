@@ -13,11 +13,10 @@ from train.learning.config import LearnerConfig, LossWeights
 from train.learning.learner import (
     NO_TENSOR,
     make_learner,
-    make_optimizer,
-    make_schedule,
     tensor_names,
 )
 from train.learning.losses import make_targets
+from train.learning.optimizer import make_optimizer, make_schedule
 from train.loop.training import make_programs
 from train.network import MASKED, NetworkConfig, make_network, slot_logits
 from train.network.build import network_for, observer_for

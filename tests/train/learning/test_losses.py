@@ -11,7 +11,13 @@ from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay
 from train.learning import losses as losses_lib
 from train.learning.config import LossWeights
-from train.learning.losses import cross_entropy, make_targets, mix_chances, mix_rewards
+from train.learning.losses import (
+    cross_entropy,
+    make_targets,
+    mix_chances,
+    mix_rewards,
+    ownership_errors,
+)
 from train.network import MASKED, Output
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import Rules
@@ -162,6 +168,8 @@ def test_losses_are_the_stated_ones(drawn, kind):
     np.testing.assert_allclose(found.ownership_loss, expected["ownership"], rtol=1e-4)
     np.testing.assert_allclose(found.ownership_constant, expected["constant"], rtol=1e-4)
     np.testing.assert_allclose(found.ownership_error, expected["error"], rtol=1e-4)
+    errors, cells = ownership_errors(output.ownership, targets), targets.on_board.sum((1, 2))
+    np.testing.assert_allclose(np.average(errors, weights=cells), expected["error"], rtol=1e-4)
     np.testing.assert_allclose(found.margin_loss, expected["margin"], rtol=1e-4)
     np.testing.assert_allclose(found.reply_loss, expected["reply"], rtol=1e-4)
     total = (

@@ -40,6 +40,7 @@ def directory(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_each_anchor_has_its_win_rate(directory, monkeypatch):
     opponents = []
     play = evaluation.play_match
@@ -63,6 +64,7 @@ def test_without_a_predecessor_there_is_no_match_against_it(directory):
     assert list(matches(directory, 2)["matches"]) == ["random"]
 
 
+@pytest.mark.slow
 def test_the_same_iteration_plays_the_same_games(directory):
     assert matches(directory, 7) == matches(directory, 7)
 

@@ -70,12 +70,14 @@ def test_losses_on_games_held_back_are_reported_and_fall(straight):
     assert final == {k: v for k, v in rows[-1].items() if k.startswith("validation_")}
 
 
+@pytest.mark.slow
 def test_what_was_learned_can_play(straight, capsys):
     words = ["match", f"net:{straight}", "random", "--games", "20", "--batch", "20"]
     assert main([*words, "--rules", json.dumps(RULES.to_dict())]) == 0
     assert "random" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monkeypatch, capsys):
     iterate = fit._iterate
 
@@ -106,6 +108,7 @@ def test_other_games_are_refused_on_resuming(games, straight, tmp_path):
         fit.fit(CONFIG, [games], straight.parent, validation=0.3, resume=True)
 
 
+@pytest.mark.slow
 def test_resume_finds_the_records_again(games, straight, tmp_path, capsys):
     """The directory alone says config, files and share; files that moved are named again."""
     directory, moved = tmp_path / CONFIG.name, tmp_path / "moved.jsonl"

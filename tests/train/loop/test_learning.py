@@ -37,7 +37,8 @@ CONFIG = RunConfig(
 GAMES = 200
 
 
-@pytest.mark.parametrize("engine", ["native", pytest.param("mctx", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["native", "mctx"])
 def test_training_beats_random_by_a_margin(engine):
     """The raw policy plays, so that learning wins, not search. Before training it takes the first
     legal slot every time."""

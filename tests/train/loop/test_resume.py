@@ -106,8 +106,15 @@ def test_same_run_twice_is_the_same(straight, tmp_path):
     assert_same_run(tmp_path / DIRECTORY, straight)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("done", [1, 3])
+@pytest.mark.parametrize(
+    ("done", "number"),
+    [
+        (1, signal.SIGTERM),
+        (3, signal.SIGINT),
+        pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(3, signal.SIGTERM, marks=pytest.mark.slow),
+    ],
+)
 def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, number):
     # Neither 1 nor 3 is due for a checkpoint: the signal itself makes it.
     break_off(monkeypatch, done - 1, lambda: signal.raise_signal(number))
@@ -253,6 +260,31 @@ def test_run_whose_first_save_was_not_finished_starts_again(straight, tmp_path):
     assert kept(directory, store.WEIGHTS) == ["4", "6"]
     assert kept(directory, store.RESUME) == ["4", "6"]
     assert_same_run(directory, straight)
+
+
+def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, capsys):
+    """A resumed run takes both as they are, and no checkpoint's checksum covers their files."""
+    directory = copied(straight, tmp_path)
+    metrics, config = directory / METRICS_FILE, directory / run_directory.CONFIG_FILE
+    for path, old, new in ((metrics, '"games": ', '"games": 1'), (config, ": 40", ": 44")):
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+    assert training.train(CONFIG, tmp_path, resume=True)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == (
+        f"{config}: evaluation.final_games was 40 when iteration 6 was saved and is 44 there"
+    )
+    assert second == f"{metrics}: the rows up to iteration 6 are not what was written"
+
+
+def test_a_directory_that_is_removed_ends_the_run_in_one_line(tmp_path, monkeypatch):
+    directory = tmp_path / DIRECTORY
+    break_off(monkeypatch, 2, lambda: shutil.rmtree(directory))
+    with pytest.raises(UsageError) as caught:
+        training.train(CONFIG, tmp_path, resume=False)
+    path = directory / METRICS_FILE
+    assert str(caught.value) == f"{path}: was removed while the run wrote to it"
+    assert not directory.exists()
 
 
 def test_resuming_computes_no_first_state(straight, tmp_path, monkeypatch):

@@ -144,6 +144,96 @@ def test_weights_of_another_kind_are_refused_in_a_line(words, told, first, tmp_p
     assert not (tmp_path / "runs" / "tiny").exists()
 
 
+TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--init_from", "runs/none"], "init_from: runs/none: no such run directory, checkpoint"),
+        (["--init_from", "random"], "init_from: player 'random': has no network; allowed: "),
+        (
+            ["--init_from", "{run}", "--start_weights", "{run}"],
+            "init_from must be empty where start_weights is set: one takes what fits, the other",
+        ),
+        (
+            ["--init_from", "{run}", "--network.width", "16"],
+            "init_from: {run}: has network.width 8, the run's is 16; they must agree",
+        ),
+        (
+            ["--init_from", "{run}", "--rules", TRIO, "--evaluation.opponents", "[]"],
+            "init_from: {run}: learned games of 2 players, the run's have 3",
+        ),
+        (
+            ["--learner.freeze", '["trunk"]'],
+            "learner.freeze 'trunk' is not GROUP=ITERATIONS, such as 'trunk=30', with iterations",
+        ),
+        (
+            ["--learner.freeze", '["margin=3"]'],
+            "learner.freeze: no group 'margin'; this network has: trunk, stem, blocks, blocks.0, ",
+        ),
+        (
+            ["--search.prior_boost", '["jump=2"]'],
+            "search.prior_boost 'jump=2' names no class of moves; write CLASS=LOGITS with one of "
+            "placement, stay, one_step, two_steps",
+        ),
+        (["--search.prior_boost", '["stay=-1"]'], "search.prior_boost 'stay=-1': write each class"),
+    ],
+)
+def test_a_warm_start_that_cannot_be_is_refused_in_a_line(words, told, first, tmp_path):
+    fixed = ["run", tiny.PATH, "--runs", tmp_path / "runs"]
+    given = [first if word == "{run}" else word for word in words]
+    message = complaint(command(*fixed, *given)).removeprefix(f"config {tiny.PATH}: ")
+    assert message.startswith(told.replace("{run}", str(first)))
+    assert not (tmp_path / "runs" / "tiny").exists()
+
+
+WARM = (
+    *("--rules.size", "4", "--network.blocks", "RW", "--network.planes", "BT"),
+    *("--network.margin", "true", "--learner.freeze", '["trunk=3", "blocks.1=1"]'),
+    *("--learner.ema_decay", "0.9", "--search.prior_boost", '["stay=2.0"]'),
+    *("--evaluation.opponents", "[]"),
+)
+
+
+@pytest.mark.slow
+def test_a_warm_start_takes_what_fits_and_resumes_bit_for_bit(first, tmp_path, monkeypatch):
+    config = tiny.config("--init_from", str(first), *WARM)
+    assert training.train(config, tmp_path / "whole", resume=False)
+    whole = tmp_path / "whole" / "tiny"
+    run_iteration, seen = training.run_iteration, []
+
+    def interrupted(config, programs, state, iteration):
+        if len(seen) == 2:
+            signal.raise_signal(signal.SIGINT)
+        seen.append(jax.device_get(state.learner))
+        return run_iteration(config, programs, state, iteration)
+
+    monkeypatch.setattr(training, "run_iteration", interrupted)
+    assert not training.train(config, tmp_path, resume=False)
+    assert training.train(config, tmp_path, resume=True)
+    run = tmp_path / "tiny"
+    assert figures(run) == figures(whole)
+    # The boost falls from iteration to iteration, and nothing compiles again.
+    assert not any(row["compile_seconds"] for row in read_rows(whole)[1:])
+    assert_equal(load_network(run).variables, load_network(whole).variables)
+    stems = [learner.variables.params["stem"]["conv"]["kernel"] for learner in seen]
+    taken = load_network(first).variables.params["stem"]["conv"]["kernel"]
+    for learner, stem in zip(seen, stems, strict=True):
+        is_frozen = int(learner.step) <= 3 * config.learner.steps
+        assert bool((stem == stems[0]).all()) == is_frozen
+        averaged = learner.averaged.params["stem"]["conv"]["kernel"]
+        assert bool((averaged == stems[0]).all()) == is_frozen
+    assert (stems[0][:, :, : taken.shape[2]] == taken).all()
+    assert int(seen[-1].step) > 3 * config.learner.steps
+    parts = json.loads((run / run_directory.TRANSFER_FILE).read_text())["parts"]
+    assert {part["name"] for part in parts if not part["taken"]} == {"blocks.1", "margin"}
+    model = tmp_path / "model"
+    assert command("export", run, model).code == 0
+    assert exported.read_card(model, where="model")["transfer"]["parts"] == parts
+    assert "- **Warm start** from" in (model / exported.PAGE_FILE).read_text()
+
+
 def test_a_run_does_not_go_on_with_other_start_weights(second):
     message = complaint(command("run", "--resume", second, "--start_weights", ""))
     assert message.startswith(f"{second}: cannot resume: start_weights was '")

@@ -16,6 +16,17 @@ def test_a_running_file_is_read_up_to_its_last_whole_line(tmp_path):
     assert read_rows(path) == rows
 
 
+def test_a_damaged_byte_costs_its_row_alone(tmp_path):
+    path = tmp_path / METRICS_FILE
+    rows = [{"iteration": number, "loss": 2.0} for number in (1, 2, 3)]
+    write(path, rows)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x80
+    path.write_bytes(data)
+    found = read_rows(path)
+    assert [found[0], found[-1]] == [rows[0], rows[2]] and found != rows
+
+
 def test_rows_that_counted_from_0_are_read_as_from_1(tmp_path):
     path = tmp_path / METRICS_FILE
     write(path, [{"iteration": 0, "loss": 2.0}, {"iteration": 1, "loss": 1.5}])

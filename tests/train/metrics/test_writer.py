@@ -97,6 +97,7 @@ def told(monkeypatch) -> list:
     return found
 
 
+@pytest.mark.slow
 def test_a_run_is_mirrored(told, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
     words = ["--runs", tmp_path, "--tracking.wandb", "walls", "--evaluation.opponents", "[]"]

@@ -280,11 +280,12 @@ def test_values_of_several_players(players, kind):
     chex.assert_trees_all_close(again, output, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blocks", "norm"),
     [
-        pytest.param("20R", "batch", marks=pytest.mark.slow),
-        pytest.param("20T", "layer", marks=pytest.mark.slow),
+        ("20R", "batch"),
+        ("20T", "layer"),
         ("W6(RWT)R", "none"),
     ],
 )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.learner.plain_heuristics import both_sides, plain_score
+from tests.support.learner.plain_heuristics import both_sides, plain_score, plain_score_among
 from tests.support.reference.referee import Game
 from train.arena.match import MatchOptions, play_match
 from train.network import MASKED
@@ -170,6 +170,21 @@ def test_scores_of_random_games_are_the_plain_ones(conformance, config):
         np.testing.assert_allclose(scores, wanted, atol=1e-4)
 
 
+@pytest.mark.parametrize("config", [WJX, HeuristicConfig(boundary=3, stones_block=True)])
+def test_three_sides_are_scored_as_the_plain_ones(conformance, config):
+    record = conformance["playwallgo-3p"][0]
+    rules = Rules.from_dict(record["rules"])
+    states = list(replay_actions(rules, record["actions"]).states)[::4]
+    stacked = jax.tree.map(lambda *x: np.stack(x), *states)
+    found = jax.jit(
+        jax.vmap(lambda s: jax.vmap(lambda p: heuristics.score(s, p, config))(jnp.arange(3)))
+    )(stacked)
+    for plies, scores in zip(range(0, 99, 4), np.asarray(found), strict=False):
+        board = referee_at(rules, record["actions"][:plies]).board
+        wanted = [plain_score_among(board, player, config) for player in range(3)]
+        np.testing.assert_allclose(scores, wanted, atol=1e-4)
+
+
 @pytest.mark.parametrize("stones_block", [False, True])
 def test_distances_of_random_games_are_the_plain_ones(conformance, stones_block):
     record = conformance["playwallgo-3p"][0]
@@ -190,6 +205,7 @@ def test_slots_are_scored_by_what_comes_after(rules):
     (played, *_) = random_games(rules, 3, games=1)
     score_slots = jax.jit(lambda state: heuristics.slot_scores(state, WJX))
     slot_of = jax.jit(actions.slot_of_action)
+    score_of = plain_score if rules.players == 2 else plain_score_among
     decided = 0
     for plies in (0, 1, len(rules.order), len(played) - 4, len(played) - 1):
         game, state = (
@@ -200,7 +216,7 @@ def test_slots_are_scored_by_what_comes_after(rules):
         for action in game.legal():
             after = copy.deepcopy(game)
             reward = after.act(action)[game.player]
-            value = 1000 * reward if after.over else plain_score(after.board, game.player, WJX)
+            value = 1000 * reward if after.over else score_of(after.board, game.player, WJX)
             wanted[int(slot_of(state, jnp.int32(action)))] = value
             decided += after.over
         np.testing.assert_allclose(score_slots(state), wanted, atol=1e-4)
@@ -316,6 +332,7 @@ def test_two_plies_see_a_losing_reply_that_one_ply_does_not():
     assert blunders >= 1
 
 
+@pytest.mark.slow
 def test_two_plies_look_into_any_of_equal_plies():
     # Sixteen first placements, of which four are best: with one look it is one of these four.
     player = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=1))

@@ -71,38 +71,61 @@ def test_programs_of_a_config_run_without_the_host(path, platform, on_an_acceler
         _assert_runs_alone(_lowered(program, *arguments, platform=platform))
 
 
-def _loops(jaxpr) -> int:
-    """Number of batched loops that a program begins, those inside a scan counted every time."""
+def _loops(jaxpr, platform: str) -> int:
+    """Number of loops that a program begins on a platform and that end by their data, those inside
+    a scan counted every time. A GPU's host waits for the condition of each of their turns."""
     count = 0
     for equation in jaxpr.eqns:
         times = equation.params["length"] if equation.primitive.name == "scan" else 1
-        inner = sum(
-            _loops(getattr(value, "jaxpr", value))
-            for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program)
-            if _is_program(value)
-        )
-        count += times * inner + (equation.primitive.name == "while")
+        count += equation.primitive.name == "while"
+        count += times * sum(_loops(inner, platform) for inner in _inner(equation, platform))
     return count
+
+
+def _inner(equation, platform: str):
+    """The programs inside an equation; of those for several platforms the one that is taken."""
+    branches = equation.params.get("branches_platforms")
+    if branches is not None:
+        taken = [platform in (names or (platform,)) for names in branches].index(True)
+        return [equation.params["branches"][taken].jaxpr]
+    found = jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program)
+    return [getattr(value, "jaxpr", value) for value in found if _is_program(value)]
 
 
 def _is_program(value) -> bool:
     return hasattr(value, "eqns") or hasattr(value, "jaxpr")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("simulations", "steps"), [(16, 1), (64, 15)])
-def test_rounds_begin_fewer_loops(simulations, steps, on_an_accelerator):
-    """A visit goes down and up by loops, whose ends a GPU's host waits for."""
+def _loops_of_selfplay(platform: str, *words: str) -> int:
     config = read_config(Path("configs/gpu.toml"))
-    found = []
-    for rounds in ("false", "true"):
-        words = ["--search.rounds", rounds, "--search.simulations", str(simulations)]
-        words += ["--selfplay.full_search_prob", "1", "--selfplay.plies", "1"]
-        selfplay, arguments = next(iter(_programs_of(change_config(config, words))))
-        found.append(_loops(jax.make_jaxpr(selfplay)(*arguments).jaxpr))
-    by_simulations, by_rounds = found
-    # What a move needs besides its visits is the same: a visit, or a round, begins `each` loops.
-    each, rest = divmod(by_simulations - by_rounds, simulations - steps)
-    assert each > 0
-    assert rest == 0
-    assert by_rounds < each * (steps + 2)
+    words = (*words, "--selfplay.full_search_prob", "1", "--selfplay.plies", "1")
+    selfplay, arguments = next(iter(_programs_of(change_config(config, words))))
+    return _loops(jax.make_jaxpr(selfplay)(*arguments).jaxpr, platform)
+
+
+@pytest.mark.slow
+def test_a_simulation_begins_two_loops(on_an_accelerator):
+    """The way down and the way up; floods and largest regions have a fixed length."""
+    found = {}
+    for platform in (*PLATFORMS, "cpu"):
+        few, more = (
+            _loops_of_selfplay(platform, "--search.simulations", str(number)) for number in (8, 9)
+        )
+        found[platform] = more - few
+    assert found["cuda"] == found["tpu"] == 2
+    assert found["cpu"] > 3  # or these are no longer the loops that are counted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(("simulations", "steps"), [(16, 1), (64, 15)])
+def test_rounds_begin_fewer_loops(simulations, steps, platform, on_an_accelerator):
+    by_simulations, by_rounds = (
+        _loops_of_selfplay(
+            platform, "--search.rounds", rounds, "--search.simulations", str(simulations)
+        )
+        for rounds in ("false", "true")
+    )
+    # What a move needs besides its visits is the same: a visit, or a round, begins two loops.
+    assert by_simulations - by_rounds == 2 * (simulations - steps)
+    assert by_rounds < 2 * (steps + 2)

@@ -25,6 +25,7 @@ def nbytes(tree) -> int:
     return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 def test_estimate_of_the_state_is_its_bytes(count):
     config, devices = tiny.config(), all_devices(count)

@@ -18,6 +18,7 @@ from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state
 from train.puzzles.find import StoppedError, find_puzzles, spread
 from train.puzzles.puzzle_file import (
     SHIPPED_FILE,
+    Puzzle,
     read_puzzles,
     shipped_puzzles,
     to_line,
@@ -27,6 +28,7 @@ from train.puzzles.sameness import sameness_key
 from train.review.analyst import make_analyst
 from train.review.own_games import play_own_games
 from train.solver.exact_player import make_exact_player
+from wallgo_jax.formats.records import Record
 from wallgo_jax.game import actions
 from wallgo_jax.game import symmetry as symmetry_lib
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -54,6 +56,30 @@ def puzzles(analyst, recorded):
     return find_puzzles(analyst, [recorded], OPTIONS, most=12, counts_played=True)
 
 
+def known_puzzle(actions: tuple[int, ...], line: tuple[int, ...], difficulty: int) -> Puzzle:
+    """A puzzle of a solved board, as a search of 16 simulations finds it."""
+    return Puzzle(
+        record=Record(rules=RULES, actions=actions),
+        solution=line[0],
+        line=line,
+        difficulty=difficulty,
+        shallow=0.5,
+        chance=0.99,
+        next_best=0.01,
+        played=268,
+        found_by="heuristic-search:wjx@16",
+    )
+
+
+KNOWN = [
+    known_puzzle((468, 470, 49, 112, 246), (304, 17, 401), 1),
+    known_puzzle((474, 476, 328, 419), (401, 422, 197, 273, 54), 1),
+    known_puzzle((471, 470, 161, 118, 10, 100, 175), (307, 210, 407), 2),
+    known_puzzle((476, 471, 429, 165, 406, 353, 297, 210), (98, 211, 198), 2),
+]
+"""Searches for puzzles are slow tests; by default these stand for what they find."""
+
+
 @pytest.fixture(scope="module")
 def solver():
     return Solver(RULES.to_dict())
@@ -76,6 +102,13 @@ def only_win(solver: Solver, played: tuple[int, ...]) -> list[int]:
     ]
 
 
+def test_known_solutions_are_the_only_winning_moves(solver):
+    for puzzle in KNOWN:
+        assert only_win(solver, puzzle.record.actions) == [puzzle.solution]
+        replay_actions(RULES, [*puzzle.record.actions, *puzzle.line])
+
+
+@pytest.mark.slow
 def test_every_solution_is_the_only_winning_move(puzzles, solver):
     assert len(puzzles) >= 5
     for puzzle in puzzles:
@@ -100,16 +133,17 @@ def test_puzzles_of_a_larger_solved_board_are_what_the_exact_player_plays():
             assert int(public) == puzzle.solution
 
 
-def test_the_exact_judge_agrees_with_the_slow_solver(puzzles, solver):
+def test_the_exact_judge_agrees_with_the_slow_solver(solver):
     judge = exact_judge(RULES)
     assert judge is not None
-    for puzzle in puzzles[:6]:
+    for puzzle in KNOWN:
         state = state_of(puzzle)
         for action in take_snapshot(state).legal:
             assert judge(state, action) == (action == puzzle.solution)
     assert exact_judge(PRESETS["wallzero-4stone"]) is None
 
 
+@pytest.mark.slow
 def test_a_check_finds_a_wrong_solution(analyst, puzzles):
     good, bad = puzzles[:2]
     legal = take_snapshot(state_of(bad)).legal - {bad.solution}
@@ -117,7 +151,8 @@ def test_a_check_finds_a_wrong_solution(analyst, puzzles):
     assert [each.is_confirmed for each in found] == [True, False]
 
 
-def test_a_file_gives_the_puzzles_again(puzzles, tmp_path):
+def test_a_file_gives_the_puzzles_again(tmp_path):
+    puzzles = KNOWN
     for name in ("a.jsonl", "a.jsonl.gz"):
         write_puzzles(tmp_path / name, puzzles)
         again = read_puzzles(tmp_path / name)
@@ -128,18 +163,25 @@ def test_a_file_gives_the_puzzles_again(puzzles, tmp_path):
     assert (tmp_path / "b.jsonl.gz").read_bytes() == data
 
 
+@pytest.mark.slow
 def test_difficulties_are_in_order(puzzles):
     found = [puzzle.difficulty for puzzle in puzzles]
     assert found == sorted(found) and set(found) <= {1, 2, 3, 4, 5}
     assert all(placement_of(puzzle.solution, grid=3) is None for puzzle in puzzles)
 
 
+@pytest.mark.slow
 def test_the_command_checks_a_file(puzzles, tmp_path):
     path = tmp_path / "puzzles.jsonl"
     write_puzzles(path, puzzles)
     said = command("puzzles", "--check", path)
     assert said.code == 0, said.err
     assert said.out.endswith(f"{len(puzzles)} of {len(puzzles)} confirmed (100%)\n")
+
+
+def test_a_puzzle_without_its_solution_is_one_line(tmp_path):
+    path = tmp_path / "puzzles.jsonl"
+    write_puzzles(path, KNOWN)
     fields = json.loads(path.read_text().splitlines()[0])
     del fields["solution"]
     path.write_text(json.dumps(fields))
@@ -195,6 +237,7 @@ def test_a_turned_board_of_other_colours_is_the_same_puzzle():
         assert sameness_key(state._replace(position=position)) != key
 
 
+@pytest.mark.slow
 def test_a_search_ends_with_enough_puzzles_or_when_it_is_stopped(analyst, recorded, puzzles):
     found, rounds = [], []
 
@@ -224,12 +267,13 @@ def test_a_search_ends_with_enough_puzzles_or_when_it_is_stopped(analyst, record
     assert found[1:] == [(len(puzzles), 300), (len(puzzles), 600)]
 
 
-def test_puzzles_are_spread_over_difficulties(puzzles):
-    many = [puzzles[0]._replace(difficulty=d) for d in (1, 1, 1, 1, 2, 4, 4)]
+def test_puzzles_are_spread_over_difficulties():
+    many = [KNOWN[0]._replace(difficulty=d) for d in (1, 1, 1, 1, 2, 4, 4)]
     assert [each.difficulty for each in spread(many, 5)] == [1, 1, 2, 4, 4]
     assert [each.difficulty for each in spread(many, 9)] == [1, 1, 1, 1, 2, 4, 4]
 
 
+@pytest.mark.slow
 def test_positions_at_the_beginning_are_left_out(analyst, recorded):
     late = dataclasses.replace(OPTIONS, skipped=0.6)
     found = find_puzzles(analyst, [recorded], late, most=99, counts_played=True)

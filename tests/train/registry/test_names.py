@@ -8,6 +8,8 @@ from train.registry import read_name
 from train.registry.names import PLAYER_KINDS, read_network_name
 from train.runtime.errors import UsageError
 
+OPTIONS = "symmetries=1 to 8, opponents=paranoid|maxn, rounds=true|false"
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch) -> Path:
@@ -84,6 +86,13 @@ def test_time_and_options_are_taken_apart(text, target, seconds, symmetries, ful
     assert (counted.simulations, counted.seconds, counted.symmetries) == (9, None, symmetries)
 
 
+def test_rounds_are_an_option_of_all_that_searches(here):
+    for text, rounds in (("rounds=true", True), ("rounds=false", False), ("symmetries=2", None)):
+        assert read_name(f"pretrained:big?{text}").rounds is rounds
+    name = read_name("heuristic-search:wjx@5?opponents=maxn&rounds=false")
+    assert read_name(name.full) == name._replace(text=name.full)
+
+
 @pytest.mark.parametrize("text", ["0s", "0.0s", "-1s", "s", "1.2.3s", "infs", "nans", "601s"])
 def test_wrong_times(text):
     name = f"pretrained:big@{text}"
@@ -98,9 +107,10 @@ def test_wrong_times(text):
         ("symmetries=", "symmetries ''; allowed: 1 to 8"),
         ("symmetries=8@64", "symmetries '8@64'; allowed: 1 to 8; a budget stands before the ?"),
         ("symmetries=8&symmetries=8", "symmetries stands there twice"),
-        ("", "unknown option ''; allowed: symmetries=1 to 8"),
-        ("symmetries", "unknown option 'symmetries'; allowed: symmetries=1 to 8"),
-        ("turns=8", "unknown option 'turns=8'; allowed: symmetries=1 to 8"),
+        ("", f"unknown option ''; allowed: {OPTIONS}"),
+        ("symmetries", f"unknown option 'symmetries'; allowed: {OPTIONS}"),
+        ("turns=8", f"unknown option 'turns=8'; allowed: {OPTIONS}"),
+        ("rounds=yes", "rounds 'yes'; allowed: true, false"),
     ],
 )
 def test_wrong_options(options, said):
@@ -111,7 +121,10 @@ def test_wrong_options(options, said):
 def test_players_without_a_network_take_no_options():
     for kind, name in (("wjx", "wjx"), ("heuristic-search", "heuristic-search:wjx@1s")):
         found = complaint(f"{name}?symmetries=8")
-        assert found.startswith(f"player '{name}?symmetries=8': {kind} takes no options; known")
+        said = f"{kind} takes no options; known"
+        if kind == "heuristic-search":
+            said = f"unknown option 'symmetries=8'; allowed: {OPTIONS.partition(', ')[2]}"
+        assert found.startswith(f"player '{name}?symmetries=8': {said}")
 
 
 def test_a_kind_is_not_a_folder_of_its_name():

@@ -80,9 +80,9 @@ def test_run_directory_means_its_newest_weights(run):
     config, variables, *_ = load_network(run)
     assert config == tiny.config()
     assert isinstance(variables, Variables)
-    expected = network_for(config.network, 2).init(jax.random.key(1))
+    expected = tiny.new_weights(network_for(config.network, 2), 1)
     for found, made in zip(jax.tree.leaves(variables), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
+        np.testing.assert_array_equal(found, made)
     for name in (f"net:{run}", f"search:{run}@2"):
         leaves = jax.tree.leaves(make_player(name, RULES).variables)
         for found, made in zip(leaves, jax.tree.leaves(variables), strict=True):
@@ -195,10 +195,10 @@ def test_heuristics_have_weights():
 
 def test_a_checkpoint_of_a_run_has_a_name(run):
     old = make_player(f"search:{run}/checkpoints/9@2", RULES)
-    expected = network_for(tiny.config().network, 2).init(jax.random.key(0))
+    expected = tiny.new_weights(network_for(tiny.config().network, 2), 0)
     pairs = zip(jax.tree.leaves(old.variables), jax.tree.leaves(expected), strict=True)
     for found, made in pairs:
-        np.testing.assert_allclose(found, np.asarray(made) + 0.1, rtol=1e-6)
+        np.testing.assert_array_equal(found, made)
     assert complaint(f"search:{run}/checkpoints/8") == (
         f"{run}/checkpoints/8: no such checkpoint; there are: 9, 10"
     )

@@ -36,6 +36,7 @@ def game():
     return replay_moves(tiny.RULES, parse_moves(MOVES, grid=3))
 
 
+@pytest.mark.slow
 def test_a_card_keeps_what_is_fitted(folder, tmp_path):
     figures = tmp_path / "figures.json"
     said = command("calibrate", f"{folder}@4", *BUDGET, "--card", "--json", figures)

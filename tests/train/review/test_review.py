@@ -48,6 +48,7 @@ def review(game, analyst):
     return found
 
 
+@pytest.mark.slow
 def test_positions_are_searched_as_the_engine_searches(game, analyst):
     states = game.states[:-1]
     found = search_positions(analyst, states)

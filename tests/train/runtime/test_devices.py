@@ -1,9 +1,12 @@
 """Many devices and several processes give the same results as one."""
 
 import json
+import os
+import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jax
@@ -15,9 +18,11 @@ from tests.support.learner import devices_driver, tiny
 from tests.support.learner.commands import untimed
 from train.loop import training
 from train.programs.assembly import make_programs
+from train.runtime import devices as devices_lib
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, all_devices
 from train.runtime.errors import UsageError
 
+NOISE = re.compile(r"[WEI]\d{4} ")  # of XLA's own log
 ROOT = Path(__file__).parents[3]
 RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learner.batch", "8"]
 
@@ -53,6 +58,7 @@ def test_eight_devices_learn_what_one_learns():
     assert_same_learning(one, eight)
 
 
+@pytest.mark.slow
 def test_two_devices_learn_what_one_learns():
     """Two devices agree with one when compiled as users compile it."""
     devices_driver.first_batch()
@@ -143,6 +149,60 @@ def test_two_processes_train_together(tmp_path, launcher):
         assert "iteration 5: " in run(*alone, devices=1)
 
 
+@pytest.mark.slow
+def test_a_process_whose_neighbour_is_killed_ends_with_a_line(tmp_path):
+    """The first process tells how the run goes on, and it does, on as many devices."""
+    words = [*RUN, "--runs", str(tmp_path), "--evaluation.every", "0", "--checkpoint.every", "1"]
+    variables = {"JAX_COORDINATOR_ADDRESS": f"localhost:{free_port()}", "JAX_NUM_PROCESSES": "2"}
+    directory = tmp_path / "tiny"
+    logs = [(tmp_path / f"said{number}").open("w") for number in range(2)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *words, "--distributed", "--iterations", "2000"],
+            env=environment(devices=2, JAX_PROCESS_ID=str(number), **variables),
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
+        for number, log in enumerate(logs)
+    ]
+    first, second = processes
+    try:
+        deadline = time.monotonic() + 300
+        while not (directory / "metrics.jsonl").exists() or len(rows_of(directory)) < 3:
+            assert first.poll() is None and time.monotonic() < deadline
+            time.sleep(0.2)
+        second.kill()
+        first.wait(timeout=60)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        for log in logs:
+            log.close()
+    said = (tmp_path / "said0").read_text()
+    assert first.returncode == 2, said
+    told = [line for line in said.splitlines() if not NOISE.match(line)]
+    assert len(told) == 1, said
+    assert told[0].startswith("error: distributed: another process has ended or is out of reach (")
+    assert f"start all processes again with: python -m train run --resume {directory}" in told[0]
+    done = len(rows_of(directory))
+    alone = ["-m", "train", "run", "--resume", str(directory), "--iterations", str(done + 1)]
+    assert f"iteration {done + 1}: " in run(*alone, devices=4)
+
+
+def test_a_lost_process_is_told_only_by_a_distributed_run(monkeypatch):
+    error = RuntimeError("UNKNOWN: Gloo all-reduce failed:\n Connection closed by peer [::1]:1")
+    assert devices_lib.lost_process_message(error) is None
+    monkeypatch.setattr(jax.distributed, "is_initialized", lambda: True)
+    assert devices_lib.lost_process_message(error) == (
+        "distributed: another process has ended or is out of reach (UNKNOWN: Gloo all-reduce "
+        "failed: Connection closed by peer [::1]:1)"
+    )
+    assert devices_lib.lost_process_message(RuntimeError("out of memory")) is None
+
+
+@pytest.mark.slow
 def test_distributed_without_a_cluster_is_refused(tmp_path):
     done = subprocess.run(
         [sys.executable, *RUN, "--runs", str(tmp_path), "--distributed"],
@@ -180,6 +240,103 @@ def test_placed_arrays_are_those_given():
         assert array.sharding == devices.sharding(specs[name])
 
 
+def test_all_cores_are_used_and_wait_for_one_another(monkeypatch):
+    found = {}
+    monkeypatch.setattr(jax.config, "update", found.__setitem__)
+    for name in ("JAX_NUM_CPU_DEVICES", "NPROC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(6)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/tmp/x")
+    flag = "--xla_cpu_collective_call_terminate_timeout_seconds=300"
+    for _ in range(2):
+        devices_lib.use_all_cores()
+        assert found == {"jax_num_cpu_devices": 4}
+        assert os.environ["XLA_FLAGS"] == f"--xla_dump_to=/tmp/x {flag}"
+        assert os.environ["NPROC"] == "16"
+    monkeypatch.setenv("NPROC", "3")
+    devices_lib.use_all_cores()
+    assert os.environ["NPROC"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "threads"),
+    [
+        ("JAX_NUM_CPU_DEVICES", "1", None),
+        ("JAX_NUM_CPU_DEVICES", "8", "32"),
+        ("XLA_FLAGS", "--xla_force_host_platform_device_count=8", "64"),
+    ],
+)
+def test_devices_that_are_set_get_threads_enough(monkeypatch, name, value, threads):
+    monkeypatch.setattr(jax.config, "update", lambda name, value: pytest.fail("changed"))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.delenv("NPROC", raising=False)
+    monkeypatch.delenv("JAX_NUM_CPU_DEVICES", raising=False)
+    monkeypatch.setenv("XLA_FLAGS", "")
+    monkeypatch.setenv(name, value)
+    devices_lib.use_all_cores()
+    assert os.environ.get("NPROC") == threads
+
+
+_SUMS = """
+import os, sys
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+from train.runtime import devices
+devices.use_all_cores()
+import jax, jax.numpy as jnp
+mesh = devices.all_devices()
+
+def loss(weights, x):
+    for weight in weights:
+        x = jnp.tanh(x @ weight)
+    return (x**2).mean()
+
+step = jax.jit(lambda weights, x: weights - jax.grad(loss)(weights, x))
+weights = jax.device_put(jnp.ones((6, 64, 64)) / 100, mesh.sharding(devices.EVERYWHERE))
+x = jax.device_put(jnp.ones((64, 64)), mesh.sharding(devices.BY_BOARD))
+for _ in range(300):
+    weights = step(weights, x)
+print(jax.device_count(), bool(jnp.isfinite(weights).all()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
+def test_sums_over_as_many_devices_as_cores_come_to_an_end():
+    """With a pool of a thread a core, this program ends in its first steps on JAX 0.10."""
+    environment = {
+        key: value
+        for key, value in compiling.environment().items()
+        if key not in ("JAX_NUM_CPU_DEVICES", "NPROC")
+    }
+    environment["XLA_FLAGS"] = "--xla_cpu_collective_call_terminate_timeout_seconds=20"
+    done = subprocess.run(
+        [sys.executable, "-c", _SUMS], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (0, "2 True\n"), done.stderr[-500:]
+
+
+@pytest.mark.parametrize("before", ["", "--xla_dump_to=/tmp/x"])
+def test_a_deterministic_run_sets_the_flag_before_anything_is_computed(monkeypatch, before):
+    monkeypatch.setattr(devices_lib.xla_bridge, "backends_are_initialized", lambda: False)
+    monkeypatch.setenv("XLA_FLAGS", before)
+    for _ in range(2):
+        devices_lib.make_deterministic()
+        assert os.environ["XLA_FLAGS"] == f"{before} --xla_gpu_deterministic_ops=true".strip()
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_a_gpu_that_is_used_already_cannot_become_deterministic(monkeypatch, backend):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    monkeypatch.setenv("XLA_FLAGS", "")
+    if backend == "cpu":
+        devices_lib.make_deterministic()
+    else:
+        with pytest.raises(UsageError, match=r"^deterministic: .* XLA_FLAGS=--xla_gpu_determin"):
+            devices_lib.make_deterministic()
+    assert os.environ["XLA_FLAGS"] == ""
+
+
 @pytest.mark.slow
 def test_the_replay_lies_where_the_config_says(tmp_path):
     """The replay buffer's memory does not change the metrics, here on one device, the CPU itself:
@@ -198,7 +355,8 @@ def test_the_replay_lies_where_the_config_says(tmp_path):
     assert rows["host"] == rows["plain"]
 
 
-@pytest.mark.parametrize("player", ["greedy", pytest.param("wjx", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("player", ["greedy", "wjx"])
 def test_bootstrap_is_played_by_a_player_without_weights(player):
     words = ["--selfplay.bootstrap_iterations", "2", "--iterations", "3"]
     config = tiny.config(*words, "--selfplay.bootstrap_player", player)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.metrics.columns import FIT_COLUMNS, SELFPLAY_COLUMNS, describe_matches
+from train.metrics.columns import FIT_COLUMNS, LEARNER_WINS, SELFPLAY_COLUMNS, describe_matches
 from train.runtime.lines import (
     MOST_LINES,
     bar_line,
@@ -70,12 +70,16 @@ def test_tables_fit_and_align(columns, width):
 
 
 def test_the_table_at_80_columns_has_what_matters():
-    chosen = columns_for(SELFPLAY_COLUMNS, 80)
+    without_opponent = [column for column in SELFPLAY_COLUMNS if column.heading != LEARNER_WINS]
+    chosen = columns_for(without_opponent, 80)
     assert header_line(chosen).split("  ")[0] == "iteration"
     assert [column.heading for column in chosen] == [
         *("iteration", "loss", "policy", "value", "plies", "games/s", "positions/s", "win rate"),
     ]
     assert row_line(chosen, ROW).split() == "12 5.123 3.250 0.875 28.3 1452.3 41000 62.5%".split()
+    # Where a frozen opponent plays, the wins against it stand before the speed in positions.
+    headings = [column.heading for column in columns_for(SELFPLAY_COLUMNS, 80)]
+    assert LEARNER_WINS in headings and "positions/s" not in headings
     # A figure that a row lacks leaves its place empty.
     without = {name: value for name, value in ROW.items() if name != "win_rate"}
     assert row_line(chosen, without).rstrip().endswith("41000")

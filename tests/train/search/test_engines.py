@@ -128,7 +128,7 @@ def test_mctx_is_told_how_values_weigh(monkeypatch):
     ("rules", "simulations", "explores"),
     [
         pytest.param(FOUR_STONES, 2, False, marks=pytest.mark.slow),
-        (FOUR_STONES, 32, False),
+        pytest.param(FOUR_STONES, 32, False, marks=pytest.mark.slow),
         pytest.param(FOUR_STONES, 32, True, marks=pytest.mark.slow),
         pytest.param(FOUR_STONES, 64, False, marks=pytest.mark.slow),
         pytest.param(TRIO, 32, False, marks=pytest.mark.slow),
@@ -136,7 +136,8 @@ def test_mctx_is_told_how_values_weigh(monkeypatch):
     ],
 )
 def test_puct_searches_are_the_same(rules, simulations, explores):
-    """Ties are broken by noise that is drawn anew at each level, so the keys count as well."""
+    """Ties are broken by noise that is drawn anew at each level, so the keys count as well. By
+    default `tests/train/engine/test_reuse.py` compares PUCT with a slow search."""
     config = dataclasses.replace(PUCT, simulations=simulations)
     native, by_mctx = _both(rules, config, explores=explores)
     _assert_same(native, by_mctx)
@@ -145,7 +146,11 @@ def test_puct_searches_are_the_same(rules, simulations, explores):
         assert _depth_below_an_end(native) == 1
 
 
-EVERY = [(engine, kind) for engine in ENGINES for kind in KINDS]
+EVERY = [
+    *(("native", kind) for kind in KINDS),
+    ("mctx", "gumbel"),
+    pytest.param("mctx", "puct", marks=pytest.mark.slow),
+]
 
 
 def _found(engine: str, kind: str) -> Grown:

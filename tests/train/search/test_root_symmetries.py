@@ -13,7 +13,7 @@ from tests.support.learner.searching import random_evaluator, random_ply, random
 from train.network.build import network_for
 from train.players.config import HeuristicConfig
 from train.players.heuristics import make_heuristic_evaluator
-from train.search.config import SearchConfig
+from train.search.config import ENGINES, SearchConfig
 from train.search.evaluator import (
     SYMMETRY_ORDER,
     Evaluation,
@@ -30,6 +30,10 @@ turn = jax.jit(jax.vmap(symmetry.turn_state, in_axes=(0, None)))
 turn_back = jax.jit(jax.vmap(symmetry.turn_policy, in_axes=(0, None, 0, 0)))
 phases = jax.jit(jax.vmap(symmetry.phase_of))
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
+evaluate_once = jax.jit(random_evaluator)
+inverse = jax.jit(symmetry.inverse)
+public_actions = jax.jit(jax.vmap(jax.vmap(actions.action_of_slot, (None, 0)), (0, None)))
+turn_actions = jax.jit(jax.vmap(jax.vmap(symmetry.turn_action, (0, None, None)), (0, None, 0)))
 
 
 @functools.cache
@@ -41,10 +45,11 @@ def evaluator_of(symmetries: int):
 def small_boards() -> State:
     """3x3 boards in a corner of a 5x5 grid, after a few plies."""
     variant = tiny.variants(tiny.RULES, 8, grid=5)
-    states = State(variant, jax.vmap(initial_position)(variant))
+    states = State(variant, jax.jit(jax.vmap(initial_position))(variant))
+    play = jax.jit(jax.vmap(random_ply))
     for ply in range(3):
         bits = jax.random.bits(jax.random.key(ply), (8,), jnp.uint32)
-        states = jax.jit(jax.vmap(random_ply))(states, bits)
+        states = play(states, bits)
     return states
 
 
@@ -54,9 +59,7 @@ def assert_equal_when_turned(evaluate, states: State, copies: tuple[int, ...]) -
     for g in copies:
         turned = turn(states, jnp.int32(g))
         found = evaluate(turned)
-        back = turn_back(
-            found.logits, symmetry.inverse(jnp.int32(g)), phases(states), states.variant
-        )
+        back = turn_back(found.logits, inverse(jnp.int32(g)), phases(states), states.variant)
         for ours, theirs in ((back, expected.logits), (found.value, expected.value)):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
         assert ((np.asarray(back) > -1e30) == legal).all()
@@ -71,7 +74,7 @@ def test_a_state_and_its_turned_copies_are_evaluated_alike(make_states, symmetri
         return evaluator_of(symmetries)((), states)
 
     assert_equal_when_turned(evaluate, states, SYMMETRY_ORDER[:symmetries])
-    one, other = evaluate(states), random_evaluator((), states)
+    one, other = evaluate(states), evaluate_once((), states)
     assert np.abs(np.asarray(one.value - other.value)).max() > 0.1
 
 
@@ -88,15 +91,13 @@ def test_the_mean_is_over_the_copies_each_read_in_its_own_slots():
     states = random_states(RULES, *PLIES)
     found = jax.device_get(evaluator_of(3)((), states))
     legal, places = np.asarray(legal_slots(states)), jnp.arange(found.logits.shape[1])
-    over_slots = jax.vmap(jax.vmap(actions.action_of_slot, (None, 0)), (0, None))
     expected, values = np.zeros(found.logits.shape), np.zeros(found.value.shape)
-    public = over_slots(states, places)
+    public = public_actions(states, places)
     for g in SYMMETRY_ORDER[:3]:
         turned = turn(states, jnp.int32(g))
-        evaluation = jax.device_get(random_evaluator((), turned))
-        of = jax.vmap(jax.vmap(symmetry.turn_action, (0, None, None)), (0, None, 0))
-        asked = np.asarray(of(public, jnp.int32(g), states.variant))
-        named = np.asarray(over_slots(turned, places))
+        evaluation = jax.device_get(evaluate_once((), turned))
+        asked = np.asarray(turn_actions(public, jnp.int32(g), states.variant))
+        named = np.asarray(public_actions(turned, places))
         own = np.asarray(legal_slots(turned))
         for board, slot in zip(*np.nonzero(legal), strict=True):
             (there,) = np.flatnonzero((named[board] == asked[board, slot]) & own[board])
@@ -124,10 +125,17 @@ def test_one_symmetry_is_the_evaluator_itself():
             make_symmetric_evaluator(random_evaluator, wrong)
 
 
-@pytest.mark.parametrize("kind", ["gumbel", pytest.param("puct", marks=pytest.mark.slow)])
-def test_both_engines_begin_with_the_mean_and_look_at_leaves_once(kind):
+@pytest.mark.parametrize(
+    ("kind", "engines"),
+    [
+        ("gumbel", ("native",)),
+        pytest.param("gumbel", ENGINES, marks=pytest.mark.slow),
+        pytest.param("puct", ENGINES, marks=pytest.mark.slow),
+    ],
+)
+def test_engines_begin_with_the_mean_and_look_at_leaves_once(kind, engines):
     states, found = random_states(RULES, *PLIES), {}
-    for engine in ("native", "mctx"):
+    for engine in engines:
         sizes = []
 
         def evaluate(variables, states, analysis=None, sizes=sizes) -> Evaluation:
@@ -143,5 +151,5 @@ def test_both_engines_begin_with_the_mean_and_look_at_leaves_once(kind):
     expected = evaluator_of(8)((), states)
     np.testing.assert_allclose(found["native"].prior, expected.logits, rtol=1e-5, atol=1e-5)
     is_on = ~np.asarray(states.position.terminated)
-    for one, other in zip(found["native"], found["mctx"], strict=True):
+    for one, other in zip(found["native"], found[engines[-1]], strict=True):
         np.testing.assert_allclose(one[is_on], other[is_on], rtol=1e-4, atol=1e-4)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown
+from train.bench.dropped_visits import visits_made
 from train.config import read_config
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
@@ -42,7 +43,7 @@ def test_rounds_of_a_schedule():
 @pytest.mark.parametrize(
     ("rules", "simulations"),
     [
-        (FOUR_STONES, 16),
+        pytest.param(FOUR_STONES, 16, marks=pytest.mark.slow),
         pytest.param(FOUR_STONES, 4, marks=pytest.mark.slow),
         pytest.param(STANDARD, 16, marks=pytest.mark.slow),
     ],
@@ -60,13 +61,10 @@ def test_one_round_finds_what_simulations_find(rules, simulations):
         np.testing.assert_array_equal(ours[same], theirs[same])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "simulations"),
-    [
-        (FOUR_STONES, 32),
-        pytest.param(STANDARD, 64, marks=pytest.mark.slow),
-        pytest.param(TRIO, 64, marks=pytest.mark.slow),
-    ],
+    [(FOUR_STONES, 32), (STANDARD, 64), (TRIO, 64)],
 )
 def test_several_rounds_seldom_choose_another_move(rules, simulations):
     one_by_one, by_rounds = _both(rules, simulations)
@@ -85,9 +83,10 @@ def test_boards_of_few_legal_slots_keep_to_their_own_schedule():
     legal = (found.choice.policy > 0).sum(axis=1)
     few = (legal > 0) & (legal < 16)
     assert few.sum() >= 50
+    schedule = round_schedule(16, 32)
     for visits, slots in zip(found.root_visits[few], legal[few], strict=True):
         dues = halving_dues(int(slots), 32)
-        assert 0 < visits.sum() <= 32
+        assert 0 < visits.sum() == visits_made(schedule, int(slots)) <= 32
         # A slot was visited when it was due: levels of the schedule, filled in order.
         made = sorted(due for count in visits for due in range(count))
         assert made == sorted(dues[: len(made)])

@@ -98,6 +98,8 @@ def _play(slot: jax.Array, position: jax.Array) -> Step:
         logits=jnp.zeros((len(slot), 2)),
         value=jnp.where(is_end, 0.0, 0.25),
         position=2 * position + slot,
+        returns=None,
+        is_modelled=None,
     )
 
 
@@ -152,6 +154,6 @@ def test_boards_do_not_see_one_another():
     together = grown(starts)
     for board in range(3):
         alone = grown(starts[board : board + 1])
-        for one, other in zip(alone, together, strict=True):
+        for one, other in zip(*map(jax.tree.leaves, (alone, together)), strict=True):
             np.testing.assert_array_equal(one[0], other[board])
     assert len({tuple(row) for row in together.parents.tolist()}) > 1

@@ -49,6 +49,10 @@ def calls(monkeypatch):
         done.timed.append(config.network.width)
         return Pace({stage_at(config, 0): 10.0}, 1.0, 3)
 
+    def pace_beside(config, base, base_seconds, *, on_progress):
+        assert (base.network.width, base_seconds) == (8, {stage_at(base, 0): 10.0})
+        return pace(config, on_progress=on_progress)
+
     def train(config, runs, *, resume):
         done.trained.append((config.network.width, config.seed, config.iterations, resume))
         run = runs / config.name
@@ -67,6 +71,7 @@ def calls(monkeypatch):
         return SimpleNamespace(wins=wins, draws=0, losses=4 - wins, distinct_games=4)
 
     monkeypatch.setattr(ablation.budget, "measure_pace", pace)
+    monkeypatch.setattr(ablation.budget, "measure_pace_beside", pace_beside)
     monkeypatch.setattr(ablation.training, "train", train)
     monkeypatch.setattr(ablation, "play_match", play_match)
     monkeypatch.setattr(ablation.registry, "make_player", lambda name, rules: name)

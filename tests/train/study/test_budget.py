@@ -55,3 +55,26 @@ def test_pace_times_each_stage_with_full_steps(monkeypatch):
     assert pace.compile_seconds == 14.0
     assert len(asked) == pace.iterations == 3 + 2 * budget.TIMED
     assert pace.iterations <= budget.most_iterations(dataclasses.replace(config, iterations=2))
+
+
+def test_a_pace_beside_another_does_not_feel_the_machine(monkeypatch):
+    """The machine slows down all the time; the change takes twice the base's time in every turn."""
+    base = tiny.config()
+    change = tiny.config("--network.width", "16")
+    speed = iter(range(1, 1000))
+
+    class Programs:
+        init = staticmethod(lambda: "state")
+        compile = staticmethod(lambda iteration: 7.0)
+
+    def iterate(config, programs, state, iteration):
+        slow = (1 + next(speed)) // 2  # the same for both of a turn
+        seconds = slow * (2.0 if config.network.width == 16 else 1.0)
+        return state, {"steps": 10**9, "selfplay_seconds": seconds, "learn_seconds": 0.0}
+
+    monkeypatch.setattr(budget, "make_programs", lambda config: Programs)
+    monkeypatch.setattr(budget, "run_iteration", iterate)
+    monkeypatch.setattr(budget, "_most_warm_up", lambda config: 1)
+    found = budget.measure_pace_beside(change, base, {searching(2): 1.5})
+    assert found.seconds == {searching(2): 3.0}
+    assert found.iterations == 1 + budget.TURNS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from train.study.seeds import estimate
+from train.study.frame.seeds import estimate
 
 
 def test_interval_is_students():

@@ -12,9 +12,9 @@ from train.bench.harness.program import compile_program
 from train.bench.harness.timing import CHECKSUM, Bench
 from train.config import RunConfig
 from train.network import Output, Part, census, compute_dtype
+from train.network.build import channels_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from wallgo_jax import planes as planes_lib
 
 PRODUCT, OPERATIONS = "matrix product", "operations"
 CPU_SIDE, SIDE = 1024, 8192
@@ -35,7 +35,7 @@ def step_operations(config: RunConfig) -> int:
 
 
 def _parts(config: RunConfig) -> tuple[Part, ...]:
-    channels = planes_lib.channels(config.network.planes, config.rules.players)
+    channels = channels_of(config.network, config.rules.players)
     return census(config.network, channels, size=config.rules.size)
 
 

@@ -18,7 +18,6 @@ from train.bench.harness.program import compile_program
 from train.bench.harness.timing import CHECKSUM, Bench
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from wallgo_jax.game import chance
 
 
 class Game(NamedTuple):
@@ -67,33 +66,6 @@ def count_set(array: jax.Array) -> jax.Array:
         total += sum(parts[1:], parts[0]).sum(dtype=jnp.uint32)
         flat = flat[_LANES * folds :]
     return total + flat.sum(dtype=jnp.uint32)
-
-
-def choose(bits: jax.Array, mask: jax.Array) -> jax.Array:
-    """int32 index of a uniformly random True entry of the mask.
-
-    `wallgo_jax.game.chance.choose_bit` does it: far cheaper than a key for every entry.
-
-    Args:
-      bits: uint32[] random bits.
-      mask: bool[A], not all False.
-    """
-    words = -(-mask.shape[0] // _WORD)
-    place = chance.choose_bit(bits, _strided_words(mask, words))
-    return place % _WORD * words + place // _WORD
-
-
-_WORD = 32
-
-
-def _strided_words(mask: jax.Array, words: int) -> jax.Array:
-    """uint32[words]: entry `words * b + w` of the mask in bit b of word w, so that neighbours lie
-    in different words and are packed at once."""
-    packed = jnp.zeros((words,), jnp.uint32)
-    for bit in range(-(-mask.shape[0] // words)):
-        part = mask[words * bit : words * (bit + 1)].astype(jnp.uint32) << np.uint32(bit)
-        packed = packed | jnp.pad(part, (0, words - part.shape[0]))
-    return packed
 
 
 def make_bench(game: Game, boards: int, devices: Devices) -> Bench:

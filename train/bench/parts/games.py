@@ -5,14 +5,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from train.bench.harness.play import Game, choose, count_set
+from train.bench.harness.play import Game, count_set
 from train.bench.harness.program import ProgramStats, compile_program
+from train.bench.parts.plain import PlainGame
 from wallgo_jax import env as env_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position, State, initial_state
 
 CORE, CORE_BITS, ENV = "core", "core, bits", "env"
+OWN_DRAW = "random_action"
 
 
 def core_game(rules: Rules, *, on_bits: bool) -> Game:
@@ -28,7 +30,7 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
         state = State(fresh.variant, position)
         if on_bits:
             return chance.choose_bit(bits, actions.legal_words(state))
-        return choose(bits, actions.legal_slots(state))
+        return chance.choose_from_mask(bits, actions.legal_slots(state))
 
     def step(position: Position, slot: jax.Array) -> Position:
         return referee.play(State(fresh.variant, position), slot)[0].position
@@ -54,6 +56,15 @@ def env_game(rules: Rules, *, planes: str) -> Game:
     return with_public_face(f"{ENV}, {planes}", env.init, env.step, reads_observation=True)
 
 
+def plain_envs(rules: Rules, *, planes: str) -> list[PlainGame]:
+    """The env as users of pgx would play it at random, and with its own draw of an action."""
+    env, name = env_lib.make(rules, planes=planes), f"{ENV}, {planes}"
+    return [
+        PlainGame(name, env.init, env.step_auto_reset),
+        PlainGame(f"{name}, {OWN_DRAW}", env.init, env.step_auto_reset, env.random_action),
+    ]
+
+
 def compiled_steps(rules: Rules, boards: int, *, planes: str) -> list[tuple[str, ProgramStats]]:
     """Name and compile statistics of each of the env's steps, for boards on one device."""
     env = env_lib.make(rules, planes=planes)
@@ -75,7 +86,7 @@ def with_public_face(name: str, init: Any, step: Any, *, reads_observation: bool
     return Game(
         name=name,
         first=init,
-        act=lambda state, bits: choose(bits, state.legal_action_mask),
+        act=lambda state, bits: chance.choose_from_mask(bits, state.legal_action_mask),
         step=step,
         is_over=lambda state: state.terminated | state.truncated,
         steps=lambda state: state._step_count,

@@ -20,12 +20,11 @@ from train.bench.parts.selfplay import steady
 from train.config import RunConfig
 from train.data.selfplay import TargetOptions, make_selfplay
 from train.network import Network, Variables
-from train.network.build import network_for
+from train.network.build import channels_of, network_for
 from train.programs.assembly import Programs, make_programs
 from train.programs.state import RunState
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, device_key
 from train.runtime.host import fetch
-from wallgo_jax import planes as planes_lib
 
 LEARNER, BACKWARD = "learner", "network forward and backward"
 STEPS = 8
@@ -108,7 +107,7 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
     """Compile forward and backward passes: one a call on CPU, STEPS a call on accelerators, as the
     learner does."""
     players, size = config.rules.players, config.rules.size
-    channels = planes_lib.channels(config.network.planes, players)
+    channels = channels_of(config.network, players)
     network = network_for(config.network, players)
     step, steps_a_call = _make_backward(network), 1
     if jax.default_backend() != "cpu":

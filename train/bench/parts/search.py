@@ -35,6 +35,7 @@ from wallgo_jax.game.terrain import BoardAnalysis
 
 WITHOUT, WITH = "no network", "network"
 UNIFORM, NETWORK = f"search, {WITHOUT}", f"search, {WITH}"
+MCTX, MCTX_NETWORK = f"mctx, slots, {WITHOUT}", f"mctx, slots, {WITH}"
 PUBLIC, PUBLIC_NETWORK = f"mctx, public actions, {WITHOUT}", f"mctx, public actions, {WITH}"
 SPREAD_PLIES = 300
 """Random plies after which boards that began together stand anywhere in their games."""
@@ -62,12 +63,12 @@ class Searcher(NamedTuple):
 
 
 def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
-    """One of UNIFORM, NETWORK, PUBLIC and PUBLIC_NETWORK, in games of a config's rules."""
+    """A search by its name (UNIFORM, NETWORK and those of mctx), in games of a config's rules."""
     rules = config.rules
     players = rules.players
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
     network, variables = network_for(config.network, players), ()
-    if kind in (NETWORK, PUBLIC_NETWORK):
+    if kind in (NETWORK, MCTX_NETWORK, PUBLIC_NETWORK):
         variables = network.init(jax.random.key(0))
     if kind in (PUBLIC, PUBLIC_NETWORK):
         options = SearchConfig(
@@ -79,7 +80,9 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
             else make_public_network_evaluator(network, planes=config.network.planes)
         )
         return Searcher(kind, make_public_search(evaluate, options), variables)
-    if kind == UNIFORM:
+    if kind in (MCTX, MCTX_NETWORK):
+        options = dataclasses.replace(options, engine="mctx", rounds=False)
+    if kind in (UNIFORM, MCTX):
         evaluate = make_uniform_evaluator(players=players)
     else:
         evaluate = evaluator_for(config.network, rules)

@@ -24,22 +24,23 @@ from train.bench.parts.search import spread_boards
 from train.config import RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards
-from train.network.build import network_for
+from train.network.build import channels_of, network_for
 from train.programs.assembly import make_programs
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from wallgo_jax import planes as planes_lib
 
 SELFPLAY, FORWARD = "self-play", "network alone"
 
 
 def steady(config: RunConfig, boards: int) -> RunConfig:
     """The config with that number of boards and without its first stages: no growing number of
-    simulations, no bootstrap."""
+    simulations, no bootstrap. A frozen opponent is left out."""
     return dataclasses.replace(
         config,
         search=dataclasses.replace(config.search, first_simulations=0),
-        selfplay=dataclasses.replace(config.selfplay, boards=boards, bootstrap_iterations=0),
+        selfplay=dataclasses.replace(
+            config.selfplay, boards=boards, bootstrap_iterations=0, opponent=""
+        ),
     )
 
 
@@ -52,7 +53,8 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
     _, positions = spread_boards(config.rules, boards, devices)
-    spread = Boards(positions, jax.device_put(no_opening(boards), devices.sharding(BY_BOARD)))
+    opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
+    spread = Boards(positions, opening, seat=None)
     compiled = compile_program(
         selfplay, (variables, programs.variant, spread, programs.keys(0).play)
     )
@@ -89,7 +91,7 @@ def evaluations(config: RunConfig, metrics: Any) -> float:
 def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
     """Compile evaluations of a network in a loop, each waiting for the one before."""
     players, size = config.rules.players, config.rules.size
-    channels = planes_lib.channels(config.network.planes, players)
+    channels = channels_of(config.network, players)
     network = network_for(config.network, players)
 
     def forward(variables: Any, planes: jax.Array, length: jax.Array):

@@ -18,6 +18,7 @@ from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
+    from train.arena.seats.result import SeatedResult
     from train.registry.players import Player
 
 EXIT_USAGE = 2
@@ -161,6 +162,27 @@ def write_records(path: Path, result: MatchResult, *, append: bool = False) -> N
             result=None if forfeit else reward(won, is_red),
         )
         for (game, is_red, won), forfeit in zip(games, forfeits, strict=True)
+    )
+    with files.writing(path):
+        records.write(path, lines, append=append)
+
+
+def write_seats(path: Path, result: SeatedResult, *, append: bool = False) -> None:
+    """Write the games of three or four players as `write_records` does.
+
+    Raises:
+      UsageError: the file cannot be written.
+    """
+    from wallgo_jax.formats import records
+
+    lines = (
+        records.Record(
+            rules=result.rules,
+            actions=actions,
+            players=tuple(result.names[entrant] for entrant in seats),
+            result=tuple(float(reward) for reward in rewards),
+        )
+        for actions, seats, rewards in zip(result.games, result.seats, result.rewards, strict=True)
     )
     with files.writing(path):
         records.write(path, lines, append=append)

@@ -51,10 +51,10 @@ class Levels:
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.play.games.levels import ZERO
         from train.ratings import pool, tables
         from train.ratings.results_cache import ResultsCache
         from train.runtime.display import Display
+        from train.ui.games.levels import ZERO
 
         options.check_seed("levels", self.seed)
         entrants, rules, folder = self._entrants()
@@ -81,10 +81,10 @@ class Levels:
     def _entrants(self) -> tuple[list[Entrant], Rules, Path | None]:
         """The player at zero and the levels, weakest first, the rules, and the card's folder."""
         from train import registry
-        from train.play.games.levels import LEVELS, ZERO
         from train.ratings import pool
         from train.registry.names import read_network_name
         from train.review.analyst import card_folder
+        from train.ui.games.levels import LEVELS, ZERO
 
         read = read_network_name(self.player)
         if read.has_budget or read.kind == "net":
@@ -109,7 +109,7 @@ class Levels:
     def _write_card(self, folder: Path, rows: list[dict[str, Any]]) -> None:
         """Write the Elo of each level, with what it was measured by."""
         from train.checkpoints.exported import add_to_card
-        from train.play.games.levels import CARD_KEY, CARD_KEY_HOW, LEVELS, ZERO
+        from train.ui.games.levels import CARD_KEY, CARD_KEY_HOW, LEVELS, ZERO
 
         figures = ("elo", "low", "high")
         by_name = {row["player"]: {key: round(row[key]) for key in figures} for row in rows}

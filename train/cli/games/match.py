@@ -27,13 +27,16 @@ _PlayerName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Match(options.MatchSettings):
-    """Play a match between two players, named as in docs/players.md."""
+    """Play a match between two players, or between three or four where the rules have so many
+    seats. Players are named as in docs/players.md."""
 
     EXAMPLES = (
         "match runs/quickstart",
         "match search:runs/quickstart@64 wjx --games 400",
         "match search:runs/a search:runs/b --games 4000 --sprt 0,20",
         "match greedy wjx --rules wallzero-empty --records out/games.jsonl.gz",
+        "match wjx greedy random --rules playwallgo-3p",
+        "match heuristic-search:wjx@16 wjx --rules playwallgo-4p",
     )
 
     first: _PlayerName
@@ -44,9 +47,15 @@ class Match(options.MatchSettings):
             metavar="[OPPONENT]", help_behavior_hint=f"(default: {SHIPPED} with PLAYER's budget)"
         ),
     ] = ""
-    """Player that it meets."""
+    """Player that it meets; with three or four seats and no more names, at all other seats."""
+    others: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="[OPPONENT ...]", help_behavior_hint=""),
+    ] = ()
+    """Players of further seats."""
     games: int = 400
-    """Games to play, half of them with each colour."""
+    """Games to play, half of them with each colour; with more than two seats at least so many, in
+    every order of the players."""
     batch: int = 400
     """Games played in parallel."""
     records: options.OptionalFile = None
@@ -56,6 +65,14 @@ class Match(options.MatchSettings):
 
     def run(self) -> int:
         """Returns the exit code."""
+        from train.cli.games import seats
+
+        names = tuple(filter(None, (self.first, self.second, *self.others)))
+        rules = self.rules_for(names)
+        if rules.players > 2:
+            return seats.run_match(self, names, rules)
+        if self.others:
+            raise UsageError(f"match: {len(names)} players are named, the rules are for 2")
         return EXIT_INTERRUPTED if self.play()[1] else 0
 
     def play(self) -> tuple[MatchResult, bool]:
@@ -164,6 +181,9 @@ class Gate(options.MatchSettings):
         from train.arena.sprt import STRONGER, UNDECIDED, verdict_of
 
         against = self.against or _shipped_like(self.player)
+        rules = self.rules_for((self.player, against))
+        if rules.players > 2:
+            raise UsageError(f"gate: a test of two players, the rules are for {rules.players}")
         shared = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(options.MatchSettings)

@@ -58,11 +58,11 @@ class Play:
 
             check_rules(make_guide(self.player), rules)
         if self.terminal:
-            from train.play import terminal
+            from train.ui import terminal
 
             return terminal.run(rules, player=self.player, level=self.level, colour=self.colour)
-        from train.play import server
         from train.puzzles.puzzle_file import read_puzzles, shipped_puzzles
+        from train.ui import server
 
         puzzles = read_puzzles(self.puzzles) if self.puzzles else shipped_puzzles()
         return server.run(

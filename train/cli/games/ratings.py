@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from train.ratings.curves import Curve
     from train.ratings.pool import Entrant, Measured, Progress
     from train.ratings.results_cache import ResultsCache
+    from train.ratings.table_pool import TableCache
     from train.runtime.display import Display, Task
 
 ANCHORS = ("random", "greedy", "wjx", "heuristic-search:wjx@64")
@@ -46,7 +47,8 @@ class Elo(options.MatchSettings):
     ] = ()
     """Run directories, each for all its checkpoints, and other players (docs/players.md)."""
     games: int = 40
-    """Games each time that a pairing is chosen, half of them with each colour."""
+    """Games each time that a pairing is chosen, half of them with each colour; with more than two
+    players at least so many, in every order of a table."""
     budget: int = 4000
     """Games in all, kept ones included."""
     anchors: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PLAYER ...")] = ANCHORS
@@ -68,15 +70,16 @@ class Elo(options.MatchSettings):
 
     def run(self) -> int:
         """Returns the exit code."""
-        from train.ratings import pool
+        from train.ratings import pool, table_pool
         from train.ratings.results_cache import ResultsCache
         from train.runtime.display import Display
 
         rules = self.rules_for((*self.players, *self.anchors))
         self._check(rules)
         entrants = self._entrants(rules)
-        cache = self._cache()
-        results = ResultsCache(
+        is_pairs = rules.players == 2
+        cache = self._cache(pool.CACHE_FILE if is_pairs else table_pool.CACHE_FILE)
+        results = (ResultsCache if is_pairs else table_pool.TableCache)(
             cache, pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         )
         options.check_files(cache, *self._files(self.json, "elo.json"))
@@ -95,7 +98,10 @@ class Elo(options.MatchSettings):
             )
         if self.checkpoints < 0 or self.checkpoints == 1:
             raise UsageError(f"elo: checkpoints ({self.checkpoints}) must be 0, or at least 2")
-        options.check_games("elo", rules, games=self.games, opening_plies=self.opening_plies)
+        if rules.players == 2:
+            options.check_games("elo", rules, games=self.games, opening_plies=self.opening_plies)
+        elif self.games < 1 or self.opening_plies < 0:
+            raise UsageError("elo: games must be at least 1, opening_plies at least 0")
 
     def _entrants(self, rules: Rules) -> list[Entrant]:
         from train import registry
@@ -143,15 +149,13 @@ class Elo(options.MatchSettings):
 
         return weights.is_run(Path(text))
 
-    def _cache(self) -> Path:
-        from train.ratings.pool import CACHE_FILE
-
+    def _cache(self, name: str) -> Path:
         if self.cache is not None:
             return self.cache
         for run in self._runs():
-            return run / CACHE_FILE
+            return run / name
         if self.out is not None:
-            return self.out / CACHE_FILE
+            return self.out / name
         raise UsageError("elo: no run is named: say with --cache FILE where games are to be kept")
 
     def _show(self, measured: Measured, rules: Rules, cache: Path) -> None:
@@ -248,7 +252,7 @@ class RatingOptions(Protocol):
 def rate(
     how: RatingOptions,
     entrants: list[Entrant],
-    results: ResultsCache,
+    results: ResultsCache | TableCache,
     rules: Rules,
     *,
     title: str,
@@ -266,7 +270,7 @@ def rate(
       zero: name of the player whose rating is 0; None for the mean.
       display: the console.
     """
-    from train.ratings import pool
+    from train.ratings import pool, table_pool
 
     with (
         display,
@@ -275,13 +279,24 @@ def rate(
         interrupts("finished pairings are kept, the games of the one being played are not"),
     ):
         bar = RatingBar(display, task, how.budget)
-        play = pool.make_play(
-            rules,
-            games=how.games,
-            opening_plies=how.opening_plies,
-            seed=how.seed,
-            on_games=bar.on_games,
-        )
+        given: dict[str, Any] = {
+            "games": how.games,
+            "opening_plies": how.opening_plies,
+            "seed": how.seed,
+            "on_games": bar.on_games,
+        }
+        if isinstance(results, table_pool.TableCache):
+            return table_pool.measure(
+                entrants,
+                results,
+                table_pool.make_play(rules, **given),
+                rules,
+                games=how.games,
+                budget=how.budget,
+                anchor=zero,
+                on_progress=bar.on_progress,
+            )
+        play = pool.make_play(rules, **given)
         return pool.measure(
             entrants,
             results,

@@ -27,6 +27,7 @@ class Tournament(options.MatchSettings):
     EXAMPLES = (
         "tournament random greedy wjx ethen",
         "tournament wjx ethen greedy random --format double-elimination --heats 2",
+        "tournament random greedy wjx ethen --rules playwallgo-3p",
     )
 
     players: Annotated[
@@ -35,9 +36,11 @@ class Tournament(options.MatchSettings):
     ]
     """Players, as docs/players.md names them; in an elimination without heats, strongest first."""
     format: Format = "round-robin"
-    """Each player meets each, or is out after two losses."""
+    """Each player meets each, or is out after two losses; with more than two at a table, all
+    tables meet."""
     games: int = 2
-    """Games of a meeting of two players, half of them with each colour."""
+    """Games of a meeting of two players, half of them with each colour; with more than two at a
+    table at least so many, in every order of the players."""
     heats: int = 0
     """Players of a heat before an elimination (its last start behind); 0 for no heats."""
     records: options.OptionalFile = None
@@ -46,10 +49,13 @@ class Tournament(options.MatchSettings):
     def run(self) -> int:
         """Returns the exit code."""
         from train.arena import tournament
+        from train.cli.games import seats
         from train.runtime import display as display_lib
 
         rules = self.rules_for(self.players)
         options.check_seed("tournament", self.seed)
+        if rules.players > 2:
+            return seats.run_tournament(self, rules)
         options.check_games("tournament", rules, games=self.games, opening_plies=self.opening_plies)
         if self.heats and (self.format == "round-robin" or self.heats < 2):
             raise UsageError("tournament: heats are of 2 or more, and before an elimination")

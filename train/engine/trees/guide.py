@@ -15,7 +15,7 @@ from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator
 from train.registry import read_name
 from train.registry.networks import network_of, refuse_other_rules
-from train.registry.players import heuristic_of
+from train.registry.players import heuristic_of, with_named_options
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for
@@ -41,7 +41,7 @@ class Guide(NamedTuple):
     simulations: int | None  # of a move by the player's name; None where it names a time
     seconds: float | None  # a move by the player's name
     look: Look | None  # None without a network
-    rules: Rules | None  # that it has learned; None without a network
+    learned: tuple[Rules, ...]  # rules that it has learned; empty without a network
     transfer: bool  # whether it may play others
     calibration: Calibration  # of its values
 
@@ -66,12 +66,12 @@ def make_guide(
             name=read.full,
             evaluate=_heuristic_evaluator(weights),
             variables=(),
-            search=SearchConfig(),
+            search=with_named_options(SearchConfig(), read),
             symmetries=1,
             simulations=None if read.seconds else read.budget,
             seconds=read.seconds,
             look=None,
-            rules=None,
+            learned=(),
             transfer=True,
             calibration=Calibration(),
         )
@@ -86,6 +86,7 @@ def make_guide(
         simulations=None if read.seconds else budget,
     )
     return made._replace(
+        search=with_named_options(made.search, read),
         symmetries=read.symmetries,
         seconds=read.seconds,
         transfer=transfer,
@@ -113,7 +114,7 @@ def network_guide(
         simulations=simulations,
         seconds=None,
         look=_make_look(config.network, config.rules.players),
-        rules=config.rules,
+        learned=config.learned,
         transfer=False,
         calibration=Calibration(),
     )
@@ -121,8 +122,8 @@ def network_guide(
 
 def check_rules(guide: Guide, rules: Rules) -> None:
     """Refuse rules that a guide has not learned with a UsageError."""
-    if guide.rules is not None:
-        refuse_other_rules(guide.name, guide.rules, rules, transfer=guide.transfer)
+    if guide.learned:
+        refuse_other_rules(guide.name, guide.learned, rules, transfer=guide.transfer)
 
 
 _heuristic_evaluator = functools.cache(make_heuristic_evaluator)

@@ -190,7 +190,8 @@ def make_grow(guide: Guide) -> Any:
     `due` holds, for each simulation, the visits that a slot of the root has had in this search when
     it is next.
     """
-    rules, play = make_rules(guide.search), make_play(guide.evaluate)
+    rules = make_rules(guide.search)
+    play = make_play(guide.evaluate, opponents=guide.search.opponents)
 
     def grow(variables: Any, pool: Pool, rows: jax.Array, due: jax.Array, steps: jax.Array) -> Pool:
         chex.assert_rank([rows, due, steps], [1, 2, 0])

@@ -76,6 +76,7 @@ def keep_subtree(tree: Tree, node: jax.Array) -> tuple[Tree, jax.Array]:
         qvalues=qvalues,
         root_visits=jnp.where(is_seen, visits[at_root], 0),
         root_qvalues=jnp.where(is_seen, qvalues[at_root], 0.0),
+        is_modelled=jax.tree.map(move, tree.is_modelled),
     )
     return moved, count
 

@@ -1,0 +1,162 @@
+"""Matches of three: scripted players, games checked by the slow referee, figures by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.support.reference.referee import Game
+from train.arena.seats import report
+from train.arena.seats.match import SeatOptions, field_of, play_seats
+from train.arena.seats.result import SeatedResult, keep_finished
+from train.players.basic import Player
+from train.runtime.errors import UsageError
+from wallgo_jax.game import actions
+from wallgo_jax.game.rules import PRESETS, Rules
+
+TRIO = Rules(size=3, players=3, stones=1, order=(0, 1, 2), walls=4, stay_needs_room=True, tie=())
+OPENING = 3
+
+
+def scripted(name: str, *, highest: bool) -> Player:
+    """Plays the legal slot of the lowest or the highest number: with one stone each also the legal
+    action of that number."""
+
+    @jax.jit
+    def act(variables, states, key):
+        del variables, key
+        legal = jax.vmap(actions.legal_slots)(states)
+        slots = jnp.where(legal, jnp.arange(legal.shape[1])[None], -1 if highest else 999)
+        return slots.max(axis=1) if highest else slots.min(axis=1)
+
+    return Player(name, (), act)
+
+
+LOW, HIGH = scripted("low", highest=False), scripted("high", highest=True)
+
+
+@pytest.fixture(scope="module")
+def scripted_match() -> SeatedResult:
+    options = SeatOptions(games=40, batch=10, opening_plies=OPENING)
+    return play_seats([LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5))
+
+
+def test_each_opening_is_played_in_each_seating(scripted_match):
+    result = scripted_match
+    assert (result.names, len(result.games)) == (("low", "high"), 42)
+    assert result.seats.reshape(14, 3, 3).tolist() == 14 * [[[0, 1, 1], [1, 0, 1], [1, 1, 0]]]
+    assert result.opening.tolist() == np.repeat(np.arange(14), 3).tolist()
+    starts = [game[:OPENING] for game in result.games]
+    assert all(starts[3 * n] == starts[3 * n + 1] == starts[3 * n + 2] for n in range(14))
+    assert len(set(starts)) > 8
+
+
+def test_scripted_games_end_as_the_slow_referee_says(scripted_match):
+    result = scripted_match
+    for actions_, seats, rewards, cells, places in zip(
+        result.games,
+        result.seats,
+        result.rewards,
+        result.territory,
+        result.places,
+        strict=True,
+    ):
+        game, paid = Game(TRIO.to_dict()), [0.0, 0.0, 0.0]
+        for ply, action in enumerate(actions_):
+            if ply >= OPENING:
+                chosen = min(game.legal()) if seats[game.player] == 0 else max(game.legal())
+                assert action == chosen
+            paid = game.act(action)
+        assert game.over
+        assert rewards.tolist() == paid
+        assert cells.tolist() == game.territory()
+        ranked = [(-reward, -own) for reward, own in zip(paid, game.territory(), strict=True)]
+        assert places.tolist() == [1 + sum(b < a for b in ranked) for a in ranked]
+    assert len({tuple(each) for each in result.rewards.tolist()}) > 2
+
+
+def test_a_stopped_match_keeps_the_games_that_are_over(scripted_match):
+    asked = []
+
+    def should_stop() -> bool:
+        asked.append(True)
+        return True
+
+    options = SeatOptions(games=40, batch=10, opening_plies=OPENING, should_stop=should_stop)
+    done = []
+    stopped = play_seats(
+        [LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5), on_progress=done.append
+    )
+    assert asked == [True]
+    assert 0 < len(stopped.games) == done[-1] < 42
+    assert set(stopped.games) <= set(scripted_match.games)
+
+
+RULES = PRESETS["playwallgo-3p"]
+RED_WINS, BLUE_WINS, DRAW = [1, -0.5, -0.5], [-0.5, 1, -0.5], [0.0, 0, 0]
+HAND_MADE = SeatedResult(
+    names=("a", "b"),
+    rules=RULES,
+    seats=np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]),
+    # Won by a, won by b, drawn, won by a, won by a, won by b.
+    rewards=np.stack([RED_WINS, RED_WINS, DRAW, RED_WINS, BLUE_WINS, BLUE_WINS]),
+    territory=np.array([[9, 4, 2], [9, 2, 3], [5, 5, 1], [7, 0, 0], [3, 9, 3], [0, 8, 2]]),
+    opening=np.array([0, 0, 0, 1, 1, 1]),
+    games=tuple((number,) * (10 + number) for number in range(6)),
+)
+
+
+def test_figures_by_hand():
+    result = HAND_MADE
+    assert (result.wins(0), result.draws, result.losses(0)) == (3, 1, 2)
+    assert (result.wins(1), result.losses(1)) == (2, 3)
+    assert result.win_rate(0) == pytest.approx((3 + 1 / 3) / 6)
+    # Two seats share b's wins; the win rates of three seats are 1 together.
+    assert result.win_rate(1) == pytest.approx((2 + 2 / 3) / 12)
+    assert result.decided_rate(0) == pytest.approx(3 / 5)
+    assert result.places.tolist() == [
+        [1, 2, 3],
+        [1, 3, 2],
+        [1, 1, 3],
+        [1, 2, 2],
+        [2, 1, 2],
+        [3, 1, 2],
+    ]
+    assert result.place_shares(0) == pytest.approx([3 / 6, 1 / 6, 2 / 6])
+    assert result.win_rate_at(0, 0) == 1.0
+    assert result.win_rate_at(0, 2) == pytest.approx(1 / 6)
+    assert result.seat_win_rate(0) == pytest.approx((3 + 1 / 3) / 6)
+    assert result.mean_territory(0) == pytest.approx((9 + 2 + 1 + 7 + 9 + 2) / 6)
+    # Means of the openings: (1 - 1/2 + 0) / 3 and (1 + 1 - 1/2) / 3.
+    reward, error = result.reward(0)
+    assert reward == pytest.approx((1 / 6 + 1 / 2) / 2)
+    assert error == pytest.approx(1.959964 * np.std([1 / 6, 1 / 2], ddof=1) / np.sqrt(2))
+
+
+def test_tables_and_records_say_the_same():
+    record = report.seats_record(HAND_MADE)
+    assert (record["first"], record["second"]) == ("a", "2 b")
+    assert (record["wins"], record["draws"], record["losses"]) == (3, 1, 2)
+    assert [entrant["seats"] for entrant in record["entrants"]] == [1, 2]
+    assert record["entrants"][0]["win_rate_by_seat"] == pytest.approx([1, 2 / 4, 1 / 6])
+    assert "a against 2 b: 55.6% (" in report.seats_line(HAND_MADE, seconds=1.0)
+    kept = keep_finished(HAND_MADE, np.array([True, False, True, False, False, False]))
+    assert kept.games == (HAND_MADE.games[0], HAND_MADE.games[2])
+
+
+def test_players_of_one_name_are_one_entrant():
+    field = field_of([HIGH, LOW, HIGH])
+    assert [player.name for player in field.entrants] == ["high", "low"]
+    assert field.seats == (2, 1)
+
+
+def test_two_players_and_wrong_numbers_are_refused():
+    options = SeatOptions(games=6)
+    with pytest.raises(ValueError, match="for 2 players, seats are for 3 or 4"):
+        play_seats([LOW, HIGH], PRESETS["hkoi"], options, key=jax.random.key(0))
+    with pytest.raises(ValueError, match="2 players at 3 seats"):
+        play_seats([LOW, HIGH], TRIO, options, key=jax.random.key(0))
+    with pytest.raises(ValueError, match=r"games \(0\) must be at least 1"):
+        SeatOptions(games=0)
+    with pytest.raises(UsageError, match="too large"):
+        play_seats([LOW, HIGH, HIGH], TRIO, SeatOptions(games=2**40), key=jax.random.key(0))

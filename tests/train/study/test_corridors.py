@@ -1,0 +1,89 @@
+"""Corridors of a study: what intervals are over, ranges of distances, trainings of one trunk."""
+
+import pytest
+
+from tests.support.learner import saved
+from tests.support.learner.commands import command, complaint
+from train.analysis.probe import CELL, ProbeResult, Trunk
+from train.config import RunConfig
+from train.network import Variables
+from train.study.frame.pieces import Pieces
+from train.study.frame.scale import scale_from_dict
+from train.study.frame.work import Work, no_task
+from train.study.topics import corridors
+from train.study.topics.corridors import Asked, Group
+
+NETWORK = RunConfig().network
+LEARNED = Trunk("run", NETWORK, Variables({}, {}))
+NEW = Trunk("untrained", NETWORK, None)
+
+
+def answers(correct: int, wrong: int = 0) -> dict[int, ProbeResult]:
+    """Of ten questions at each of two distances, answers to the first."""
+    return {
+        5: ProbeResult(correct, 10 - correct - wrong, wrong, correct),
+        9: ProbeResult(0, 10, 0, 5),
+    }
+
+
+def accuracy(found) -> float:
+    return corridors._accuracy(found)
+
+
+def test_intervals_are_over_trainings_where_there_are_several():
+    """Means over heads of 0.1, 0.2 and 0.3: standard error 0.1/√3, 4.303 of it."""
+    heads = [[answers(1), answers(3)], [answers(4), answers(4)], [answers(5), answers(7)]]
+    asked = Asked(Group("R", [LEARNED] * 3), CELL, heads)
+    mean = asked.mean(accuracy)
+    assert mean.mean == pytest.approx(0.2)
+    assert mean.high - mean.mean == pytest.approx(min(0.1 / 3**0.5 * 4.3027, 0.8), rel=1e-4)
+    assert asked.unit == "3 trainings"
+
+
+def test_intervals_of_one_training_are_over_its_heads_and_called_that():
+    """0.1 and 0.2: standard error 0.05, 12.706 of it."""
+    asked = Asked(Group("R", [LEARNED]), CELL, [[answers(2), answers(4)]])
+    mean = asked.mean(accuracy)
+    assert (mean.mean, mean.low) == (pytest.approx(0.15), 0.0)
+    assert mean.high == pytest.approx(0.15 + 0.05 * 12.7062, rel=1e-4)
+    assert asked.unit == "2 heads of one training"
+    assert Asked(Group("R", [NEW]), CELL, [[answers(1)]] * 3).unit == "3 new weights"
+
+
+def test_ranges_hold_about_equally_many():
+    counts = {
+        distance: ProbeResult(number, 0, 0, 0)
+        for distance, number in ((5, 20), (6, 10), (7, 10), (8, 15), (9, 5), (12, 20), (20, 20))
+    }
+    assert corridors.bins_of(counts) == [(5, 5), (6, 7), (8, 9), (10, 12), (13, 20)]
+
+
+def test_runs_that_differ_in_name_and_seed_are_one_trunk(tmp_path):
+    runs = [str(saved.save_run(tmp_path / name, seeds={1: seed})) for seed, name in enumerate("ab")]
+    named = [*runs, "pretrained:wallzero-4stone"]
+    scale = scale_from_dict({"corridors": {"trunks": named, "blocks": []}}, where="s")
+    work = Work(scale, Pieces(tmp_path, where="here"), no_task)
+    first, second = corridors._trained(work, scale.corridors)
+    assert [trunk.name for trunk in first.trunks] == ["a", "b"]
+    assert first.trunks[0].digest != first.trunks[1].digest
+    assert second.name == "wallzero-4stone"
+    controls = corridors._controls([first, second])
+    assert [group.trunks[0].network for group in controls] == [
+        first.trunks[0].network,
+        second.trunks[0].network,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trunk", "said"),
+    [
+        ("random", "has no network"),
+        ("pretrained:wallzero-4stone@4", "name a network without simulations"),
+        ("nowhere", "no such run directory"),
+    ],
+)
+def test_trunks_that_cannot_be_asked_are_told_in_one_line(trunk, said, tmp_path):
+    scale = tmp_path / "s.toml"
+    scale.write_text(f'[corridors]\ntrunks = ["{trunk}"]\nblocks = []\n')
+    words = ["study", "corridors", "--config", scale, "--out", tmp_path / "out"]
+    assert said in complaint(command(*words))

@@ -1,0 +1,489 @@
+"""The topics of `study`: definitions against the slow referee, kept pieces, small versions."""
+
+import itertools
+import json
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from tests.support.learner import saved, tiny
+from tests.support.learner.commands import command, complaint
+from tests.support.reference import referee as slow
+from train.data.record_dataset import RecordedGames
+from train.runtime.errors import UsageError
+from train.study.frame.own_games import OwnGames
+from train.study.frame.pieces import Pieces
+from train.study.frame.report import Table
+from train.study.frame.scale import StudyConfig, read_scale, scale_from_dict
+from train.study.frame.variants import Meeting, difference, mean_rate, rate_of
+from train.study.topics import (
+    TOPICS,
+    adversary,
+    balance,
+    footing,
+    game_size,
+    mobility,
+    openings,
+    padding,
+)
+from wallgo_jax.board.geometry import PLAYS_PER_STONE
+from wallgo_jax.formats.records import Record
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.game.sizes import first_placement
+from wallgo_jax.notation import parse_moves
+from wallgo_jax.view.game_replay import replay_moves
+
+FOUR, EMPTY = PRESETS["wallzero-4stone"], PRESETS["wallzero-empty"]
+SMALL = """
+seed = 3
+[features]
+planes = ["B", "BT"]
+blocks = ["R"]
+seeds = 1
+games = 4
+simulations = 2
+config = {tiny}
+[blocks]
+blocks = ["R", "W"]
+seeds = 1
+games = 4
+simulations = 2
+config = {tiny}
+[size]
+rules = ["playwallgo-4p"]
+random_games = 20
+players = ["{run}"]
+simulations = 2
+strong_games = 6
+[balance]
+players = ["{run}"]
+simulations = [2]
+games = 6
+opening_depth = 3
+[mobility]
+player = "{run}"
+simulations = 2
+games = 6
+searched_games = 2
+search_simulations = 2
+[footing]
+player = "{run}"
+doublings = [1, 2]
+doubling_games = 4
+opponents = ["heuristic-search:wjx"]
+budgets = ["2"]
+games = 4
+[transfer]
+seeds = 1
+games = 4
+simulations = 2
+opponent = "random"
+points = 2
+curve_games = 4
+config = {tiny}
+[[transfer.cases]]
+name = "trained"
+source_config = {{network = {{planes = "B", width = 8, value_width = 8}}}}
+[[transfer.cases]]
+name = "named"
+source = "{run}"
+freeze = []
+[padding]
+players = ["{run}"]
+size = 3
+stones = 1
+grid = 4
+games = 6
+simulations = 2
+[corridors]
+trunks = ["{run}"]
+blocks = ["R"]
+untrained = ["W"]
+questions = 40
+held_out = 20
+heads = 2
+[adversary]
+blocks = ["R"]
+victim_simulations = 2
+seeds = 2
+games = 4
+simulations = 2
+config = {attack}
+"""
+
+
+TINY = (
+    "{rules = {size = 3, stones = 1, order = [0, 1]}, iterations = 2, "
+    "network = {width = 8, value_width = 8, destination_head = false}, search = {simulations = 2}, "
+    "selfplay = {boards = 8, plies = 4, cheap_simulations = 1, opening_plies = 0}, "
+    "replay = {positions = 64}, learner = {batch = 8, steps = 1}}"
+)
+
+
+ATTACK = TINY.replace("rules = {size = 3, stones = 1, order = [0, 1]}, ", "")
+
+
+def cell(name: str, size: int = 7) -> int:
+    """The placement on a cell as a public action."""
+    return first_placement(size) + (int(name[1]) - 1) * size + "ABCDEFG".index(name[0])
+
+
+def games_of(rules: Rules, *played: tuple[tuple[int, ...], float]) -> OwnGames:
+    """Games by their actions and Red's reward, which need not be whole ones."""
+    records = tuple(
+        Record(rules=rules, actions=actions, result=(reward, -reward)) for actions, reward in played
+    )
+    return OwnGames(rules, RecordedGames(records, ("",) * len(records)))
+
+
+def test_a_start_with_stones_keeps_the_turns_that_leave_it_alike():
+    """Red holds B6 and F2, Blue B2 and F6: a half turn and both diagonals keep that."""
+    assert len(openings.start_symmetries(FOUR)) == 4
+    assert openings.start_symmetries(EMPTY) == list(range(8))
+
+
+def test_turned_openings_are_one():
+    """D3 turned about the diagonals is C4 or E4, by half a turn D5; the same replies turned."""
+    lines = [("D3", "D5"), ("D5", "D3"), ("C4", "E4"), ("E4", "C4"), ("D3", "E4")]
+    rewards = (1.0, 1.0, -1.0, 0.0, -1.0)
+    played = [
+        ((*map(cell, line), cell("A1"), cell("G7")), reward)
+        for line, reward in zip(lines, rewards, strict=True)
+    ]
+    tree = openings.tree_of(games_of(FOUR, *played), depth=2)
+    by_length = {length: [] for length in (1, 2)}
+    for path, node in tree.nodes.items():
+        by_length.setdefault(len(path), []).append(node)
+    assert by_length[1] == [openings.Node(5, 2.5)]
+    assert sorted(by_length[2]) == [openings.Node(1, 0.0), openings.Node(4, 2.5)]
+    assert tree.games == 5
+
+
+def test_placements_are_counted_with_their_turned_copies():
+    played = ((cell("D3"), cell("D5"), cell("A1"), cell("G7")), 1.0)
+    counts = openings.placement_counts(games_of(FOUR, played)).reshape(2, 7, 7)
+    # Red places first and last, Blue in between; A1 and G7 lie on a diagonal.
+    assert counts[0].sum() == counts[1].sum() == pytest.approx(2.0)
+    assert [counts[0][2, 3], counts[0][3, 2], counts[0][3, 4], counts[0][4, 3]] == [0.25] * 4
+    assert counts[0][6, 6] == pytest.approx(0.5)
+
+
+def test_knuths_estimate_is_the_number_of_games():
+    """A board with a wall each is small enough to count its games with the slow referee."""
+    rules = Rules(size=3, stones=1, order=(0, 1), walls=1)
+    total = 0
+    for game in _all_counts(rules):
+        total += game
+    found = game_size.estimate_of(game_size.random_descents(rules, 1024, seed=1), seed=0)
+    assert found.knuth[1] <= math.log10(total) <= found.knuth[2]
+    assert found.typical[0] <= found.knuth[0]
+
+
+def _all_counts(rules: Rules):
+    """For each placement of Red and of Blue, the number of games that follow."""
+    cells = list(itertools.product(range(3), repeat=2))
+    for red, blue in itertools.permutations(cells, 2):
+        board = slow.Board(3, [[red], [blue]], {})
+        yield _games_after(rules, board, 0)
+
+
+def _games_after(rules: Rules, board: slow.Board, player: int) -> int:
+    total = 0
+    stone = board.stones[player][0]
+    for end in board.ends(stone, stay_needs_room=False):
+        moved = board.copy()
+        moved.stones[player][0] = end
+        for side in slow.SIDES:
+            if not moved.is_open(end, side):
+                continue
+            after = moved.copy()
+            after.walls[slow.edge(end, side)] = player
+            is_last = player == 1 or _is_parted(after)
+            total += 1 if is_last else _games_after(rules, after, 1)
+    return total
+
+
+def _is_parted(board: slow.Board) -> bool:
+    return board.stones[1][0] not in board.distances(0, through_stones=True)
+
+
+def test_bounds_of_positions_hold_on_the_solved_board():
+    exact = math.log10(69_138)
+    assert game_size.lower_bound(game_size.SOLVED) == pytest.approx(math.log10(72))
+    assert math.log10(72) <= exact <= game_size.upper_bound(game_size.SOLVED)
+
+
+PASSES = "B3 D3 B3->C3:W0 D3->D3:W3 C3->C3:W2 D3->D3:W0 C3->B3:W2"
+GIVES_UP = (
+    "B3 E4 B3->A3:W1 E4->C4:W1 A3->A2:W2 C4->A4:W0 A2->B2:W0 A4->A5:W1 B2->D2:W3 A5->B4:W3 "
+    "D2->D3:W2 B4->C3:W3 D3->D2:W1 C3->D3:W0 D2->D1:W1 D3->C3:W0 D1->C1:W3"
+)
+
+
+@pytest.mark.parametrize(("moves", "has_kind"), [(PASSES, "passes"), (GIVES_UP, "gives_up")])
+def test_kinds_of_plays_are_those_of_the_definition(moves, has_kind):
+    """Every play of a position against the slow referee's reach and regions; Blue is to move."""
+    rules = Rules(size=5, stones=1, order=(0, 1))
+    state = replay_moves(rules, parse_moves(moves, grid=5)).states[-1]
+    kinds = mobility.kinds_of(jax.tree.map(lambda x: np.asarray(x)[None], state))
+    board = _board_after(moves)
+    stone = board.stones[1][0]
+    mover, before, wanted = 1, _sets(board), {}
+    for number, move in enumerate(slow.MOVES):
+        end = slow.neighbour(stone, move)
+        if end not in board.ends(stone, stay_needs_room=False):
+            continue
+        for place, side in enumerate(slow.SIDES):
+            moved = board.copy()
+            moved.stones[mover][0] = end
+            if moved.is_open(end, side):
+                moved.walls[slow.edge(end, side)] = mover
+                wanted[number, place] = _sets(moved)
+    lead = {key: len(owned[1]) - len(owned[0]) for key, (_, owned) in wanted.items()}
+    ahead = {key: len(reach[1]) - len(reach[0]) for key, (reach, _) in wanted.items()}
+    most = max(lead.values())
+    rival = max(ahead[key] for key in wanted if lead[key] == most)
+    passes = {key for key, after in wanted.items() if _changed(before, after) <= mobility.HARDLY}
+    gives_up = {
+        key
+        for key in wanted
+        if lead[key] <= most - mobility.LEAD and ahead[key] >= rival + mobility.GAIN
+    }
+    assert len(wanted) > 3 and {"passes": passes, "gives_up": gives_up}[has_kind]
+    assert _plays(kinds.passes[0]) == passes
+    assert _plays(kinds.gives_up[0]) == gives_up
+    assert kinds.could_own[0] == (most > min(lead.values()))
+
+
+def _plays(mask: np.ndarray) -> set[tuple[int, int]]:
+    """Slots as (move, side); the moves of the engine in the referee's numbers."""
+    from wallgo_jax.board.geometry import MOVE_OFFSETS
+
+    offsets = [tuple(map(int, offset)) for offset in MOVE_OFFSETS]
+    return {(slow.MOVES.index(offsets[slot // 4]), slot % 4) for slot in np.flatnonzero(mask)}
+
+
+def _board_after(moves: str) -> slow.Board:
+    """The slow referee's board after moves of one stone each."""
+    board = slow.Board(5, [[], []], {})
+    for ply, text in enumerate(moves.split()):
+        end = text.partition("->")[2].partition(":")[0] or text
+        at = (int(end[1]) - 1, "ABCDE".index(end[0]))
+        board.stones[ply % 2] = [at]
+        if ":" in text:
+            board.walls[slow.edge(at, slow.SIDES[int(text[-1])])] = ply % 2
+    return board
+
+
+def _changed(before, after) -> int:
+    """Cells by which two pairs of reaches and enclosed cells differ."""
+    pairs = zip((*before[0], *before[1]), (*after[0], *after[1]), strict=True)
+    return sum(len(old ^ new) for old, new in pairs)
+
+
+def _sets(board: slow.Board):
+    """Each side's reach within four turns, and the cells that it encloses."""
+    reach = [{at for at, steps in board.distances(p).items() if steps <= 8} for p in (0, 1)]
+    regions = [set(board.distances(p, through_stones=True)) for p in (0, 1)]
+    owned = [regions[0] - regions[1], regions[1] - regions[0]]
+    return reach, owned
+
+
+def test_means_over_games_have_students_interval():
+    """Values 1, 2, 3: mean 2, standard error 1/√3, 4.303 of it."""
+    found = mobility.mean_of(np.array([1.0, 2.0, np.nan, 3.0]))
+    assert found.value == 2.0
+    assert found.high - found.value == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
+    averages = mobility.by_game(np.array([1, 0, 1]), np.array([0, 0, 2]), 3)
+    assert np.array_equal(averages, [0.5, np.nan, 1.0], equal_nan=True)
+
+
+def test_elo_of_a_win_rate():
+    assert footing.elo(0.5) == 0
+    assert footing.elo(10 / 11) == pytest.approx(400)
+    assert footing.elo(0.0) == -math.inf
+
+
+MEETINGS = [
+    Meeting("A", "B", 0, 3, 0, 1),
+    Meeting("A", "C", 0, 2, 2, 0),
+    Meeting("B", "C", 0, 4, 0, 0),
+    Meeting("A", "B", 1, 1, 0, 3),
+    Meeting("A", "C", 1, 4, 0, 0),
+    Meeting("B", "C", 1, 3, 0, 1),
+]
+
+
+def test_a_variants_mean_is_over_seeds():
+    """A: 6 of 8 with seed 0, 5 of 8 with seed 1; B: 5 and 6; C: 1 and 1."""
+    assert [rate_of(MEETINGS, "A", seed) for seed in (0, 1)] == [6 / 8, 5 / 8]
+    assert [rate_of(MEETINGS, "C", seed) for seed in (0, 1)] == [1 / 8, 1 / 8]
+    assert rate_of(MEETINGS, "B", 1, against="A") == 3 / 4
+    mean = mean_rate(MEETINGS, "A")
+    # The standard error is a half of 1/8, Student's factor for one degree of freedom 12.706.
+    assert mean.mean == pytest.approx(11 / 16)
+    assert mean.low == pytest.approx(max(0.0, 11 / 16 - 12.706 / 16), abs=1e-3)
+    gap = difference(MEETINGS, "A", "C")
+    assert gap.mean == pytest.approx(9 / 16)
+
+
+def test_red_wins_with_draws_as_halves():
+    actions = tuple(map(cell, ("D3", "D5", "A1", "G7")))
+    games = games_of(FOUR, (actions, 1.0), (actions, 0.0), (actions[:3], -1.0), (actions, 1.0))
+    assert [row.red for row in [_balance(games)]] == [0.625]
+
+
+def _balance(games: OwnGames) -> balance.Balance:
+    tree = openings.tree_of(games, depth=2)
+    return balance.balance_of(games, tree, areas=np.tile([[30, 10]], (4, 1)))
+
+
+def test_a_kept_piece_is_made_once(tmp_path):
+    made = []
+
+    def make():
+        made.append(1)
+        return {"n": len(made)}
+
+    first = Pieces(tmp_path, where="here").keep("x", {"games": 1}, make)
+    assert first == Pieces(tmp_path, where="here").keep("x", {"games": 1}, make) == {"n": 1}
+    assert Pieces(tmp_path, where="here").keep("x", {"games": 2}, make) == {"n": 2}
+    damaged = next(iter((tmp_path / "pieces").glob("x-*.json")))
+    damaged.write_text("{")
+    pieces = Pieces(tmp_path, where="here")
+    with pytest.raises(UsageError, match="not a piece of a study; remove the file"):
+        [pieces.keep("x", {"games": games}, make) for games in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"balance": {"gamez": 3}}, "unknown key balance.gamez; known: players"),
+        ({"sizes": {}}, "unknown key sizes; known: seed, features, blocks, size"),
+        ({"balance": {"games": 1}}, "balance: games (1) must be at least 2"),
+        ({"size": {"rules": ["go"]}}, "size: rules has 'go'; known presets: hkoi"),
+        ({"footing": {"doublings": [4, 2]}}, "footing: doublings must be two or more rising"),
+        ({"footing": {"games": 3}}, "footing: games (3) must be even"),
+        ({"mobility": {"simulations": "x"}}, "mobility.simulations: Input should be a valid"),
+        ({"features": {"planes": ["B"], "blocks": ["R"]}}, "features: planes and blocks must give"),
+        ({"blocks": {"config": {"seed": 1}}}, "blocks: config.seed is set by the study"),
+        ({"corridors": {"heads": 1}}, "corridors: heads (1) must be at least 2"),
+        ({"corridors": {"held_out": 11}}, "corridors: held_out (11) must be even, 10 or more"),
+        ({"corridors": {"rules": "wallzero-3p"}}, "corridors: rules is 'wallzero-3p', not one of"),
+        ({"adversary": {"config": {"rules": "hkoi"}}}, "adversary: config: rules is set by the"),
+        ({"adversary": {"blocks": []}}, "adversary: name at least one block string or victim"),
+        ({"seed": -1}, "seed (-1) must be from 0 to"),
+    ],
+)
+def test_wrong_scales_are_told_in_one_line(fields, said):
+    with pytest.raises(UsageError) as error:
+        scale_from_dict(fields, where="study s.toml")
+    assert str(error.value).startswith(f"study s.toml: {said}")
+    assert "\n" not in str(error.value)
+
+
+def test_the_default_scale_is_that_of_the_config(tmp_path):
+    assert read_scale(None) == read_scale(tiny.PATH.parents[3] / "configs/study/cpu.toml")
+    assert read_scale(tiny.PATH.parents[3] / "configs/study/accelerator.toml") != StudyConfig()
+    (tmp_path / "bad.toml").write_text("x = [")
+    with pytest.raises(UsageError, match=r"bad.toml: not TOML: "):
+        read_scale(tmp_path / "bad.toml")
+    with pytest.raises(UsageError, match="no such file"):
+        read_scale(tmp_path / "none.toml")
+
+
+def test_a_table_that_is_too_wide_becomes_blocks():
+    table = Table("T", ("one", "two"), (("`a`", "b" * 30),))
+    assert table.lines(80) == ["T", "one  two", f"a    {'b' * 30}", ""]
+    assert table.lines(20) == ["T", "  one  a", f"  two  {'b' * 30}", ""]
+    assert "| `a` |" in table.markdown()
+
+
+def attack_of(name: str, *rates: float, lost: tuple[list[float], ...]) -> adversary.Attack:
+    """An attack with ten games a seed, none drawn."""
+    played = [
+        adversary.Played([[]] * 10, [1] * round(10 * rate) + [-1] * round(10 - 10 * rate), [True])
+        for rate in rates
+    ]
+    errors = [adversary.Errors(games, []) for games in lost]
+    return adversary.Attack(
+        adversary.Victim(name, name, FOUR, None), [], {5: played}, [], [], errors
+    )
+
+
+def test_attack_rates_and_errors_count_seeds():
+    """Rates 0.4, 0.6: Student's half width is 12.706 times 0.1; errors by seed are 1 and 3."""
+    attack = attack_of("A", 0.4, 0.6, lost=([0.0, 2.0], [3.0, 3.0]))
+    last = attack.rates[5]
+    assert (last.mean, last.low, last.high, last.seeds) == (0.5, 0.0, 1.0, 2)
+    assert attack.error("lost").value == 2.0
+    assert math.isnan(attack.error("normal").value)
+    alone = attack_of("A", 0.4, lost=([0.0, 2.0, 4.0],))
+    assert alone.error("lost").high == pytest.approx(2 + 4.3027 * 2 / math.sqrt(3), rel=1e-4)
+    line = adversary._difference(attack, attack_of("B", 0.5, 0.7, lost=([], [])))
+    assert line.startswith("`B` is beaten +10.0 points more often than `A` (+10.0 to +10.0)")
+
+
+def test_lost_games_are_those_that_the_adversary_won():
+    played = adversary.Played([[1], [2], [3]], [1, 0, -1], [True, False, False])
+    assert played.counts == [1, 1, 1] and played.rate == 0.5
+    assert [(r.actions, r.result) for r in played.records(FOUR, only=1)] == [((1,), (1.0, -1.0))]
+    assert [r.result for r in played.records(FOUR)] == [(1.0, -1.0), (0.0, 0.0), (1.0, -1.0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_small_version_writes_its_folder_and_is_reused(topic, tmp_path):
+    run = saved.save_run(tmp_path / "run", seeds={1: 0})
+    scale = tmp_path / "small.toml"
+    scale.write_text(SMALL.format(run=run, tiny=TINY, attack=ATTACK))
+    words = ["study", topic, "--config", scale, "--out", tmp_path / "out"]
+    first = command(*words)
+    assert first.code == 0, first.err
+    folder = tmp_path / "out" / topic
+    result = json.loads((folder / "result.json").read_text())
+    page = (folder / "README.md").read_text()
+    assert result["made"]["command"] in page and "python -m train study" in page
+    assert result["made"]["hours"] >= 0 and result["made"]["machines"]
+    for picture in folder.glob("*.svg"):
+        assert f"({picture.name})" in page and picture.with_suffix(".png").is_file()
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "pieces").iterdir()}
+    second = command(*words)
+    assert second.code == 0 and first.out.endswith(second.out)
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}
+
+
+def test_players_of_a_study_are_networks_without_simulations(tmp_path):
+    scale = tmp_path / "s.toml"
+    for player, said in (("random", "has no network"), ("pretrained:wallzero-4stone@4", "without")):
+        scale.write_text(f'[balance]\nplayers = ["{player}"]\n')
+        words = ["study", "balance", "--config", scale, "--out", tmp_path / "out"]
+        assert said in complaint(command(*words))
+    for victim, said in (("pretrained:wallzero-4stone@4", "without"), ("net:a", "that searches")):
+        scale.write_text(f'[adversary]\nblocks = []\nvictims = ["{victim}"]\n')
+        words = ["study", "adversary", "--config", scale, "--out", tmp_path / "out"]
+        assert said in complaint(command(*words))
+
+
+def test_padding_walls_leave_the_game_as_it_is():
+    """All that is legal, decided and paid is the same on the three kinds of boards."""
+    rules = Rules(size=3, stones=2, order=(0, 1, 0, 1))
+    shown, is_play = padding.random_positions(rules, 5, games=6, seed=1)
+    legal = jax.vmap(jax.vmap(actions.legal_slots))
+    plays = 2 * PLAYS_PER_STONE
+    own, plane, walls = (np.asarray(legal(view))[..., :plays] for view in shown)
+    mask = np.asarray(is_play)
+    assert mask.sum() > 20
+    np.testing.assert_array_equal(plane[mask], own[mask])
+    np.testing.assert_array_equal(walls[mask], own[mask])
+    for field in ("ply", "player", "terminated"):
+        found = [np.asarray(getattr(view.position, field)) for view in shown]
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
+    areas = jax.vmap(jax.vmap(referee.territory))
+    own, plane, walls = (np.asarray(areas(view))[mask] for view in shown)
+    np.testing.assert_array_equal(plane, own)
+    np.testing.assert_array_equal(walls, own)

@@ -1,0 +1,129 @@
+"""Games to files and back."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.support.play import PlainThinker
+from train.ui import wire
+from train.ui.games import saving
+from train.ui.games.game_tree import GameTree
+from train.ui.games.seats import Seat
+from train.ui.games.table import ANALYSE, PLAY, Table
+from wallgo_jax.formats import diagram, records
+from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.notation import parse_action
+
+RULES = PRESETS["wallzero-4stone"]
+MOVES = ("C3", "D3", "E3", "F3", "C3->C4:up")
+PEOPLE = (Seat("person"), Seat("machine", "club"))
+
+
+def a_table():
+    tree = GameTree(RULES)
+    for move in MOVES:
+        tree.play(parse_action(move, grid=7).action)
+    end = tree.current
+    tree.go(1)
+    tree.play(parse_action("G7", grid=7).action)
+    tree.current = end
+    return Table(tree, PEOPLE, PlainThinker())
+
+
+def moves_of(table):
+    return [node.text for node in table.tree if node.parent is not None]
+
+
+def test_records_hold_the_game_and_its_variations():
+    ending, text = saving.write_game(a_table())
+    assert ending == "jsonl"
+    record = records.from_json(text)
+    assert record.players == ("person", "machine (club)")
+    assert [m for m in moves_of(a_table())][:5] == [*MOVES]
+    game = records.replay(record)
+    assert len(game.actions) == len(MOVES)
+    again = saving.read_game(text, PlainThinker())
+    assert again.mode == ANALYSE
+    assert sorted(moves_of(again)) == sorted([*MOVES, "G7"])
+    assert again.tree.current.text == MOVES[-1]
+
+
+def test_a_loaded_game_keeps_the_names_of_its_players_until_it_is_played_on():
+    fields = json.loads(saving.write_game(a_table())[1]) | {"players": ["Ada <b>", "x" * 300]}
+    table = saving.read_game(json.dumps(fields), PlainThinker())
+    names = ("Ada <b>", "x" * 200)
+    assert wire.table_view(table, "a")["names"] == names == saving.names_of(table)
+    again = saving.read_copy(json.loads(json.dumps(saving.write_copy(table))), PlainThinker())
+    assert records.from_json(saving.write_game(again)[1]).players == names
+
+    async def play_on():
+        again.set_mode(PLAY)
+
+    asyncio.run(play_on())
+    assert records.from_json(saving.write_game(again)[1]).players == ("person", "person")
+
+
+def test_games_from_a_position_are_saved_as_such():
+    table = a_table()
+    tree = GameTree(RULES, diagram.parse(diagram.draw(table.tip.state)))
+    tree.play(min(tree.current.snapshot.legal))
+    ending, text = saving.write_game(Table(tree, PEOPLE, PlainThinker()))
+    assert ending == "json"
+    again = saving.read_game(text, PlainThinker())
+    assert again.tree.root.snapshot.stones == table.tip.snapshot.stones
+    assert len(again.tree) == 2
+
+
+@pytest.mark.parametrize("text", ["# wallzero-4stone\n1. R C3 2. B D3", "# hkoi\nC3 D3"])
+def test_moves_are_read(text):
+    assert moves_of(saving.read_game(text, PlainThinker())) == ["C3", "D3"]
+
+
+def test_diagrams_are_read():
+    table = saving.read_game(diagram.draw(a_table().tip.state), PlainThinker())
+    assert table.tree.root.snapshot.walls == a_table().tip.snapshot.walls
+    assert not table.tree.has_start
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("C3 D3", "moves need --rules"),
+        ("{}", "key 'variant' is missing"),
+        ('{"position": "x"}', "rules: "),
+        ("# hkoi\nC3 C3", "Red already stands on C3"),
+        ("nonsense", r"\w"),
+    ],
+)
+def test_texts_that_are_no_games(text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        saving.read_game(text, PlainThinker())
+
+
+def test_a_copy_sets_the_table_up_again():
+    async def body():
+        table = a_table()
+        table.forfeit = (1, "resigned")
+        copy = json.loads(json.dumps(saving.write_copy(table)))
+        again = saving.read_copy(copy, PlainThinker())
+        assert saving.write_copy(again) == saving.write_copy(table)
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"plies": [[5, 1]]},
+        {"plies": 3},
+        {"tip": -1},
+        {"seats": []},
+        {"rules": "go"},
+        {"plies": [[0, 9**9]]},
+    ],
+)
+def test_copies_that_are_broken(change):
+    copy = saving.write_copy(a_table()) | change
+    with pytest.raises(ValueError, match=r"\w"):
+        saving.read_copy(copy, PlainThinker())

@@ -1,0 +1,442 @@
+"""The page in a real browser: a whole game by clicks, takeback, hint, reload, analysis, editor."""
+
+import json
+import random
+import re
+import shutil
+
+import pytest
+
+from tests.support import play as support
+from train.ui.games import table as table_lib
+from wallgo_jax.game.rules import PRESETS
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="needs axe-playwright-python"
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs the program chromium"),
+]
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture(scope="module")
+def address():
+    placed = ("A1", "A7", "G1", "G7")
+    puzzles = [
+        support.plain_puzzle(placed, "B6->B5:up", "G1->G1:down", difficulty=1),
+        support.plain_puzzle(placed, "B6->C6:up", "G1->G1:down", difficulty=3),
+    ]
+    rules = PRESETS["wallzero-4stone"]
+    with support.served(rules, puzzles) as found, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_lib, "PACE_SECONDS", 0.0)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Opens the page in a window of its own; no script may fail in it."""
+    contexts, complaints = [], []
+
+    def make(**settings):
+        contexts.append(browser.new_context(**settings))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("#players li")
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def cell(page, name):
+    column, row = "ABCDEFG".index(name[0]), int(name[1]) - 1
+    return page.locator(f'[data-cell="{7 * row + column}"]')
+
+
+def live(page):
+    return page.eval_on_selector_all(".hit.live", "cells => cells.map(c => c.dataset.cell)")
+
+
+def wait_for_turn(page):
+    """Wait until a person may move; returns False once the game is over."""
+    page.wait_for_function(
+        "() => document.querySelector('#advice').textContent"
+        " || /over/.test(document.querySelector('#status').textContent)"
+    )
+    return "over" not in page.inner_text("#status")
+
+
+def place(page, name):
+    cell(page, name).click()
+    cell(page, name).click()
+
+
+def moves(page):
+    return re.findall(r"[A-G]\d(?:->[A-G]\d:\w+)?", page.inner_text("#moves"))
+
+
+def wait_for_moves(page, count):
+    page.wait_for_function(
+        f"() => document.querySelectorAll('#moves button').length === {count + 1}"
+    )
+    return moves(page)
+
+
+def start(page, *seats):
+    page.click("#new")
+    for player, seat in enumerate(seats):
+        page.select_option(f"#seat-{player}", seat)
+    page.click("#setup-start")
+    page.wait_for_function("() => document.querySelectorAll('#moves button').length === 1")
+
+
+def play_somehow(page, choose):
+    if page.inner_text("#advice").startswith("Pick a cell"):
+        name = choose.choice(live(page))
+        page.locator(f'[data-cell="{name}"]').click()
+        page.locator(f'[data-cell="{name}"]').click()
+        return
+    origin = choose.choice(live(page))
+    page.locator(f'[data-cell="{origin}"]').click()
+    target = choose.choice(live(page))
+    page.locator(f'[data-cell="{target}"]').click()
+    walls = page.locator(".ghost")
+    walls.nth(choose.randrange(walls.count())).click()
+
+
+def test_a_whole_game_against_the_machine_by_clicks(open_page):
+    page, choose = open_page(), random.Random(1)
+    turns = 0
+    while wait_for_turn(page):
+        before = len(moves(page))
+        play_somehow(page, choose)
+        turns += 1
+        page.wait_for_function(
+            f"() => document.querySelectorAll('#moves button').length > {before + 1}"
+        )
+        if turns == 5:
+            page.reload()
+            page.wait_for_selector("#players li")
+            assert len(moves(page)) > before
+    assert turns > 5
+    assert page.inner_text("#status").startswith("Game over: ")
+    page.click("#rematch")
+    page.wait_for_function(
+        "() => document.querySelector('#players').textContent.includes('Red · machine')"
+    )
+    assert "Blue · you" in page.inner_text("#players")
+
+
+def test_every_pick_can_be_undone_and_moves_taken_back(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    cell(page, "A1").click()
+    assert "Stone on A1" in page.inner_text("#advice")
+    page.keyboard.press("Escape")
+    assert page.inner_text("#advice") == "Pick a cell for your stone"
+    for name in ("A1", "A7", "G1", "G7"):
+        place(page, name)
+        page.wait_for_function(
+            f"() => document.querySelector('#moves').textContent.includes('{name}')"
+        )
+    cell(page, "B6").click()
+    cell(page, "B5").click()
+    assert page.inner_text("#advice") == "Pick the wall to build"
+    page.click("#step-back")
+    assert page.inner_text("#advice").startswith("Pick where it goes")
+    page.click("#step-back")
+    assert page.inner_text("#advice") == "Pick one of your stones"
+    cell(page, "B6").click()
+    cell(page, "B5").click()
+    page.locator('[data-side="0"]').click()
+    assert wait_for_moves(page, 5)[-1] == "B6->B5:up"
+    page.click("#takeback")
+    assert wait_for_moves(page, 4)[-1] == "G7"
+
+
+def test_by_keyboard_alone(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    page.keyboard.press("b")  # The middle cell, D4.
+    for key in ("ArrowUp", "Enter", "Enter"):
+        page.keyboard.press(key)
+    assert wait_for_moves(page, 1) == ["D3"]
+    label = page.locator('[data-cell="17"]').get_attribute("aria-label")
+    assert label.startswith("D3, Red stone")
+    page.fill("#typed", "D5")
+    page.keyboard.press("Enter")
+    assert wait_for_moves(page, 2) == ["D3", "D5"]
+    assert "Blue D5" in page.inner_text("#says")
+    for name in ("F4", "E5"):
+        page.fill("#typed", name)
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "name => document.querySelector('#moves').textContent.includes(name)", arg=name
+        )
+    cell(page, "B6").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    shown = page.locator('[data-cell="36"] + .focus').bounding_box()
+    around = page.locator('[data-cell="36"]').bounding_box()
+    assert shown["x"] > around["x"] + 2, "the walls beside a cell stay in sight"
+    page.keyboard.press("Enter")
+    assert page.inner_text("#says").startswith("B6 picked. Pick where it goes")
+
+
+def test_hint_evaluation_and_territory(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    page.click("#hint")
+    page.wait_for_selector("#ideas li")
+    assert "wins 50%" in page.inner_text("#ideas")
+    page.click("#bar")
+    page.wait_for_selector("#evaluation .part")
+    assert "Red 50%" in page.get_attribute("#evaluation", "aria-label")
+    page.click("#land")
+    page.wait_for_selector(".land g")
+    page.locator("#ideas button").first.click()
+    wait_for_moves(page, 1)
+
+
+def test_analysis_keeps_variations(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    place(page, "C3")
+    wait_for_moves(page, 1)
+    page.click("#mode")
+    page.wait_for_function(
+        "() => document.querySelector('#status').textContent.startsWith('Analysis')"
+    )
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => document.querySelector('#status').textContent.includes('Red')")
+    place(page, "E5")
+    page.wait_for_selector(".variation")
+    page.click(".variation .remove")
+    page.wait_for_selector(".variation", state="detached")
+
+
+def test_a_position_of_the_editor_is_played(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    play_four(page)
+    page.click("#edit")
+    page.wait_for_selector("#edit-play:enabled")
+    cell(page, "D4").click()
+    page.wait_for_function(
+        "() => document.querySelector('#edit-error').textContent.includes('Red has')"
+    )
+    cell(page, "D4").click()
+    page.locator('[data-edge="0,0"]').click()
+    page.wait_for_selector("#edit-play:enabled")
+    page.click("#edit-play")
+    wait_for_moves(page, 0)
+    page.wait_for_selector(".walls g")
+    assert "A1, Red stone, walls below" in cell(page, "A1").get_attribute("aria-label")
+
+
+def test_load_and_save(open_page):
+    page = open_page()
+    page.click("#open")
+    page.fill("#load-text", "# hkoi\n1. R C3 2. B D4")
+    page.click("#load form .buttons button:first-child")
+    assert wait_for_moves(page, 2) == ["C3", "D4"]
+    with page.expect_download() as kept:
+        page.click("#save")
+    assert kept.value.suggested_filename == "wallgo.jsonl"
+
+
+def test_what_is_wrong_with_a_game_to_load_is_told_where_one_looks(open_page):
+    page = open_page()
+    page.click("#open")
+    page.click("#load form .buttons button:first-child")
+    page.wait_for_selector("#load-error:visible")
+    assert page.inner_text("#load-error").startswith("nothing to load: choose a file")
+    names = '["wide and wider and wider still", "a"]'
+    page.fill("#load-text", f'{{"variant": "hkoi", "actions": [2564], "players": {names}}}')
+    page.click("#load form .buttons button:first-child")
+    wait_for_moves(page, 1)
+    assert "Red · wide and wider" in page.inner_text("#players")
+
+
+def play_four(page):
+    for name in ("A1", "A7", "G1", "G7"):
+        place(page, name)
+        page.wait_for_function(
+            f"() => document.querySelector('#moves').textContent.includes('{name}')"
+        )
+
+
+def test_a_review_opens(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    assert page.is_disabled("#review")
+    play_four(page)
+    page.click("#review")
+    page.wait_for_selector("#review-dialog[open]", timeout=180_000)
+    frame = page.frame_locator("#review-frame")
+    frame.get_by_text("accuracy", exact=True).wait_for()
+    assert frame.locator("svg").count()
+    with page.expect_download() as kept:
+        page.click("#review-figures")
+    figures = json.loads(kept.value.path().read_text())
+    assert [move["move"] for move in figures["moves"]] == ["A1", "A7", "G1", "G7"]
+    page.click("#review-close")
+    assert re.search(r"R \d+%\s+B \d+%", page.inner_text("#review-box").replace("\n", " "))
+    page.click("#review-open")
+    page.wait_for_selector("#review-dialog[open]")
+
+
+def test_puzzles_are_solved(open_page):
+    page = open_page()
+    page.click("#puzzles-open")
+    assert "0 of 2 solved" in page.inner_text("#puzzles-about")
+    page.click('#puzzles-all [aria-label="puzzle 1"]')
+    page.wait_for_selector("#puzzle:not([hidden])")
+    assert page.is_disabled("#hint")
+    for side, told in ((3, "B6->B5:left does not win"), (0, "Solved: B6->B5:up wins 93%")):
+        cell(page, "B6").click()
+        cell(page, "B5").click()
+        page.locator(f'[data-side="{side}"]').click()
+        page.wait_for_function(
+            "told => document.querySelector('#puzzle-told').textContent"
+            ".replaceAll('\u2060', '').includes(told)",
+            arg=told,
+        )
+    page.click("#puzzle-next")
+    page.wait_for_function(
+        "() => document.querySelector('#puzzle-title').textContent.startsWith('Puzzle 2 of 2')"
+    )
+    page.reload()
+    page.wait_for_selector("#puzzle-solution:visible")
+    page.click("#puzzle-solution")
+    page.wait_for_selector("#puzzle-told.shown")
+    page.click("#puzzle-list")
+    assert "1 of 2 solved" in page.inner_text("#puzzles-about")
+
+
+def test_a_stone_is_dragged(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    play_four(page)
+    cell(page, "B6").drag_to(cell(page, "C5"))
+    assert page.inner_text("#advice") == "Pick the wall to build"
+    page.locator('[data-side="1"]').click()
+    assert wait_for_moves(page, 5)[-1] == "B6->C5:right"
+
+
+def test_a_hint_is_looked_at_alone(open_page):
+    page = open_page()
+    start(page, "person", "person")
+    play_four(page)
+    page.click("#hint")
+    page.wait_for_selector("#ideas li")
+    assert page.locator(".over polygon").count() > 1
+    page.hover("#ideas li:nth-child(2)")
+    assert page.locator(".over polygon").count() <= 1
+
+
+@pytest.mark.parametrize("settings", [{}, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_window(open_page, settings, scheme, tmp_path):
+    page = open_page(color_scheme=scheme, **settings)
+    # A phone's window grows with what is too wide for it.
+    width = page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.click("#new")
+    assert page.evaluate("document.querySelector('#setup').scrollWidth") <= width
+    page.keyboard.press("Escape")
+    start(page, "person", "person")
+    for shown in ("#bar", "#hint", "#edit"):
+        page.click(shown)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, shown
+    picture = page.screenshot(path=tmp_path / "page.png")
+    assert picture.startswith(b"\x89PNG")
+    shown = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert shown == {"light": "rgb(239, 233, 221)", "dark": "rgb(29, 33, 39)"}[scheme]
+
+
+def test_custom_rules_are_put_together_and_played(open_page):
+    page = open_page()
+    page.click("#new")
+    page.select_option("#setup-rules", "custom")
+    page.wait_for_selector("#setup-start:enabled")
+    page.fill("#custom-stones", "1")
+    page.wait_for_function("() => document.querySelector('#custom-error').textContent")
+    assert "start and order give player 0" in page.inner_text("#custom-error")
+    assert page.is_disabled("#setup-start")
+    page.select_option("#custom-setup", "snake")
+    page.fill("#custom-size", "5")
+    page.fill("#custom-players", "3")
+    page.wait_for_selector("#seat-2")
+    assert page.inner_text("#custom-error") == ""
+    for player in range(3):
+        page.select_option(f"#seat-{player}", "person")
+    page.click("#setup-start")
+    page.wait_for_function("() => document.querySelectorAll('.hit').length === 25")
+    assert "custom (5×5, 1 stone each)" in page.inner_text("#rules")
+    assert page.locator("#players li").count() == 3
+
+
+def violations(page):
+    found = axe.Axe().run(page).response["violations"]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
+
+
+@pytest.mark.parametrize("settings", [{}, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(open_page, address, settings, scheme):
+    """Board, dialogs, editor, puzzles and a review, their contrast included."""
+    page = open_page(color_scheme=scheme, **settings)
+    page.click("#new")
+    page.select_option("#setup-rules", "custom")
+    page.wait_for_selector("#setup-start:enabled")
+    assert violations(page) == [], "new game"
+    page.select_option("#setup-rules", "0")
+    page.select_option("#seat-0", "person")
+    page.select_option("#seat-1", "person")
+    page.click("#setup-start")
+    page.wait_for_function("() => document.querySelectorAll('#moves button').length === 1")
+    play_four(page)
+    for shown in ("#bar", "#land", "#hint"):
+        page.click(shown)
+    page.wait_for_selector("#ideas li")
+    cell(page, "B6").click()
+    cell(page, "B5").click()
+    assert violations(page) == [], "board"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    dialogs = {"#open": "#load-cancel", "#puzzles-open": "#puzzles-close", "#help": "#keys-close"}
+    for opens, closes in {**dialogs, "#edit": "#edit-cancel"}.items():
+        page.click(opens)
+        assert violations(page) == [], opens
+        page.click(closes)
+    page.click("#review")
+    page.wait_for_selector("#review-dialog[open]", timeout=180_000)
+    page.frame_locator("#review-frame").get_by_text("accuracy", exact=True).wait_for()
+    assert violations(page) == [], "review"
+    review = page.get_attribute("#review-tab", "href")
+    page.click("#review-close")
+    page.click("#puzzles-open")
+    page.click('#puzzles-all [aria-label="puzzle 1"]')
+    page.wait_for_selector("#puzzle:not([hidden])")
+    page.click("#puzzle-solution")
+    page.wait_for_selector("#puzzle-told.shown")
+    assert violations(page) == [], "puzzle"
+    page.goto(f"{address}/{review.removeprefix('/')}")
+    page.wait_for_selector("#candidates tr")
+    assert violations(page) == [], "page of a review"

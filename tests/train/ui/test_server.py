@@ -1,0 +1,364 @@
+"""The server: whom it answers, what it serves, and how messages change tables."""
+
+import asyncio
+import json
+
+import pytest
+from aiohttp import WSServerHandshakeError
+from aiohttp.test_utils import TestClient, TestServer
+
+from tests.support.play import PlainThinker
+from train.ui import hall as hall_lib
+from train.ui import server, wire
+from train.ui.games.levels import Opponent, Rating
+from train.ui.hall import Hall
+from train.ui.reviewing import Reviewed
+from wallgo_jax.drawing.theme import DARK, LIGHT
+from wallgo_jax.game.rules import PRESETS, Rules, name_of
+
+RULES = PRESETS["wallzero-4stone"]
+
+
+def served(test, *arguments):
+    """Run a coroutine of a client of a fresh server."""
+
+    async def body():
+        app = server.make_app(Hall(PlainThinker(), RULES))
+        async with TestClient(TestServer(app, host="127.0.0.1")) as client:
+            return await test(client, *arguments)
+
+    return asyncio.run(body())
+
+
+class Page:
+    """A page that is open: sends messages and waits for answers."""
+
+    def __init__(self, socket):
+        self.socket = socket
+
+    async def ask(self, kind="", **fields):
+        if kind:
+            await self.socket.send_json({"type": kind, **fields})
+        return await asyncio.wait_for(self.socket.receive_json(), 60)
+
+    async def table(self, kind="", **fields):
+        """The next table that the server sends, once nothing is searched."""
+        message = await self.ask(kind, **fields)
+        while message["type"] != "table":
+            message = await self.ask()
+        return message
+
+    async def error(self, kind, **fields):
+        message = await self.ask(kind, **fields)
+        while message["type"] != "error":
+            message = await self.ask()
+        return message["error"]
+
+
+async def open_page(client):
+    origin = str(client.make_url("/"))[:-1]
+    page = Page(await client.ws_connect("/socket", headers={"Origin": origin}))
+    assert (await page.ask())["type"] == "welcome"
+    return page
+
+
+def people(players):
+    return [{"kind": "person"}] * players
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("localhost:9000", 200),
+        ("[::1]:80", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost.evil.example:8642", 403),
+        ("[", 403),
+    ],
+)
+def test_only_names_of_this_machine_are_answered(host, status):
+    async def ask(client):
+        return (await client.get("/", headers={"Host": host})).status
+
+    assert served(ask) == status
+
+
+@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "https://127.0.0.1"])
+def test_sockets_are_for_the_own_page(origin):
+    async def ask(client):
+        headers = {} if origin is None else {"Origin": origin}
+        with pytest.raises(WSServerHandshakeError) as refused:
+            await client.ws_connect("/socket", headers=headers)
+        return refused.value.status
+
+    assert served(ask) == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../server.py",
+        "/%2e%2e/server.py",
+        "/..%2fserver.py",
+        "//etc/passwd",
+        "/page/main.js",
+        "/x",
+    ],
+)
+def test_nothing_outside_the_page_is_served(path):
+    async def ask(client):
+        # By hand: clients tidy such paths up before they send them.
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        return answer
+
+    answer = served(ask)
+    assert answer.split()[1] == b"404"
+    assert b"import" not in answer
+
+
+def test_the_page_is_served_with_its_colours():
+    async def ask(client):
+        found = {}
+        for name in ("", "main.js", "style.css", "colours.css"):
+            answer = await client.get(f"/{name}")
+            found[name] = answer.headers, await answer.text()
+        assert (await client.post("/")).status == 405
+        return found
+
+    found = served(ask)
+    assert "default-src 'self'" in found[""][0]["Content-Security-Policy"]
+    assert found["main.js"][0]["Content-Type"].startswith("text/javascript")
+    for theme in (LIGHT, DARK):
+        assert all(colour in found["colours.css"][1] for colour in theme.players)
+    assert "http:" not in found[""][1] and "https:" not in found[""][1]
+
+
+def test_modules_stay_small():
+    for path, (body, _) in server.read_assets().items():
+        assert body.count(b"\n") < 400, path
+
+
+def test_a_game_by_messages():
+    async def play(client):
+        page = await open_page(client)
+        view = await page.table("new", rules="playwallgo-3p", seats=people(3))
+        assert len(view["position"]["legal"]["cells"]) == 49
+        view = await page.table("play", node=view["current"], move="A1")
+        assert view["position"]["player"] == 1
+        assert [node[2] for node in view["nodes"]] == ["", "A1"]
+        assert "Red already stands on A1" in await page.error(
+            "play", node=view["current"], move="A1"
+        )
+        assert "the position has changed" in await page.error("play", node=0, move="A2")
+        view = await page.table("takeback")
+        assert [node[2] for node in view["nodes"]] == [""]
+
+    served(play)
+
+
+def test_a_reloaded_page_finds_its_table_and_a_new_server_its_copy():
+    async def first(client):
+        page = await open_page(client)
+        view = await page.table("new", rules="wallzero-empty", seats=people(2))
+        view = await page.table("play", node=view["current"], move="D4")
+        await page.socket.close()
+        again = await (await open_page(client)).table("open", table=view["table"])
+        assert (again["table"], again["nodes"]) == (view["table"], view["nodes"])
+        return view
+
+    async def second(client):
+        fields = {key: view[key] for key in ("table", "copy")}
+        again = await (await open_page(client)).table("open", **fields)
+        assert again["nodes"] == view["nodes"]
+        assert again["table"] != view["table"]
+        broken = await (await open_page(client)).table("open", copy={"rules": 3})
+        assert len(broken["nodes"]) == 1
+
+    view = served(first)
+    served(second)
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"type": "dance"}', "type: 'dance' is unknown; known: open, new"),
+        ('{"type": "play", "node": 0}', "move: not a move; write C3 or B6->B5:up"),
+        ('{"type": "play", "node": 0, "move": "' + "A" * 50 + '"}', "move: not a move"),
+        ('{"type": "go", "node": true}', "node: True is not the number of a position"),
+        ('{"type": "go", "node": 99}', "node: 99 is not a position"),
+        ('{"type": "new", "rules": "chess"}', "rules: unknown preset 'chess'; known"),
+        ('{"type": "new", "rules": {"size": 99}}', "rules: size is 99"),
+        ('{"type": "new", "clock": {"minutes": 1e9}}', "clock: minutes"),
+        ('{"type": "load", "text": ""}', "load: needs the text of a game"),
+        ('{"type": "mode", "mode": "x"}', "mode: 'x' is not play or analyse"),
+    ],
+)
+def test_wrong_messages_are_told_and_change_nothing(message, complaint):
+    async def ask(client):
+        page = await open_page(client)
+        before = await page.table("new", seats=people(2))
+        await page.socket.send_str(message)
+        answer = await page.ask()
+        while answer["type"] != "error":
+            answer = await page.ask()
+        assert complaint in answer["error"]
+        assert "\n" not in answer["error"]
+        after = await page.table("show", evaluation=False)
+        assert after["nodes"] == before["nodes"]
+
+    served(ask)
+
+
+def test_messages_and_pages_are_limited(monkeypatch):
+    async def ask(client):
+        page = await open_page(client)
+        await page.socket.send_str(json.dumps({"type": "x" * (server.MAX_MESSAGE_BYTES + 1)}))
+        assert (await page.socket.receive()).data == 1009  # The code of messages that are too big.
+        monkeypatch.setattr(server, "MAX_PAGES", 1)
+        await open_page(client)
+        with pytest.raises(WSServerHandshakeError) as refused:
+            await open_page(client)
+        return refused.value.status
+
+    assert served(ask) == 503
+
+
+def test_tables_that_nobody_looks_at_make_room(monkeypatch):
+    monkeypatch.setattr(hall_lib, "MAX_TABLES", 2)
+
+    async def ask(client):
+        page = await open_page(client)
+        hall = client.server.app[server.HALL]
+        names = [(await page.table("new", seats=people(2)))["table"] for _ in range(3)]
+        assert len(hall) == 2
+        assert hall.find(names[0]) is None
+        other = await open_page(client)
+        await other.table("open", table=names[1])
+        assert "all 2 tables are in use" in await page.error("new", seats=people(2))
+
+    served(ask)
+
+
+def test_the_editor_is_told_what_is_wrong():
+    async def ask(client):
+        page = await open_page(client)
+        found = await page.ask("check", position="rules: wallzero-4stone\nturn: R\n")
+        assert "the board is missing" in found["error"]
+        await page.table("new", seats=people(2))
+        saved = await page.ask("save")
+        while saved["type"] != "saved":
+            saved = await page.ask()
+        assert json.loads(saved["text"])["variant"] == "wallzero-4stone"
+
+    served(ask)
+
+
+def test_reviews_are_shown_in_a_sandbox_and_only_by_name():
+    async def ask(client):
+        reviewer = client.app[server.HALL].reviewer
+        reviewer._kept["a-name_1"] = Reviewed("<p>review", '{"moves": []}')
+        found = {}
+        for path in ("a-name_1.html", "a-name_1.json", "other.html", "..%2fx.html"):
+            answer = await client.get(f"/reviews/{path}")
+            found[path] = answer.status, answer.headers, await answer.text()
+        return found
+
+    found = served(ask)
+    assert [status for status, *_ in found.values()] == [200, 200, 404, 404]
+    policy = found["a-name_1.html"][1]["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'")
+    assert found["a-name_1.html"][2] == "<p>review"
+    assert "attachment" in found["a-name_1.json"][1]["Content-Disposition"]
+
+
+def test_reviews_and_puzzles_by_messages():
+    async def ask(client):
+        page = await open_page(client)
+        assert "no game is open" in await page.error("review")
+        await page.table("new", seats=people(2))
+        assert "no move to review" in await page.error("review", theme="auto")
+        assert "is not one of the 0 puzzles" in await page.error("puzzle", puzzle="x")
+        assert "no puzzle to solve" in await page.error("solution")
+
+    served(ask)
+
+
+def test_rules_of_the_command_line_are_offered_first():
+    async def body():
+        rules = Rules(size=4, players=2, stones=2, order=(0, 1, 1, 0))
+        app = server.make_app(Hall(PlainThinker(), rules))
+        async with TestClient(TestServer(app, host="127.0.0.1")) as client:
+            origin = str(client.make_url("/"))[:-1]
+            page = Page(await client.ws_connect("/socket", headers={"Origin": origin}))
+            return await page.ask(), await page.table("open")
+
+    welcome, view = asyncio.run(body())
+    assert [preset["name"] for preset in welcome["presets"]][1:] == list(PRESETS)
+    assert welcome["presets"][0]["fields"] == view["rules"]["fields"]
+    assert view["rules"]["size"] == 4
+
+
+def test_moves_that_name_no_rules_are_of_the_rules_at_the_table():
+    async def ask(client):
+        page = await open_page(client)
+        view = await page.table("load", text="1. A1 2. B2", rules="playwallgo-2p")
+        default = await page.table("load", text="1. E6 2. C6")
+        return view["rules"]["name"], default["rules"]["name"]
+
+    assert served(ask) == ("playwallgo-2p", name_of(RULES))
+
+
+def test_the_machine_of_the_command_line_is_named_and_not_measured(monkeypatch):
+    rated = Opponent("pretrained:mine", {"club": Rating(900, 850, 960)})
+    monkeypatch.setattr(wire, "opponent_for", lambda rules: rated)
+    own = wire.welcome(RULES)["presets"][0]["machine"]
+    other = wire.welcome(RULES, player="heuristic-search:ethen")["presets"][0]["machine"]
+    elo = {level["name"]: level["rating"] for level in own["levels"]}
+    assert own["name"] == "pretrained:mine"
+    assert elo["club"] == {"elo": 900, "low": 850, "high": 960}
+    assert elo["expert"] is None
+    assert other["name"] == "heuristic-search:ethen"
+    assert {level["rating"] for level in other["levels"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"size": 2}, "rules: size is 2, not a whole number from 3 to 9"),
+        ({"stones": 3}, "rules: start and order give player 0 4 stones, not 3"),
+        ({"board": 7}, "rules: unknown key 'board'; known keys: size, players,"),
+        ([7], "rules: [7] is neither"),
+    ],
+)
+def test_custom_rules_that_are_wrong_are_told_in_one_line(fields, reason):
+    async def ask(client):
+        page = await open_page(client)
+        return await page.ask("rules", rules=fields)
+
+    told = served(ask)
+    assert told["error"].startswith(reason) and "\n" not in told["error"]
+    assert "choice" not in told
+
+
+def test_custom_rules_are_played():
+    fields = {"size": 4, "stones": 1, "order": [1, 0], "walls": 3, "tie": []}
+
+    async def ask(client):
+        page = await open_page(client)
+        told = await page.ask("rules", rules=fields)
+        return told, await page.table("new", rules=fields)
+
+    told, view = served(ask)
+    assert told["error"] == "" and told["choice"]["name"] == "custom"
+    assert told["choice"]["all"]["walls"] == 3
+    assert told["choice"]["machine"]["name"] == "heuristic-search:wjx"
+    assert view["rules"]["fields"] == told["choice"]["all"]
+    assert view["position"]["player"] == 1

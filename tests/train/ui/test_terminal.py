@@ -1,0 +1,76 @@
+"""The game in the terminal: completion, and a game through a pipe."""
+
+import io
+import sys
+
+import pytest
+
+from tests.support.play import PlainThinker
+from train.runtime.errors import UsageError
+from train.ui import terminal
+from wallgo_jax.formats import diagram
+from wallgo_jax.game.rules import PRESETS
+from wallgo_jax.view.snapshot import take_snapshot
+
+RULES = PRESETS["wallzero-4stone"]
+DRAWN = """
+rules: {"size": 3, "stones": 1, "order": [0, 1]}
+turn: R
+     A   B   C
+   +---+---+---+
+ 1 | R   .   . |
+   +   +   +   +
+ 2 | .   .   . |
+   +   +   +   +
+ 3 | .   .   B |
+   +---+---+---+
+"""
+
+
+def test_completion_goes_by_parts():
+    snapshot = take_snapshot(diagram.parse(DRAWN))
+    assert terminal.completions(snapshot, "") == ["A1->"]
+    assert terminal.completions(snapshot, "a1->b") == ["A1->B1:", "A1->B2:"]
+    assert terminal.completions(snapshot, "A1->A1:") == ["A1->A1:right", "A1->A1:down"]
+    assert terminal.completions(snapshot, "h") == ["hint", "help"]
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys):
+    """Plays the lines of a text; returns what was printed."""
+
+    def play(text, level="person"):
+        monkeypatch.setattr(terminal, "EngineThinker", lambda player: _Thinker())
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        assert terminal.run(RULES, player="", level=level, colour="red") == 0
+        return capsys.readouterr().out
+
+    return play
+
+
+class _Thinker(PlainThinker):
+    def shut_down(self):
+        pass
+
+
+def test_a_game_through_a_pipe(typed, tmp_path):
+    path = tmp_path / "game.jsonl"
+    out = typed(f"D4\nB6\nhint\neval\nmoves\nback\nsave {path}\nquit\n")
+    assert "Red already stands on B6" in out
+    assert "wins 50%" in out
+    assert "Red 50%, Blue 50%" in out
+    assert "1. D4" in out
+    assert path.read_text().startswith('{"variant": "wallzero-4stone", "actions": []')
+
+
+def test_the_machine_answers(typed):
+    assert "2. A1 3. B1" in typed("D4\nmoves\n", level="expert")
+
+
+@pytest.mark.parametrize(
+    ("choice", "complaint"),
+    [({"level": "god"}, "level 'god' is not one of beg"), ({"colour": "Green"}, "Red, Blue")],
+)
+def test_choices_that_do_not_exist(choice, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        terminal.run(RULES, **{"player": "", "level": "club", "colour": "Red"} | choice)

@@ -1,0 +1,151 @@
+"""Self-play as pgx's AlphaZero example runs it: mctx's Gumbel search steps a game of pgx.
+
+Koyamada et al., "Pgx: Hardware-Accelerated Parallel Game Simulators for Reinforcement Learning"
+(2023), section on AlphaZero: a scan over plies; each searches all boards with
+`mctx.gumbel_muzero_policy` as it comes, evaluates leaves by a residual network over the game's own
+observation, and restarts finished games. The network here has the width and the number of blocks of
+the config; its blocks are residual ones of two 3x3 convolutions.
+
+B boards, A actions, F channels.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.bench.harness.play import count_set
+from train.bench.harness.program import compile_program
+from train.bench.harness.timing import CHECKSUM, Bench
+from train.bench.parts.peers import pgx_env
+from train.network import MASKED
+from train.network.config import NetworkConfig
+from train.runtime.host import fetch
+from train.search import mctx_engine
+from train.search.config import SearchConfig
+from train.search.engine import Root
+from train.search.tree import Step
+
+LOOP = "pgx AlphaZero"
+_PLIES = 8
+"""Plies of one call."""
+
+
+def make_bench(name: str, network: NetworkConfig, simulations: int, boards: int) -> Bench:
+    """Compile the loop of one of pgx's games on one device.
+
+    Raises:
+      UsageError: pgx is not installed.
+    """
+    env, step = pgx_env(name)
+    choose = mctx_engine.make_gumbel(SearchConfig(simulations=simulations), explores=True)
+
+    def evaluate(weights: Any, states: Any) -> tuple[jax.Array, jax.Array]:
+        logits, value = apply(weights, states.observation)
+        return jnp.where(states.legal_action_mask, logits, MASKED), value
+
+    def play(weights: Any, action: jax.Array, states: Any) -> Step:
+        mover = states.current_player
+        after = jax.vmap(env.step)(states, action)
+        logits, value = evaluate(weights, after)
+        reward = jnp.take_along_axis(after.rewards, mover[:, None], axis=1)[:, 0]
+        value = jnp.where(after.terminated, 0.0, value)
+        discount = jnp.where(after.terminated, 0.0, -1.0)
+        return Step(reward, discount, logits, value, after, None, None)
+
+    def ply(weights: Any, states: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
+        search_key, reset_key = jax.random.split(key)
+        logits, value = evaluate(weights, states)
+        found = choose(
+            search_key,
+            Root(logits, value, states, states.legal_action_mask),
+            lambda action, position: play(weights, action, position),
+        )
+        after = jax.vmap(step)(states, found.slot, jax.random.split(reset_key, boards))
+        return after, (states.observation, found.policy, found.value, after.terminated)
+
+    def iteration(weights: Any, states: Any, key: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
+        keys = jax.random.split(key, _PLIES)
+        states, plies = jax.lax.scan(lambda s, k: ply(weights, s, k), states, keys)
+        return states, plies[-1].sum(), count_set(plies[1]) + count_set(plies[2])
+
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(9), boards))
+    weights = init(jax.random.key(0), network, states.observation.shape[1:], env.num_actions)
+    compiled = compile_program(iteration, (weights, states, jax.random.key(0)))
+    held, calls = [states], 0
+
+    def run(length: int) -> dict[str, float]:
+        nonlocal calls
+        sums = []
+        for _ in range(length):
+            calls += 1
+            held[0], *told = compiled.call(weights, held[0], jax.random.key(calls))
+            sums.append(told)
+        games, checks = np.asarray(fetch(sums)).sum(axis=0)
+        positions = boards * length * _PLIES
+        return {
+            "games": float(games),
+            "positions": positions,
+            "evaluations": positions * (simulations + 1),
+            CHECKSUM: int(checks),
+        }
+
+    return Bench(f"{LOOP}, {name}", boards, run, compiled.stats)
+
+
+class Weights(NamedTuple):
+    """A residual network; each convolution is followed by a scale and a shift of each channel, as a
+    batch norm is at inference."""
+
+    stem: tuple[jax.Array, ...]
+    blocks: list[tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]]
+    policy: tuple[jax.Array, ...]
+    policy_out: jax.Array  # float32[H * W * 2, A]
+    value: tuple[jax.Array, ...]
+    value_hidden: jax.Array  # float32[H * W, F]
+    value_out: jax.Array  # float32[F, 1]
+
+
+def init(key: jax.Array, config: NetworkConfig, shape: tuple[int, ...], actions: int) -> Weights:
+    """New weights for observations [H, W, C] of that shape."""
+    keys = iter(jax.random.split(key, 2 * len(config.blocks) + 6))
+    height, width, channels = shape
+    features = config.width
+
+    def matrix(*sizes: int) -> jax.Array:
+        scale = np.sqrt(2 / np.prod(sizes[:-1]))
+        return scale * jax.random.normal(next(keys), sizes)
+
+    def conv(size: int, inputs: int, outputs: int) -> tuple[jax.Array, ...]:
+        return matrix(size, size, inputs, outputs), jnp.ones(outputs), jnp.zeros(outputs)
+
+    return Weights(
+        conv(3, channels, features),
+        [(conv(3, features, features), conv(3, features, features)) for _ in config.blocks],
+        conv(1, features, 2),
+        matrix(height * width * 2, actions),
+        conv(1, features, 1),
+        matrix(height * width, features),
+        matrix(features, 1),
+    )
+
+
+def apply(weights: Weights, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Evaluate observations [B, H, W, C]: logits float32[B, A] and value float32[B], for the player
+    to move."""
+    x = jax.nn.relu(_conv(weights.stem, observation.astype(jnp.float32)))
+    for first, second in weights.blocks:
+        x = jax.nn.relu(x + _conv(second, jax.nn.relu(_conv(first, x))))
+    policy = jax.nn.relu(_conv(weights.policy, x)).reshape(x.shape[0], -1)
+    value = jax.nn.relu(_conv(weights.value, x)).reshape(x.shape[0], -1)
+    hidden = jax.nn.relu(value @ weights.value_hidden)
+    return policy @ weights.policy_out, jnp.tanh(hidden @ weights.value_out)[:, 0]
+
+
+def _conv(layer: tuple[jax.Array, ...], x: jax.Array) -> jax.Array:
+    kernel, scale, shift = layer
+    x = jax.lax.conv_general_dilated(
+        x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    return x * scale[None, None, None] + shift[None, None, None]

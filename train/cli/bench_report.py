@@ -1,0 +1,179 @@
+"""The report of `bench`: a page that grows with each part, and the short training that ends it."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.console import Console
+
+from train.bench import report, suite
+from train.bench.scaling import Point
+from train.bench.suite import Figures, Request
+from train.cli.common import options
+from train.config import EvaluationConfig, RunConfig
+from train.loop import training
+from train.loop.run_loop import iterations
+from train.metrics.rows import METRICS_FILE, Row
+from train.runtime.files import writing
+
+REPORT_FILE, FIGURES_FILE = "report.md", "bench.json"
+TRAINING_ITERATIONS, TRAINING_MINUTES = 3, 5.0
+"""Length of the training on a CPU, and on an accelerator."""
+MILLION = 1_000_000
+
+
+def measured(
+    request: Request,
+    console: Console,
+    on_part: Callable[[Figures], None] = lambda figures: None,
+) -> Figures:
+    """The figures of a request, with the part under way in the console's last line; `on_part` gets
+    those that there are after each part."""
+    with console.status("bench") as status:
+        return suite.run_suite(request, status.update, on_part=on_part)
+
+
+class Pages:
+    """A report in a directory.
+
+    Args:
+      directory: of the report.
+      command: the command line that makes it.
+      request: what was measured.
+    """
+
+    def __init__(self, directory: Path, command: str, request: Request) -> None:
+        self.directory, self.command, self.request = directory, command, request
+        self.figures = Figures((), (), None)
+
+    def keep(self, figures: Figures) -> None:
+        """Write what there is of the request's figures."""
+        self.figures = figures
+        self.write()
+
+    def go_on(
+        self, points: Sequence[Point], *, wide: int, minutes: float | None, console: Console
+    ) -> None:
+        """Measure a wide network, train, and write the report after each part.
+
+        Args:
+          points: speed by batch, measured before.
+          wide: channels of the one-block network.
+          minutes: length of the training; None for that of the device.
+          console: shows the figures.
+        """
+        self.write(points)
+        wide_request = suite.wide_request(self.request, wide)
+        wide_figures = measured(
+            wide_request, console, lambda found: self.write(points, found, wide_request)
+        )
+        console.print(report.bench_report(wide_figures))
+        self.write(points, wide_figures, wide_request)
+        lines = train_a_little(self.request.config, self.directory, minutes)
+        self.write(points, wide_figures, wide_request, lines)
+        options.say_written(self.directory / REPORT_FILE, "report")
+
+    def write(
+        self,
+        points: Sequence[Point] = (),
+        wide: Figures | None = None,
+        wide_request: Request | None = None,
+        training_lines: Sequence[str] = (),
+    ) -> None:
+        """Write the report with all that there is so far."""
+        text = report.markdown(self.command, self.figures, wide, points, training_lines)
+        with writing(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / REPORT_FILE).write_text(text, encoding="utf-8")
+        record = report.bench_record(self.request, self.figures, points)
+        if wide is not None and wide_request is not None:
+            record["wide"] = report.bench_record(wide_request, wide)
+        record["training"] = list(training_lines)
+        options.write_json(self.directory / FIGURES_FILE, record)
+
+
+def train_a_little(config: RunConfig, directory: Path, minutes: float | None) -> list[str]:
+    """Lines on a new run of the config, trained for a while without matches; it can be resumed.
+
+    Args:
+      config: the run.
+      directory: of the report; the run lies below it.
+      minutes: length after compiling; None for some iterations on a CPU, and for TRAINING_MINUTES
+        on an accelerator.
+    """
+    runs, number = directory / "runs", 1
+    while (runs / f"{config.name}-{number}").exists():
+        number += 1
+    short = dataclasses.replace(
+        config,
+        name=f"{config.name}-{number}",
+        evaluation=EvaluationConfig(every=0, opponents=(), anchors=()),
+    )
+    if minutes is None and jax.default_backend() == "cpu":
+        short = dataclasses.replace(short, iterations=TRAINING_ITERATIONS)
+        began = time.perf_counter()
+        training.train(short, runs, resume=False)
+        seconds = time.perf_counter() - began
+        found = (runs / short.name / METRICS_FILE).read_text(encoding="utf-8").splitlines()
+        rows, with_compiling = [json.loads(line) for line in found], "compilation included"
+    else:
+        seconds = 60 * (TRAINING_MINUTES if minutes is None else minutes)
+        rows, seconds = train_for(short, runs, seconds=seconds)
+        with_compiling = "compilation left out"
+    return [
+        f"{len(rows)} iterations of `{config.name}`: {seconds:.0f} s, {with_compiling}",
+        *training_lines(rows),
+        f"metrics in `runs/{short.name}`",
+    ]
+
+
+def training_lines(rows: Sequence[Row]) -> list[str]:
+    """The last iteration's times, and the hours that a million games would take at its speed."""
+    last = rows[-1]
+    speed = last["games_per_second"]
+    lines = [
+        f"the last: {last['selfplay_seconds']:.1f} s of self-play, {last['learn_seconds']:.1f} s "
+        f"of learning, {speed:.3g} games a second"
+    ]
+    if speed > 0:
+        lines.append(f"a million games at this speed: {MILLION / speed / 3600:.3g} hours")
+    return lines
+
+
+def train_for(config: RunConfig, runs: Path, *, seconds: float) -> tuple[list[Row], float]:
+    """Train a new run until a time is over, or the run; save it.
+
+    Args:
+      config: the run.
+      runs: directory of all runs.
+      seconds: counted from the end of the first compiling; the iteration under way is finished.
+
+    Returns:
+      Rows of metrics, and the seconds that they took.
+    """
+    started: list[float] = []
+
+    def gone() -> float:
+        return time.perf_counter() - started[0]
+
+    with training.open_run(config, runs / config.name, resume=False) as run:
+
+        def compile_for(state: Any, iteration: int) -> float:
+            took = run.compile_for(state, iteration)
+            if not started:
+                started.append(time.perf_counter())
+            return took
+
+        steps = iterations(
+            run.session,
+            run.state,
+            compile_for,
+            run.iterate,
+            should_stop=lambda: gone() >= seconds,
+        )
+        rows = [row for _, row in steps]
+        return rows, gone()

@@ -1,0 +1,1 @@
+"""What the topics of `study` share: their scale, kept pieces of work, and the folder they write."""

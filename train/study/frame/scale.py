@@ -1,0 +1,387 @@
+"""The scale of a study: how many games, positions and seeds each topic takes, read from TOML."""
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pydantic
+
+from train.config.complaints import one_line
+from train.runtime.errors import UsageError
+from train.study.frame.checks import check_counts, check_least, check_own_keys, check_players
+from train.study.frame.questions_scale import CorridorsConfig, PaddingConfig
+from wallgo_jax.game.rules import PRESETS
+
+
+@dataclasses.dataclass(frozen=True)
+class BalanceConfig:
+    """Balance and openings: games of players against themselves.
+
+    Attributes:
+      players: networks, each for the rules that it has learned.
+      simulations: numbers of simulations a move.
+      games: of each player at each number.
+      opening_depth: plies that the table of openings goes down to.
+    """
+
+    players: tuple[str, ...] = ("pretrained:wallzero-4stone", "pretrained:wallzero-empty")
+    simulations: tuple[int, ...] = (16, 64)
+    games: int = 5000
+    opening_depth: int = 6
+
+    def __post_init__(self) -> None:
+        check_players("balance", self.players)
+        check_counts("balance", simulations=self.simulations)
+        check_least("balance", 2, games=self.games, opening_depth=self.opening_depth)
+
+
+@dataclasses.dataclass(frozen=True)
+class SizeConfig:
+    """How large the game is.
+
+    Attributes:
+      rules: presets.
+      random_games: random games of each.
+      players: networks whose games against themselves stand for strong play, each of the rules
+        that it has learned.
+      simulations: of their moves.
+      strong_games: of each.
+    """
+
+    rules: tuple[str, ...] = (
+        "wallzero-4stone",
+        "wallzero-empty",
+        "hkoi",
+        "playwallgo-2p",
+        "playwallgo-3p",
+        "playwallgo-4p",
+    )
+    random_games: int = 20_000
+    players: tuple[str, ...] = ("pretrained:wallzero-4stone", "pretrained:wallzero-empty")
+    simulations: int = 16
+    strong_games: int = 5000
+
+    def __post_init__(self) -> None:
+        for name in self.rules:
+            if name not in PRESETS:
+                raise ValueError(
+                    f"size: rules has {name!r}; known presets: {', '.join(sorted(PRESETS))}"
+                )
+        check_players("size", self.players)
+        check_least(
+            "size",
+            2,
+            random_games=self.random_games,
+            strong_games=self.strong_games,
+        )
+        check_counts("size", simulations=(self.simulations,))
+
+
+@dataclasses.dataclass(frozen=True)
+class MobilityConfig:
+    """Mobility, moves that give up territory for reach, implicit passes.
+
+    Attributes:
+      player: a network; its games against itself are looked at.
+      simulations: of its moves in those games.
+      games: of those.
+      searched_games: games whose moves are searched again.
+      search_simulations: of those searches.
+    """
+
+    player: str = "pretrained:wallzero-4stone"
+    simulations: int = 64
+    games: int = 1024
+    searched_games: int = 64
+    search_simulations: int = 256
+
+    def __post_init__(self) -> None:
+        check_players("mobility", (self.player,))
+        check_least("mobility", 2, games=self.games, searched_games=self.searched_games)
+        check_counts(
+            "mobility",
+            simulations=(self.simulations,),
+            search_simulations=(self.search_simulations,),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class FootingConfig:
+    """Equal footing: equal time, many simulations, oneself with fewer simulations.
+
+    Attributes:
+      player: a network.
+      doublings: numbers of simulations, each matched with the next.
+      doubling_games: games of each of these matches.
+      opponents: other players, without a budget.
+      budgets: budgets of both sides, such as `64`, `2000` or `0.1s`.
+      games: of each match with an opponent.
+      opening_plies: random plies that games start with.
+    """
+
+    player: str = "pretrained:wallzero-4stone"
+    doublings: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+    doubling_games: int = 200
+    opponents: tuple[str, ...] = (
+        "pretrained:wallzero-4stone-v1",
+        "heuristic-search:wjx",
+    )
+    budgets: tuple[str, ...] = ("64", "0.1s", "2000")
+    games: int = 40
+    opening_plies: int = 2
+
+    def __post_init__(self) -> None:
+        check_players("footing", (self.player, *self.opponents))
+        check_counts("footing", doublings=self.doublings)
+        if list(self.doublings) != sorted(set(self.doublings)) or len(self.doublings) < 2:
+            raise ValueError("footing: doublings must be two or more rising numbers")
+        for name in ("doubling_games", "games"):
+            if getattr(self, name) < 2 or getattr(self, name) % 2:
+                raise ValueError(f"footing: {name} ({getattr(self, name)}) must be even, 2 or more")
+        check_least("footing", 0, opening_plies=self.opening_plies)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingsConfig:
+    """Trainings of one config's variants, and matches among them.
+
+    Attributes:
+      config: keys of the run's config that differ from the quickstart's, as tables.
+      seeds: trainings of each variant.
+      games: of each two players of a seed.
+      simulations: of a move in these games.
+      opening_plies: random plies that games start with.
+    """
+
+    config: dict[str, Any] = dataclasses.field(default_factory=lambda: {"iterations": 60})
+    seeds: int = 3
+    games: int = 60
+    simulations: int = 32
+    opening_plies: int = 4
+
+    def __post_init__(self) -> None:
+        topic = type(self).__name__.removesuffix("Config").lower()
+        check_least(topic, 1, seeds=self.seeds, simulations=self.simulations)
+        check_least(topic, 0, opening_plies=self.opening_plies)
+        if self.games < 2 or self.games % 2:
+            raise ValueError(f"{topic}: games ({self.games}) must be even, 2 or more")
+        check_own_keys(topic, self.config)
+
+
+@dataclasses.dataclass(frozen=True)
+class FeaturesConfig(TrainingsConfig):
+    """Plane sets, trained with equal games and settings. The rest is as in `TrainingsConfig`.
+
+    Attributes:
+      planes: plane sets.
+      blocks: block strings, each with every plane set.
+    """
+
+    planes: tuple[str, ...] = ("B", "BT", "BTR", "BTRH", "BTRD")
+    blocks: tuple[str, ...] = ("R", "W")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.planes) * len(self.blocks) < 2:
+            raise ValueError("features: planes and blocks must give at least two variants")
+
+
+@dataclasses.dataclass(frozen=True)
+class BlocksConfig(TrainingsConfig):
+    """Block strings, trained on equal positions. The rest is as in `TrainingsConfig`.
+
+    Attributes:
+      blocks: block strings.
+    """
+
+    blocks: tuple[str, ...] = ("RRR", "RTR", "WTW")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.blocks) < 2:
+            raise ValueError("blocks: blocks must be at least two block strings")
+
+
+# A search of more visits than slots: those of the first are before any move of the victim.
+_ADVERSARY = {"iterations": 60, "search": {"simulations": 32, "max_considered_actions": 8}}
+
+
+@dataclasses.dataclass(frozen=True)
+class AdversaryConfig(TrainingsConfig):
+    """Adversaries of frozen victims. The rest is as in `TrainingsConfig`; the rules are the
+    victim's, and `games` those of each match of an adversary with its victim.
+
+    Attributes:
+      blocks: block strings of the topic `blocks`, whose trainings are victims, seed by seed.
+      victims: further victims, networks without a budget, each attacked with every seed.
+      victim_simulations: of the victim's moves, in training and in matches.
+    """
+
+    config: dict[str, Any] = dataclasses.field(default_factory=lambda: dict(_ADVERSARY))
+    blocks: tuple[str, ...] = ("RRR", "RTR")
+    victims: tuple[str, ...] = ()
+    victim_simulations: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least("adversary", 1, victim_simulations=self.victim_simulations)
+        if not (self.blocks or self.victims):
+            raise ValueError("adversary: name at least one block string or victim")
+        for key, table in (("rules", self.config), ("opponent", self.config.get("selfplay", {}))):
+            if key in table:
+                raise ValueError(f"adversary: config: {key} is set by the study: leave it out")
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferCase:
+    """A training that begins with the weights of another one.
+
+    Attributes:
+      name: of the case, plain, for files.
+      source: a network; empty to train one, with each seed.
+      source_config: keys of that training that differ from the topic's config, as tables.
+      config: keys of the training proper that differ from the topic's config, as tables. Its
+        network is that of a `source` that is named.
+      freeze: what the third training freezes, as `learner.freeze`; empty for no third one.
+    """
+
+    # The reader of the scale knows the keys of tables, not those of tables in a list.
+    __pydantic_config__: ClassVar = pydantic.ConfigDict(extra="forbid")
+
+    name: str
+    source: str = ""
+    source_config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    freeze: tuple[str, ...] = ("trunk=10",)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", self.name):
+            raise ValueError(f"transfer: name {self.name!r} must be plain letters, digits, -+._")
+        for table in (self.source_config, self.config):
+            check_own_keys("transfer", table)
+
+
+def _transfer_cases() -> tuple[TransferCase, ...]:
+    empty = "wallzero-empty"
+    told = {key: value for key, value in PRESETS[empty].to_dict().items() if value is not None}
+    five = told | {"size": 5}
+    return (
+        TransferCase("5x5-to-7x7", source_config={"rules": five}, config={"rules": empty}),
+        TransferCase(
+            "4stone-to-empty", source="pretrained:wallzero-4stone", config={"rules": empty}
+        ),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferConfig(TrainingsConfig):
+    """Warm starts against training from nothing. The rest is as in `TrainingsConfig`.
+
+    Attributes:
+      cases: what is trained from what.
+      opponent: a player that needs no weights, against which the curves are drawn.
+      points: places of a curve, the last one included.
+      curve_games: games of each of its matches.
+    """
+
+    cases: tuple[TransferCase, ...] = dataclasses.field(default_factory=_transfer_cases)
+    opponent: str = "wjx"
+    points: int = 6
+    curve_games: int = 60
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least("transfer", 2, points=self.points)
+        if self.curve_games < 2 or self.curve_games % 2:
+            raise ValueError(f"transfer: curve_games ({self.curve_games}) must be even, 2 or more")
+        names = [case.name for case in self.cases]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("transfer: cases must be at least one, each of another name")
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyConfig:
+    """How much each topic does. The defaults are those of configs/study/cpu.toml.
+
+    Attributes:
+      seed: decides openings and noise.
+      features: ablation of plane sets.
+      blocks: strength by blocks.
+      size: how large the game is.
+      balance: balance and openings.
+      mobility: reachability control and passing.
+      footing: equal footing.
+      transfer: warm starts.
+      padding: small boards inside a large grid.
+      corridors: what frozen trunks know of far corridors.
+      adversary: adversaries of frozen victims.
+    """
+
+    seed: int = 0
+    features: FeaturesConfig = dataclasses.field(default_factory=FeaturesConfig)
+    blocks: BlocksConfig = dataclasses.field(default_factory=BlocksConfig)
+    size: SizeConfig = dataclasses.field(default_factory=SizeConfig)
+    balance: BalanceConfig = dataclasses.field(default_factory=BalanceConfig)
+    mobility: MobilityConfig = dataclasses.field(default_factory=MobilityConfig)
+    footing: FootingConfig = dataclasses.field(default_factory=FootingConfig)
+    transfer: TransferConfig = dataclasses.field(default_factory=TransferConfig)
+    padding: PaddingConfig = dataclasses.field(default_factory=PaddingConfig)
+    corridors: CorridorsConfig = dataclasses.field(default_factory=CorridorsConfig)
+    adversary: AdversaryConfig = dataclasses.field(default_factory=AdversaryConfig)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**31:
+            raise ValueError(f"seed ({self.seed}) must be from 0 to {2**31 - 1}")
+
+
+_ADAPTER = pydantic.TypeAdapter(StudyConfig)
+
+
+def read_scale(path: Path | None) -> StudyConfig:
+    """The scale that a TOML file says, or the default.
+
+    Raises:
+      UsageError: the file cannot be read, or a key or value is not allowed.
+    """
+    if path is None:
+        return StudyConfig()
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"study {path}: no such file") from None
+    except OSError as error:
+        raise UsageError(f"study {path}: cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"study {path}: not TOML: {one_line(str(error))}") from None
+    return scale_from_dict(fields, where=f"study {path}")
+
+
+def scale_from_dict(fields: Mapping[str, Any], *, where: str) -> StudyConfig:
+    """A scale from nested tables; the message of a `UsageError` begins with `where`."""
+    _check_keys(fields, StudyConfig, where=where)
+    try:
+        return _ADAPTER.validate_python(dict(fields))
+    except pydantic.ValidationError as error:
+        raise UsageError(one_line(f"{where}: {_describe(error)}")) from None
+
+
+def _describe(failed: pydantic.ValidationError) -> str:
+    """The first error of a validation."""
+    first = failed.errors()[0]
+    if first["type"] == "value_error":
+        return first["msg"].removeprefix("Value error, ")
+    keys = ".".join(str(part) for part in first["loc"])
+    return f"{keys}: {first['msg']} (got {first['input']!r})"
+
+
+def _check_keys(fields: Mapping[str, Any], kind: Any, *, where: str, inside: str = "") -> None:
+    known = {field.name: field for field in dataclasses.fields(kind)}
+    for key, value in fields.items():
+        if key not in known:
+            raise UsageError(f"{where}: unknown key {inside}{key}; known: {', '.join(known)}")
+        part = known[key].default_factory
+        if isinstance(part, type) and isinstance(value, Mapping):
+            _check_keys(value, part, where=where, inside=f"{inside}{key}.")

@@ -1,0 +1,174 @@
+"""Strength by blocks: residual, Transformer and walled, at equal simulations and equal time."""
+
+import statistics
+import time
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from train.config import config_from_dict, config_to_dict
+from train.registry import make_player
+from train.runtime.devices import broadcast_boards
+from train.study.frame.report import Picture, Report, Table, percent, percent_range
+from train.study.frame.scale import BlocksConfig
+from train.study.frame.variants import (
+    Meeting,
+    Trained,
+    Variant,
+    mean_rate,
+    round_robin,
+    runs_of,
+    train_all,
+)
+from train.study.frame.work import Work
+from train.study.topics.features import base_config
+from wallgo_jax.game.state import initial_state
+
+_BOARDS, _CALLS = 64, 7
+
+
+def report(work: Work) -> Report:
+    """Train every block string on equal positions, and let all of them meet twice."""
+    scale = work.scale.blocks
+    variants = block_variants(scale, scale.blocks)
+    trained = train_all(work, variants, seeds=scale.seeds)
+    costs = move_costs(work, variants, trained)
+    slowest = max(costs.values())
+    equal_time = {
+        name: max(1, round(scale.simulations * slowest / cost)) for name, cost in costs.items()
+    }
+    kinds = {
+        "equal simulations": {variant.name: scale.simulations for variant in variants},
+        "equal time": equal_time,
+    }
+    meetings = {
+        kind: round_robin(
+            work,
+            variants,
+            trained,
+            games=scale.games,
+            simulations=simulations,
+            opening_plies=scale.opening_plies,
+        )
+        for kind, simulations in kinds.items()
+    }
+    return Report(
+        title="Strength by blocks",
+        text=[
+            f"Each block string was trained {scale.seeds} times with the same settings on the same "
+            "number of positions. Players of one seed met at equal simulations, and with "
+            "simulations in proportion to the measured cost of a move (equal time; the slowest "
+            f"keeps {scale.simulations}). Intervals are Student's over seeds.",
+            "ResTNet (Wu, Wu, Shih, Ju, Wu, Table 1) matches six blocks of 256 channels, trained "
+            "for GPU-days on Go; these are a few blocks of a small network, trained in minutes on "
+            "WallGo, so its figures cannot be compared with ours.",
+        ],
+        tables=[_table(variants, meetings, costs, equal_time, trained)],
+        pictures=[_picture(variants, meetings)],
+        data={
+            "meetings": {
+                kind: [meeting._asdict() for meeting in found] for kind, found in meetings.items()
+            },
+            "seconds_a_move": costs,
+            "simulations_at_equal_time": equal_time,
+            "training_seconds": {
+                name: [run.seconds for run in runs] for name, runs in trained.items()
+            },
+        },
+    )
+
+
+def block_variants(scale: BlocksConfig, blocks: Sequence[str]) -> list[Variant]:
+    """The topic's config with each of these block strings.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    base = config_to_dict(base_config(scale, where="study blocks: config"))
+    found = []
+    for each in blocks:
+        fields = base | {"network": base["network"] | {"blocks": each}}
+        found.append(Variant(each, config_from_dict(fields, where="study blocks")))
+    return found
+
+
+def move_costs(
+    work: Work, variants: Sequence[Variant], trained: dict[str, list[Trained]]
+) -> dict[str, float]:
+    """Seconds of a searched move of each variant's player, a batch of 64, the median of 7."""
+    simulations = work.scale.blocks.simulations
+    found = {}
+    for variant in variants:
+        run = runs_of(work) / trained[variant.name][0].run
+        name = f"search:{run}@{simulations}"
+
+        def make(name: str = name, variant: Variant = variant) -> float:
+            player = make_player(name, variant.config.rules)
+            one = jax.tree.map(np.asarray, initial_state(variant.config.rules))
+            states = broadcast_boards(one, _BOARDS)
+            act, times = jax.jit(player.act), []
+            for call in range(_CALLS + 1):
+                began = time.perf_counter()
+                jax.block_until_ready(act(player.variables, states, jax.random.key(call)))
+                times.append(time.perf_counter() - began)
+            return statistics.median(times[1:]) / _BOARDS
+
+        settings = {
+            "blocks": variant.name,
+            "simulations": simulations,
+            "run": trained[variant.name][0],
+        }
+        found[variant.name] = work.pieces.keep(f"cost-{variant.name}", settings, make)
+    return found
+
+
+def _table(
+    variants: Sequence[Variant],
+    meetings: dict[str, list[Meeting]],
+    costs: dict[str, float],
+    equal_time: dict[str, int],
+    trained: dict[str, list[Trained]],
+) -> Table:
+    rows = []
+    for variant in variants:
+        cells = [f"`{variant.name}`"]
+        for found in meetings.values():
+            mean = mean_rate(found, variant.name)
+            cells += [percent(mean.mean), percent_range(mean.low, mean.high)]
+        minutes = [run.seconds / 60 for run in trained[variant.name]]
+        cells += [
+            f"{1000 * costs[variant.name]:.2f} ms",
+            str(equal_time[variant.name]),
+            f"{statistics.mean(minutes):.1f}",
+        ]
+        rows.append(tuple(cells))
+    heads = (
+        "blocks",
+        "equal simulations",
+        "95 % over seeds",
+        "equal time",
+        "95 % over seeds",
+        "cost of a move",
+        "simulations at equal time",
+        "minutes of training",
+    )
+    return Table("Mean win rates against the other block strings", heads, tuple(rows))
+
+
+def _picture(variants: Sequence[Variant], meetings: dict[str, list[Meeting]]) -> Picture:
+    from train.metrics.intervals import Interval, intervals_figure
+
+    rows = []
+    for variant in variants:
+        for kind, found in meetings.items():
+            mean = mean_rate(found, variant.name)
+            rows.append(Interval(f"{variant.name}, {kind}", mean.mean, mean.low, mean.high))
+    figure = intervals_figure(
+        rows,
+        title="Strength by blocks",
+        x_label="mean win rate against the others, 95 % intervals over seeds",
+        middle=0.5,
+        is_share=True,
+    )
+    return Picture("blocks", "win rates over seeds", figure)

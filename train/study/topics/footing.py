@@ -1,0 +1,195 @@
+"""Equal footing: matches at equal time and at many simulations, and what a doubling is worth."""
+
+import math
+from typing import Any, NamedTuple
+
+from train.arena.match import MatchOptions, play_meeting
+from train.arena.result import wilson_interval
+from train.ratings.pool import identity
+from train.registry import common_rules, make_player, read_name
+from train.runtime.errors import UsageError
+from train.study.frame.report import Picture, Report, Table, percent, percent_range
+from train.study.frame.work import Work
+
+_BATCH = 200
+
+
+class Score(NamedTuple):
+    """A match for the first player."""
+
+    first: str
+    second: str
+    wins: int
+    draws: int
+    losses: int
+    simulations: str  # of both players, where time was turned into them
+
+    @property
+    def games(self) -> int:
+        """Games played."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def rate(self) -> float:
+        """Wins, a draw as half."""
+        return (self.wins + self.draws / 2) / self.games
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the rate, 95 %, by Wilson."""
+        return wilson_interval(self.rate, self.games)
+
+
+def report(work: Work) -> Report:
+    """Play the matches."""
+    scale = work.scale.footing
+    if read_name(scale.player).has_budget:
+        raise UsageError(f"study: player {scale.player!r}: name a player without simulations")
+    steps = list(zip(scale.doublings, scale.doublings[1:], strict=False))
+    doublings = [
+        _score(work, f"{scale.player}@{more}", f"{scale.player}@{less}", scale.doubling_games)
+        for less, more in steps
+    ]
+    meetings = [
+        _score(work, f"{scale.player}@{budget}", f"{opponent}@{budget}", scale.games)
+        for opponent in scale.opponents
+        for budget in scale.budgets
+    ]
+    return Report(
+        title="Equal footing",
+        text=_text(work),
+        tables=[_doubling_table(doublings), _meeting_table(meetings)],
+        pictures=[_doubling_picture(doublings, steps, scale.player), _meeting_picture(meetings)],
+        data={
+            "doublings": [_record(score) for score in doublings],
+            "meetings": [_record(score) for score in meetings],
+        },
+    )
+
+
+def _score(work: Work, first: str, second: str, games: int) -> Score:
+    rules = common_rules([first, second])
+    if rules is None:
+        raise UsageError(f"study: neither {first} nor {second} has learned rules")
+    one, other = (make_player(name, rules) for name in (first, second))
+    plies, seed = work.scale.footing.opening_plies, work.scale.seed
+    settings = {
+        "players": [identity(first, one), identity(second, other)],
+        "rules": rules.to_dict(),
+        "games": games,
+        "opening_plies": plies,
+        "seed": seed,
+    }
+
+    def make() -> list[Any]:
+        options = MatchOptions(games=games, batch=min(games, _BATCH), opening_plies=plies)
+        with work.task(f"{first} against {second}", games, "games") as on_progress:
+            found = play_meeting(
+                one, other, rules, options, seed=seed, before=0, on_progress=on_progress
+            )
+        return [found.wins, found.draws, found.losses, f"{one.name} / {other.name}"]
+
+    kept = work.pieces.keep("match", settings, make)
+    return Score(first, second, *kept)
+
+
+def elo(rate: float) -> float:
+    """The difference in Elo points that a win rate stands for; infinite at 0 and 1."""
+    if rate <= 0 or rate >= 1:
+        return math.copysign(math.inf, rate - 0.5)
+    return 400 * math.log10(rate / (1 - rate))
+
+
+def _text(work: Work) -> list[str]:
+    scale = work.scale.footing
+    return [
+        f"Matches from {scale.opening_plies} random opening plies, each opening with both colours; "
+        "intervals by Wilson over games, of one training. A budget of time is turned into "
+        "simulations once, for a batch of one on the machine of the table.",
+    ]
+
+
+def _doubling_table(scores: list[Score]) -> Table:
+    rows = []
+    for score in scores:
+        low, high = score.interval
+        rows.append(
+            (
+                f"{score.first} against @{score.second.rpartition('@')[2]}",
+                f"{score.games:,}",
+                percent(score.rate),
+                percent_range(low, high),
+                f"{_rounded(elo(score.rate))} ({_rounded(elo(low))} to {_rounded(elo(high))})",
+            )
+        )
+    heads = ("match", "games", "win rate", "95 %", "Elo")
+    return Table("What more simulations are worth", heads, tuple(rows))
+
+
+def _meeting_table(scores: list[Score]) -> Table:
+    rows = []
+    for score in scores:
+        low, high = score.interval
+        rows.append(
+            (
+                f"`{score.first}`",
+                f"`{score.second}`",
+                f"{score.wins}, {score.draws}, {score.losses}",
+                percent(score.rate),
+                percent_range(low, high),
+                score.simulations,
+            )
+        )
+    heads = ("player", "opponent", "won, drawn, lost", "win rate", "95 %", "as played")
+    return Table("Equal budgets", heads, tuple(rows))
+
+
+def _rounded(points: float) -> str:
+    return f"{points:+.0f}" if math.isfinite(points) else "∞" if points > 0 else "−∞"
+
+
+def _doubling_picture(scores: list[Score], steps: list[tuple[int, int]], player: str) -> Picture:
+    from train.metrics.plot_style import COLOURS, new_plot
+
+    figure, axes = new_plot(
+        title=f"{player} against itself with fewer simulations",
+        x_label="simulations of the stronger side",
+        y_label="Elo above the weaker side",
+    )
+    for score, (_, more) in zip(scores, steps, strict=True):
+        low, middle, high = (
+            elo(rate) for rate in (score.interval[0], score.rate, score.interval[1])
+        )
+        if math.isfinite(middle):
+            axes.plot((more, more), (low, high), color=COLOURS[0], linewidth=2.2, alpha=0.55)
+            axes.plot(more, middle, color=COLOURS[0], marker="o", markersize=6)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([more for _, more in steps], [f"{more:,}" for _, more in steps])
+    axes.axhline(0, color="#6e7781", linewidth=1)
+    return Picture("doublings", "95 % intervals over games", figure)
+
+
+def _meeting_picture(scores: list[Score]) -> Picture:
+    from train.metrics.intervals import Interval, intervals_figure
+
+    rows = [
+        Interval(
+            f"{score.second.rpartition('@')[0]} @{score.first.rpartition('@')[2]}",
+            score.rate,
+            *score.interval,
+        )
+        for score in scores
+    ]
+    figure = intervals_figure(
+        rows,
+        title=f"{scores[0].first.rpartition('@')[0]} at equal budgets",
+        x_label="win rate, 95 % intervals",
+        middle=0.5,
+        is_share=True,
+    )
+    return Picture("equal_budgets", "each row is an opponent with the budget of both", figure)
+
+
+def _record(score: Score) -> dict[str, Any]:
+    low, high = score.interval
+    return score._asdict() | {"win_rate": score.rate, "low": low, "high": high}

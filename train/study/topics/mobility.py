@@ -1,0 +1,503 @@
+"""Reachability control and passing, measured over games in place of single examples.
+
+The definitions below were fixed before any game was looked at:
+
+- *Reach* of a side: the cells that its stones can enter within k turns, two steps a turn, over
+  exits free of walls and stones, while nobody else moves.
+- A play *gives up territory for reach* if another legal play owns at least `LEAD` more enclosed
+  cells at once (own less the opponent's), and the played one leads to at least `GAIN` more cells of
+  reach within 4 turns (own less the opponent's) than the best of those that own most.
+- An *implicit pass* is a play after which neither side's reach within 4 turns nor its enclosed
+  territory has changed by more than `HARDLY` cells in all: it hands over the turn.
+
+G games, N positions, A slots, P = 2 players.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import t as student
+
+from train.data.record_dataset import Examples
+from train.review.restricted import make_search_among
+from train.runtime.host import fetch
+from train.solver.exact_player import tables_of
+from train.solver.reachable import batches, reachable_levels
+from train.solver.tablebase import value_of
+from train.study.frame.own_games import OwnGames, analyst_of, own_games
+from train.study.frame.report import Picture, Report, Table, percent
+from train.study.frame.work import Work
+from train.study.topics.game_size import SOLVED
+from wallgo_jax.board import bitboard
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game import terrain as terrain_lib
+from wallgo_jax.game.state import Position, State
+
+TURNS = 4
+LEAD, GAIN, HARDLY = 1, 3, 1
+"""Cells; see above."""
+_POSITIONS = 256
+_THIRDS = ("first third", "second third", "last third")
+
+
+class Reach(NamedTuple):
+    """What both sides can do in positions."""
+
+    legal: np.ndarray  # int[N], legal actions of the player to move
+    cells: np.ndarray  # int[N, 4, 2], cells of each player's reach within 1 to 4 turns
+
+
+class Kinds(NamedTuple):
+    """Plays from positions, by the definitions above."""
+
+    gives_up: np.ndarray  # bool[N, A]
+    passes: np.ndarray  # bool[N, A]
+    could_own: np.ndarray  # bool[N], some play owns more enclosed cells than another
+
+
+class Mean(NamedTuple):
+    """A mean over games with its 95 % interval by Student."""
+
+    value: float
+    low: float
+    high: float
+
+    def text(self, unit: str = "") -> str:
+        """As `1.23 (1.10 to 1.36)`, or with unit `%` in per cent."""
+        if np.isnan(self.value):
+            return ""
+        scale = 100 if unit else 1
+        value, low, high = (scale * number for number in self)
+        return f"{value:.2f}{unit and f' {unit}'} ({low:.2f} to {high:.2f})"
+
+    def share(self) -> str:
+        """The mean of shares in per cent; the interval ends at 0 and 100."""
+        return self._replace(low=max(self.low, 0.0), high=min(self.high, 1.0)).text("%")
+
+
+def report(work: Work) -> Report:
+    """Look at games of the player against itself, and search some of them again."""
+    scale = work.scale.mobility
+    games = own_games(work, scale.player, simulations=scale.simulations, games=scale.games)
+    settings = {
+        "games": [list(record.actions) for record in games.recorded.records],
+        "thresholds": [TURNS, LEAD, GAIN, HARDLY],
+    }
+    digest = {"digest": _digest(settings)}
+    curves = work.pieces.keep("curves", digest, lambda: _curves(work, games))
+    plays = work.pieces.keep("plays", digest, lambda: _plays(work, games))
+    searched_settings = digest | {
+        "searched": scale.searched_games,
+        "simulations": scale.search_simulations,
+    }
+    searched = work.pieces.keep("searched", searched_settings, lambda: _searched(work, games))
+    turns = work.pieces.keep("solved", {"rules": SOLVED.to_dict()}, _solved_turns)
+    return Report(
+        title="Reachability control and passing",
+        text=_text(work, curves, plays, searched),
+        tables=[
+            _curve_table(curves),
+            _play_table(plays),
+            _search_table(searched),
+            _solved_table(turns),
+        ],
+        pictures=[_picture(curves, f"{scale.player}@{scale.simulations}")],
+        data={"mobility": curves, "plays": plays, "searched": searched, "solved": turns},
+    )
+
+
+def _digest(settings: dict[str, Any]) -> str:
+    import hashlib
+    import json
+
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
+
+
+def mean_of(values: np.ndarray) -> Mean:
+    """The mean of one value a game, with Student's interval; NaN entries are left out."""
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return Mean(float("nan"), float("nan"), float("nan"))
+    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    middle = float(values.mean())
+    return Mean(middle, middle - float(half), middle + float(half))
+
+
+def by_game(values: np.ndarray, game: np.ndarray, games: int) -> np.ndarray:
+    """float[G]: the mean over each game's positions; NaN for a game without any."""
+    counts = np.bincount(game, minlength=games)
+    sums = np.bincount(game, values.astype(float), minlength=games)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+@jax.jit
+def _reach_of(states: State) -> tuple[jax.Array, jax.Array]:
+    def one(state: State) -> tuple[jax.Array, jax.Array]:
+        terrain = terrain_lib.read_terrain(*state)
+        sets = terrain_lib.reach_by_turn(terrain, terrain.free_exits, TURNS)[1:]
+        legal = jax.lax.population_count(actions.legal_words(state)).sum()
+        return legal.astype(jnp.int32), jnp.stack([terrain_lib.areas(each) for each in sets])
+
+    return jax.vmap(one)(states)
+
+
+def reach_of(states: State) -> Reach:
+    """What both sides can do in states [N]."""
+    parts = [
+        [x[:own] for x in fetch(_reach_of(some))] for some, own in batches(states, 8 * _POSITIONS)
+    ]
+    return Reach(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+@jax.jit
+def _kinds_of(states: State) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def sets_of(state: State) -> tuple[jax.Array, jax.Array]:
+        """uint32[2, W] reach within 4 turns, and uint32[2, W] enclosed cells."""
+        analysis = terrain_lib.analyse_board(*state)
+        terrain = analysis.terrain
+        reach = terrain_lib.reach_by_turn(terrain, terrain.free_exits, TURNS)[-1]
+        return bitboard.pack_sets(reach), bitboard.pack_sets(analysis.owned)
+
+    def count(words: jax.Array) -> jax.Array:
+        return jax.lax.population_count(words).sum(axis=-1).astype(jnp.int32)
+
+    def one(state: State) -> tuple[jax.Array, jax.Array, jax.Array]:
+        legal, mover = actions.legal_slots(state), state.position.player.astype(jnp.int32)
+        reach, owned = sets_of(state)
+
+        def after(slot: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+            new_reach, new_owned = sets_of(referee.play(state, slot)[0])
+            changed = count(reach ^ new_reach).sum() + count(owned ^ new_owned).sum()
+            cells, reached = count(new_owned), count(new_reach)
+            return changed, cells[mover] - cells[1 - mover], reached[mover] - reached[1 - mover]
+
+        changed, lead, ahead = jax.vmap(after)(jnp.arange(legal.shape[0]))
+        most, least = jnp.where(legal, lead, -99).max(), jnp.where(legal, lead, 99).min()
+        rival = jnp.where(legal & (lead == most), ahead, -99).max()
+        gives_up = legal & (lead <= most - LEAD) & (ahead >= rival + GAIN)
+        return gives_up, legal & (changed <= HARDLY), most - least >= LEAD
+
+    return jax.vmap(one)(states)
+
+
+def kinds_of(states: State, on_progress: Any = lambda done: None) -> Kinds:
+    """Classify every play from states [N] after setup."""
+    parts, done = [], 0
+    for some, own in batches(states, _POSITIONS):
+        parts.append([x[:own] for x in fetch(_kinds_of(some))])
+        done += own
+        on_progress(done)
+    return Kinds(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+class _Played(NamedTuple):
+    """The plays of games, without placements."""
+
+    states: State  # [N]
+    slot: np.ndarray  # int[N]
+    game: np.ndarray  # int[N]
+    third: np.ndarray  # int[N], third of the game's plies that the play falls into
+
+
+def _played(games: OwnGames, examples: Examples | None = None) -> _Played:
+    examples = examples or games.examples()
+    placements = len(games.rules.order)
+    ply = np.asarray(examples.position.ply)
+    chosen = np.flatnonzero(ply >= placements)
+    game = np.asarray(examples.game)[chosen]
+    variant = jax.tree.map(lambda x: np.asarray(x)[game], examples.variant)
+    position: Position = jax.tree.map(lambda x: np.asarray(x)[chosen], examples.position)
+    length = np.maximum(games.plies[game] - placements, 1)
+    third = np.minimum(3 * (ply[chosen] - placements) // length, 2)
+    return _Played(State(variant, position), np.asarray(examples.slot)[chosen], game, third)
+
+
+def _curves(work: Work, games: OwnGames) -> dict[str, Any]:
+    played, count = _played(games), len(games.plies)
+    with work.task("mobility", len(played.slot), "positions"):
+        reach = reach_of(played.states)
+    winner = np.array(games.rewards[:, 0] > 0, dtype=np.bool_)
+    is_won = games.rewards[:, 0] != 0
+    sign = np.where(winner, 1, -1)[played.game]
+    ahead = sign[:, None] * (reach.cells[:, :, 0] - reach.cells[:, :, 1])
+    mover = np.asarray(played.states.position.player)
+    of_winner = np.where(mover == 0, winner[played.game], ~winner[played.game])
+    rows = []
+    for third, name in enumerate(_THIRDS):
+        own = (played.third == third) & is_won[played.game]
+        game = played.game[own]
+        row: dict[str, Any] = {"when": name}
+        for turns in range(TURNS):
+            row[f"ahead_{turns + 1}"] = mean_of(by_game(ahead[own][:, turns], game, count))
+        legal = {
+            who: by_game(reach.legal[own & mask], played.game[own & mask], count)
+            for who, mask in (("winner", of_winner), ("loser", ~of_winner))
+        }
+        row["legal_ahead"] = mean_of(legal["winner"] - legal["loser"])
+        row["legal_winner"], row["legal_loser"] = (
+            float(np.nanmean(legal[who])) for who in ("winner", "loser")
+        )
+        rows.append(row)
+    ply = np.asarray(played.states.position.ply) - len(games.rules.order)
+    won = is_won[played.game]
+    by_ply = [
+        {
+            "play": int(number),
+            "games": int(((ply == number) & won).sum()),
+            "ahead_4": float(ahead[(ply == number) & won][:, -1].mean()),
+            "legal": float(reach.legal[ply == number].mean()),
+        }
+        for number in range(int(ply.max()) + 1)
+        if ((ply == number) & won).sum() >= max(10, count // 50)
+    ]
+    return {"thirds": rows, "by_ply": by_ply, "games": count}
+
+
+def _plays(work: Work, games: OwnGames) -> dict[str, Any]:
+    """How often the plays of the games are of each kind, and what follows."""
+    played, count = _played(games), len(games.plies)
+    with work.task("kinds of plays", len(played.slot), "positions") as on_progress:
+        kinds = kinds_of(played.states, on_progress)
+    own = np.arange(len(played.slot)), played.slot.astype(int)
+    mover = np.asarray(played.states.position.player)
+    reward = games.rewards[played.game, mover]
+    points = (1 + reward.clip(-1, 1)) / 2
+    rows = []
+    for name, mask, wide in (
+        (
+            "gives up territory for reach",
+            kinds.gives_up[own],
+            np.asarray(kinds.gives_up.any(axis=1)),
+        ),
+        ("implicit pass", kinds.passes[own], np.asarray(kinds.passes.any(axis=1))),
+    ):
+        for third, when in enumerate(_THIRDS):
+            here = played.third == third
+            possible = here & wide
+            rows.append(
+                {
+                    "kind": name,
+                    "when": when,
+                    "plays": int(here.sum()),
+                    "possible": float(wide[here].mean()),
+                    "chosen": mean_of(by_game(mask[here], played.game[here], count)),
+                    "chosen_where_possible": mean_of(
+                        by_game(mask[possible], played.game[possible], count)
+                    ),
+                    "points_after": mean_of(
+                        by_game(points[here & mask], played.game[here & mask], count)
+                    ),
+                    "points_otherwise": mean_of(
+                        by_game(points[possible & ~mask], played.game[possible & ~mask], count)
+                    ),
+                }
+            )
+    return {"rows": rows}
+
+
+def _searched(work: Work, games: OwnGames) -> dict[str, Any]:
+    """Search positions twice, the second time without implicit passes."""
+    scale = work.scale.mobility
+    analyst = analyst_of(scale.player, scale.simulations)
+    search = make_search_among(analyst, scale.search_simulations)
+    played = _played(games)
+    chosen = np.flatnonzero(played.game < scale.searched_games)
+    states = jax.tree.map(lambda x: x[chosen], played.states)
+    kinds = kinds_of(states)
+    best, free, bound, done = [], [], [], 0
+    with work.task("searching without implicit passes", len(chosen), "positions") as on_progress:
+        for first in range(0, len(chosen), _POSITIONS):
+            place = np.arange(first, first + _POSITIONS) % len(chosen)
+            some = jax.tree.map(lambda x, place=place: x[place], states)
+            passes, key = kinds.passes[place], jax.random.key(first)
+            everything = search(analyst.variables, some, np.ones_like(passes), key)
+            others = search(analyst.variables, some, ~passes, key)
+            slot, value, without = fetch((everything.slot, everything.value, others.value))
+            best.append(slot)
+            free.append(value)
+            bound.append(without)
+            done = min(first + _POSITIONS, len(chosen))
+            on_progress(done)
+    slot, value, without = (np.concatenate(part)[: len(chosen)] for part in (best, free, bound))
+    rows_of = np.arange(len(chosen)), slot.astype(int)
+    cost = analyst.chance(value) - analyst.chance(without)
+    game, third = played.game[chosen], played.third[chosen]
+    count = scale.searched_games
+    has_other = (np.asarray(_legal_masks(states)) & ~kinds.passes).any(axis=1)
+    rows = []
+    for number, when in enumerate(_THIRDS):
+        here = third == number
+        passing = here & kinds.passes[rows_of] & has_other
+        giving = here & kinds.gives_up[rows_of]
+        rows.append(
+            {
+                "when": when,
+                "positions": int(here.sum()),
+                "best_gives_up": mean_of(by_game(kinds.gives_up[rows_of][here], game[here], count)),
+                "giving": int(giving.sum()),
+                "best_passes": mean_of(by_game(kinds.passes[rows_of][here], game[here], count)),
+                "passing": int(passing.sum()),
+                "cost": mean_of(by_game(cost[passing], game[passing], count)),
+                "costs_a_tenth": float((cost[passing] >= 0.1).mean()) if passing.any() else 0.0,
+            }
+        )
+    return {"rows": rows, "games": count, "simulations": scale.search_simulations}
+
+
+@jax.jit
+def _legal_masks(states: State) -> jax.Array:
+    return jax.vmap(actions.legal_slots)(states)
+
+
+def _solved_turns() -> dict[str, Any]:
+    """Exact counts on 3×3 of positions by the value to move and the value if it were the other's
+    turn."""
+    tables = tables_of(SOLVED)
+    values = jax.jit(jax.vmap(functools.partial(value_of, tables)))
+    counts = np.zeros((3, 3), np.int64)
+    for level in reachable_levels(SOLVED):
+        in_play = np.asarray(level.position.ply) >= len(SOLVED.order)
+        if not in_play.any():
+            continue
+        level = jax.tree.map(lambda x, keep=in_play: np.asarray(x)[keep], level)
+        for some, own in batches(level, 1 << 13):
+            position = some.position
+            other = position._replace(player=1 - position.player)
+            now = fetch(values(some))[:own]
+            # The value to the player of now, if the other had to move.
+            then = -fetch(values(State(some.variant, other)))[:own]
+            np.add.at(counts, (now.astype(int) + 1, then.astype(int) + 1), 1)
+    return {"counts": counts.tolist()}
+
+
+def _curve_table(curves: dict[str, Any]) -> Table:
+    rows = [
+        (
+            row["when"],
+            *(Mean(*row[f"ahead_{turns}"]).text() for turns in range(1, TURNS + 1)),
+            f"{row['legal_winner']:.1f}, {row['legal_loser']:.1f}",
+            Mean(*row["legal_ahead"]).text(),
+        )
+        for row in curves["thirds"]
+    ]
+    heads = (
+        "plays",
+        *(f"reach {turns}" for turns in range(1, TURNS + 1)),
+        "legal actions: winner, loser",
+        "difference",
+    )
+    title = "Cells by which the winner's reach is larger, and its legal actions (95 % over games)"
+    return Table(title, heads, tuple(rows))
+
+
+def _play_table(plays: dict[str, Any]) -> Table:
+    rows = [
+        (
+            row["kind"],
+            row["when"],
+            f"{row['plays']:,}",
+            percent(row["possible"]),
+            Mean(*row["chosen"]).share(),
+            Mean(*row["chosen_where_possible"]).share(),
+            Mean(*row["points_after"]).share(),
+            Mean(*row["points_otherwise"]).share(),
+        )
+        for row in plays["rows"]
+    ]
+    heads = (
+        "kind",
+        "plays",
+        "number",
+        "possible in",
+        "played",
+        "played where possible",
+        "wins after it",
+        "wins after another play there",
+    )
+    return Table("Kinds of plays in the games (95 % over games)", heads, tuple(rows))
+
+
+def _search_table(searched: dict[str, Any]) -> Table:
+    rows = [
+        (
+            row["when"],
+            f"{row['positions']:,}",
+            Mean(*row["best_gives_up"]).share(),
+            Mean(*row["best_passes"]).share(),
+            f"{row['passing']:,}",
+            Mean(*row["cost"]).text("%"),
+            percent(row["costs_a_tenth"]),
+        )
+        for row in searched["rows"]
+    ]
+    heads = (
+        "plays",
+        "positions",
+        "best play gives up territory for reach",
+        "best play is an implicit pass",
+        "of these",
+        "win chance lost without such plays",
+        "lost 10 points or more",
+    )
+    title = (
+        f"Searched again with {searched['simulations']} simulations, {searched['games']} games "
+        "(95 % over games)"
+    )
+    return Table(title, heads, tuple(rows))
+
+
+def _solved_table(turns: dict[str, Any]) -> Table:
+    counts, names = np.array(turns["counts"]), ("lost", "drawn", "won")
+    total = counts.sum()
+    rows = [
+        (
+            name,
+            *(f"{counts[now, then]:,} ({percent(counts[now, then] / total)})" for then in range(3)),
+        )
+        for now, name in enumerate(names)
+    ]
+    heads = ("to move", *(f"{name} if the other had to move" for name in names))
+    title = f"3×3, one stone each, solved: all {total:,} positions after the placements"
+    return Table(title, heads, tuple(rows))
+
+
+def _text(
+    work: Work, curves: dict[str, Any], plays: dict[str, Any], searched: dict[str, Any]
+) -> list[str]:
+    scale = work.scale.mobility
+    middle = Mean(*curves["thirds"][1][f"ahead_{TURNS}"])
+    agrees = (
+        "is larger" if middle.low > 0 else "is smaller" if middle.high < 0 else "does not differ"
+    )
+    del plays, searched
+    return [
+        f"{curves['games']:,} games of `{scale.player}` against itself at {scale.simulations} "
+        "simulations, placements left out. Definitions were fixed before any game was looked at. "
+        "Reach within k turns: cells that a side's stones can enter, two steps a turn, over exits "
+        "free of walls and stones, while nobody else moves. A play gives up territory for reach "
+        f"if another play encloses at least {LEAD} cell more at once (own less the opponent's) and "
+        f"the played one has at least {GAIN} cells more of reach within {TURNS} turns (likewise). "
+        "An implicit pass changes both sides' reach within 4 turns and enclosed cells by at most "
+        f"{HARDLY} cell in all.",
+        f"In the middle of a game the winner's reach within {TURNS} turns {agrees}.",
+        "A position in which the side to move is lost and would be won if the other had to move is "
+        "one in which a pass would turn the game; the solved board counts them exactly.",
+        "The intervals count games; all games are of one training.",
+    ]
+
+
+def _picture(curves: dict[str, Any], name: str) -> Picture:
+    from train.metrics.plot_style import COLOURS, GREY, new_plot
+
+    rows = curves["by_ply"]
+    figure, axes = new_plot(
+        title=f"{name}: how much farther the winner reaches",
+        x_label="plays since the last placement",
+        y_label="cells within 4 turns, winner less loser",
+    )
+    axes.plot([row["play"] for row in rows], [row["ahead_4"] for row in rows], color=COLOURS[0])
+    axes.axhline(0, color=GREY, linewidth=1)
+    return Picture("reach", f"{curves['games']:,} games, decided ones only", figure)

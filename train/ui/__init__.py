@@ -1,0 +1,1 @@
+"""Playing at a board: tables, machine opponents, the local page, the terminal game, the widget."""

@@ -1,0 +1,82 @@
+"""Levels of the machine by name: how long it searches, and how far it strays from its best move."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from train.checkpoints import pretrained
+from wallgo_jax.game.rules import Rules
+
+HEURISTIC = "heuristic-search:wjx"
+"""Plays the rules that no weights come for."""
+HINT_SIMULATIONS = 256
+GLANCE_SIMULATIONS = 64
+"""Simulations of the evaluation bar and of the territory estimate."""
+
+
+class Level(NamedTuple):
+    """A strength of play.
+
+    Attributes:
+      name: in the page and on the command line.
+      simulations: of each move's search.
+      temperature: a move is drawn with chances policy^(1 / temperature) of the search's improved
+        policy; 0 plays the search's own choice.
+    """
+
+    name: str
+    simulations: int
+    temperature: float
+
+
+# The search of a player weighs a value by 15 logits and more: low temperatures change nothing.
+LEVELS = {
+    level.name: level
+    for level in (
+        Level("beginner", 1, 5.0),
+        Level("novice", 1, 3.0),
+        Level("casual", 4, 1.5),
+        Level("club", 16, 1.0),
+        Level("advanced", 32, 1.0),
+        Level("strong", 64, 0.0),
+        Level("expert", 256, 0.0),
+        Level("strongest", 1024, 0.0),
+    )
+}
+DEFAULT_LEVEL = "novice"
+ZERO = "wjx"
+"""The player whose Elo is 0. The lower levels win and lose games against it; from a player that
+loses all of them, no distance can be measured."""
+CARD_KEY, CARD_KEY_HOW = "levels", "levels_measured"
+"""Entries of a model's card: a `Rating` by the name of the level, and the games that gave it."""
+
+
+class Rating(NamedTuple):
+    """Elo of a level, and its 95 % interval."""
+
+    elo: float
+    low: float
+    high: float
+
+
+class Opponent(NamedTuple):
+    """The machine that plays some rules.
+
+    Attributes:
+      name: the player's name without a budget, as docs/players.md lists names.
+      ratings: by the name of the level; a level that is missing was not measured.
+    """
+
+    name: str
+    ratings: dict[str, Rating]
+
+
+@functools.cache
+def opponent_for(rules: Rules) -> Opponent:
+    """Choose the trained player that comes with the package for these rules, else a heuristic."""
+    for model in pretrained.models():
+        if rules in pretrained.read_config(model).learned:
+            measured = pretrained.read_card(model).get(CARD_KEY, {})
+            return Opponent(f"pretrained:{model}", {k: Rating(**v) for k, v in measured.items()})
+    return Opponent(HEURISTIC, {})

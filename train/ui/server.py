@@ -1,0 +1,177 @@
+"""The local server: static files of the page, and a WebSocket for each page that is open.
+
+It is for the person at this machine. It binds to 127.0.0.1, answers only where `Host` names this
+machine, so that no other site can reach it by a name of its own (DNS rebinding), and takes a
+WebSocket only from its own page (`Origin`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import webbrowser
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import WSMsgType, web
+
+from train.puzzles.puzzle_file import Puzzle
+from train.runtime.errors import UsageError
+from train.ui.assets import read_assets
+from train.ui.games.thinking import EngineThinker
+from train.ui.guest import Guest
+from train.ui.hall import Hall
+from train.ui.puzzles import PuzzleBook
+from train.ui.reviewing import Reviewer
+from wallgo_jax.game.rules import Rules
+
+MAX_MESSAGE_BYTES = 1 << 20
+MAX_PAGES = 16
+LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+_REVIEW_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""A review holds its scripts; in a sandbox they reach neither the page nor the server."""
+HALL = web.AppKey("hall", Hall)
+_PAGES = web.AppKey("pages", set)
+
+
+def run(
+    rules: Rules, *, player: str, port: int, opens: bool, puzzles: Sequence[Puzzle] = ()
+) -> int:
+    """Serve the page until Ctrl-C or SIGTERM; returns the exit code.
+
+    Args:
+      rules: of the first game.
+      player: the machine's name, or empty for the one that comes with the rules.
+      port: at 127.0.0.1; 0 for any that is free.
+      opens: whether to open the page in a browser.
+      puzzles: to solve on the page.
+
+    Raises:
+      UsageError: the port cannot be had.
+    """
+    return asyncio.run(_run(rules, player, port, opens, PuzzleBook(puzzles)))
+
+
+async def _run(rules: Rules, player: str, port: int, opens: bool, puzzles: PuzzleBook) -> int:
+    thinker = EngineThinker(player)
+    hall = Hall(thinker, rules, player=player, reviewer=Reviewer(player), puzzles=puzzles)
+    runner = web.AppRunner(make_app(hall), access_log=None, shutdown_timeout=2.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, LOCAL_NAMES[0], port).start()
+    except OSError as error:
+        await runner.cleanup()
+        reason = os.strerror(error.errno or 0)
+        raise UsageError(
+            f"play: port {port} cannot be used: {reason}; --port 0 takes a free one"
+        ) from None
+    address = f"http://{LOCAL_NAMES[0]}:{runner.addresses[0][1]}/"
+    print(f"play at {address} (Ctrl-C ends the server)", flush=True)
+    if opens:
+        await asyncio.to_thread(webbrowser.open, address)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        await runner.cleanup()
+        thinker.shut_down()
+    return 0
+
+
+def make_app(hall: Hall) -> web.Application:
+    """Make the server of a hall."""
+    app = web.Application(middlewares=[_guard], client_max_size=1024)
+    app[HALL], app[_PAGES] = hall, set()
+    for path, (body, kind) in read_assets().items():
+        app.router.add_get(path, _asset(body, kind))
+    app.router.add_get("/socket", _socket)
+    app.router.add_get(r"/reviews/{name:[\w-]+}{ending:\.html|\.json}", _review)
+    app.on_shutdown.append(_close)
+    return app
+
+
+def is_local(host: str | None) -> bool:
+    """Whether a `Host` header names this machine, whatever the port: tunnels change it."""
+    try:
+        return host is not None and urlsplit(f"//{host}").hostname in LOCAL_NAMES
+    except ValueError:
+        return False
+
+
+def is_own_page(origin: str | None, host: str | None) -> bool:
+    """Whether an `Origin` header is that of the page that this server serves."""
+    return is_local(host) and origin == f"http://{host}"
+
+
+@web.middleware
+async def _guard(request: web.Request, handler: Any) -> web.StreamResponse:
+    if not is_local(request.headers.get("Host")):
+        raise web.HTTPForbidden(text="this server answers at 127.0.0.1 and localhost only\n")
+    if request.method not in ("GET", "HEAD"):
+        raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
+    return await handler(request)
+
+
+def _asset(body: bytes, kind: str) -> Any:
+    async def serve(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=kind, charset="utf-8", headers=_HEADERS)
+
+    return serve
+
+
+async def _review(request: web.Request) -> web.Response:
+    """A finished review: its page, which may do nothing but show itself, or its figures."""
+    found = request.app[HALL].reviewer.find(request.match_info["name"])
+    if found is None:
+        raise web.HTTPNotFound(text="this review is not kept any more; review the game again\n")
+    if request.match_info["ending"] == ".json":
+        headers = _HEADERS | {"Content-Disposition": 'attachment; filename="review.json"'}
+        return web.Response(text=found.figures, content_type="application/json", headers=headers)
+    headers = _HEADERS | {"Content-Security-Policy": _REVIEW_POLICY}
+    return web.Response(text=found.page, content_type="text/html", headers=headers)
+
+
+async def _socket(request: web.Request) -> web.WebSocketResponse:
+    if not is_own_page(request.headers.get("Origin"), request.headers.get("Host")):
+        raise web.HTTPForbidden(text="WebSockets are for this server's own page\n")
+    pages = request.app[_PAGES]
+    if len(pages) >= MAX_PAGES:
+        raise web.HTTPServiceUnavailable(text=f"{MAX_PAGES} pages are open; close one first\n")
+    socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE_BYTES, heartbeat=30.0)
+    await socket.prepare(request)
+    pages.add(socket)
+    guest = Guest(request.app[HALL], socket.send_json)
+    try:
+        await guest.greet()
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                await guest.answer(message.data)
+            else:
+                await guest.complain("messages are JSON text")
+    finally:
+        guest.leave()
+        pages.discard(socket)
+    return socket
+
+
+async def _close(app: web.Application) -> None:
+    for socket in list(app[_PAGES]):
+        await socket.close(code=1001, message=b"the server ends")
+    app[HALL].close()
