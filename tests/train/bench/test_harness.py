@@ -64,10 +64,16 @@ def test_run_lasts_as_long_as_asked(monkeypatch):
     assert 50 <= found.length <= 56
 
 
-@pytest.mark.parametrize("length", [5, 64, 65, 2401, 20_000])
+@pytest.mark.parametrize("length", [5, 64, 65, 2401, 20_000, 100_001])
 def test_every_set_entry_is_counted(length):
     array = np.random.default_rng(length).random(length) < 0.9
     assert int(jax.jit(play.count_set)(array)) == array.sum()
+
+
+def test_the_count_of_many_boards_is_a_small_program():
+    # The plies of an iteration of 1,024 boards; compiling a slice for each 64 of them took 10 GB.
+    plies = jax.ShapeDtypeStruct((8, 1024, 53 * 49), bool)
+    assert program.count_equations(jax.make_jaxpr(play.count_set)(plies)) < 2000
 
 
 def test_plies_games_and_checksum_are_those_played():

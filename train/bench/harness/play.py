@@ -54,17 +54,17 @@ def count_set(array: jax.Array) -> jax.Array:
     """uint32: number of entries that are not zero; XLA must compute all of them.
 
     Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
-    mask entry by entry.
+    mask entry by entry. The folds are at most 255 at a time, so that programs for large batches stay
+    small.
     """
     flat = (array if array.dtype == bool else array != 0).reshape(-1)
     total = jnp.uint32(0)
     while flat.shape[0] > _LANES:
-        folds = min(flat.shape[0] // _LANES, _BYTE)
-        parts = [
-            flat[_LANES * fold : _LANES * (fold + 1)].astype(jnp.uint8) for fold in range(folds)
-        ]
+        lanes = max(_LANES, flat.shape[0] // _BYTE)
+        folds = min(flat.shape[0] // lanes, _BYTE)
+        parts = [flat[lanes * fold : lanes * (fold + 1)].astype(jnp.uint8) for fold in range(folds)]
         total += sum(parts[1:], parts[0]).sum(dtype=jnp.uint32)
-        flat = flat[_LANES * folds :]
+        flat = flat[lanes * folds :]
     return total + flat.sum(dtype=jnp.uint32)
 
 
