@@ -156,7 +156,7 @@ class TrainingsConfig:
       opening_plies: random plies that games start with.
     """
 
-    config: dict[str, Any] = dataclasses.field(default_factory=lambda: {"iterations": 60})
+    config: dict[str, Any] = dataclasses.field(default_factory=lambda: {"iterations": 30})
     seeds: int = 3
     games: int = 60
     simulations: int = 32
@@ -206,7 +206,7 @@ class BlocksConfig(TrainingsConfig):
 
 
 # A search of more visits than slots: those of the first are before any move of the victim.
-_ADVERSARY = {"iterations": 60, "search": {"simulations": 32, "max_considered_actions": 8}}
+_ADVERSARY = {"iterations": 30, "search": {"simulations": 32, "max_considered_actions": 8}}
 
 
 @dataclasses.dataclass(frozen=True)
