@@ -75,16 +75,16 @@ def move_passes_own_stones(original):
 
 
 def one_wall_too_many(original):
-    def make_variant(rules, *, grid):
-        variant = original(rules, grid=grid)
+    def make_variant(rules, **room):
+        variant = original(rules, **room)
         return variant._replace(walls=variant.walls + 1)
 
     return make_variant
 
 
 def tie_rules_in_reverse(original):
-    def make_variant(rules, *, grid):
-        variant = original(rules, grid=grid)
+    def make_variant(rules, **room):
+        variant = original(rules, **room)
         return variant._replace(tie=variant.tie[::-1])
 
     return make_variant

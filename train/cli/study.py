@@ -24,6 +24,7 @@ Topic = Literal[
     "padding",
     "corridors",
     "adversary",
+    "mixed",
 ]
 
 
@@ -43,7 +44,7 @@ class Study:
     control and passing; footing: equal time, many simulations, what a doubling is worth;
     transfer: warm starts against training from nothing; padding: small boards inside a large
     grid; corridors: what frozen trunks know of far corridors; adversary: adversaries trained
-    against frozen victims."""
+    against frozen victims; mixed: one network for several rule sets, beside specialists."""
     config: Annotated[
         options.OptionalFile, tyro.conf.arg(help_behavior_hint="(default: the scale of a CPU)")
     ] = None

@@ -205,7 +205,7 @@ def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
 def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
     made = []
 
-    def fake(config, stage):
+    def fake(config, stage, opponent):
         made.append(stage.simulations)
 
         def selfplay(variables, variant, boards, key, coin_key):

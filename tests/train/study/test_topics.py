@@ -112,6 +112,17 @@ seeds = 2
 games = 4
 simulations = 2
 config = {attack}
+[mixed]
+rules = [
+    {{name = "small", rules = {{size = 3, stones = 1, order = [0, 1]}}}},
+    {{name = "large", rules = {{size = 4, stones = 2, order = [0, 1, 0, 1]}}}},
+]
+minutes = 0.02
+games = 4
+simulations = 2
+unseen = {{size = 5, stones = 1, order = [0, 1]}}
+opponents = ["random"]
+config = {several}
 """
 
 
@@ -124,6 +135,7 @@ TINY = (
 
 
 ATTACK = TINY.replace("rules = {size = 3, stones = 1, order = [0, 1]}, ", "")
+SEVERAL = ATTACK.replace("iterations = 2, ", "")
 
 
 def cell(name: str, size: int = 7) -> int:
@@ -374,6 +386,14 @@ def test_a_kept_piece_is_made_once(tmp_path):
         ({"corridors": {"held_out": 11}}, "corridors: held_out (11) must be even, 10 or more"),
         ({"corridors": {"rules": "wallzero-3p"}}, "corridors: rules is 'wallzero-3p', not one of"),
         ({"adversary": {"config": {"rules": "hkoi"}}}, "adversary: config: rules is set by the"),
+        ({"mixed": {"config": {"iterations": 3}}}, "mixed: config.iterations is set by the study"),
+        ({"mixed": {"rules": ["hkoi"]}}, "mixed: rules must be at least two rule sets"),
+        (
+            {"mixed": {"rules": ["hkoi", "playwallgo-3p"]}},
+            "mixed: rules: entry 2: is for 3 players",
+        ),
+        ({"mixed": {"unseen": {"sise": 8}}}, "mixed: rules: unknown key 'sise'"),
+        ({"mixed": {"minutes": 0}}, "mixed: minutes (0.0) must be above 0"),
         ({"adversary": {"blocks": []}}, "adversary: name at least one block string or victim"),
         ({"seed": -1}, "seed (-1) must be from 0 to"),
     ],
@@ -439,7 +459,7 @@ def test_lost_games_are_those_that_the_adversary_won():
 def test_a_small_version_writes_its_folder_and_is_reused(topic, tmp_path):
     run = saved.save_run(tmp_path / "run", seeds={1: 0})
     scale = tmp_path / "small.toml"
-    scale.write_text(SMALL.format(run=run, tiny=TINY, attack=ATTACK))
+    scale.write_text(SMALL.format(run=run, tiny=TINY, attack=ATTACK, several=SEVERAL))
     words = ["study", topic, "--config", scale, "--out", tmp_path / "out"]
     first = command(*words)
     assert first.code == 0, first.err

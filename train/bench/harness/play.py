@@ -54,8 +54,8 @@ def count_set(array: jax.Array) -> jax.Array:
     """uint32: number of entries that are not zero; XLA must compute all of them.
 
     Long arrays are folded in bytes first: XLA on CPU adds slices many entries at once, but sums a
-    mask entry by entry. The folds are at most 255 at a time, so that programs for large batches stay
-    small.
+    mask entry by entry. The folds are at most 255 at a time, so that programs for large batches
+    stay small.
     """
     flat = (array if array.dtype == bool else array != 0).reshape(-1)
     total = jnp.uint32(0)

@@ -27,6 +27,7 @@ from train.registry import make_player
 from train.runtime.errors import UsageError
 from train.study.frame.seeds import Estimate, estimate
 from train.study.frame.work import Work
+from wallgo_jax.game.rules import Rules
 
 RUNS = "runs"
 _BATCH = 200
@@ -181,38 +182,69 @@ def round_robin(
     for seed in range(len(trained[variants[0].name])):
         for place, first in enumerate(variants):
             for second in variants[place + 1 :]:
-                settings = {
-                    "trained": [settings_of(each, seed) for each in (first, second)],
-                    "simulations": [simulations[each.name] for each in (first, second)],
-                    "games": games,
-                    "opening_plies": opening_plies,
-                    "seed": work.scale.seed,
-                }
-                runs = [runs_of(work) / trained[each.name][seed].run for each in (first, second)]
-                names = [
-                    f"search:{run}@{simulations[each.name]}"
-                    for run, each in zip(runs, (first, second), strict=True)
-                ]
-
-                def play(names: list[str] = names, rules: Any = first.config.rules) -> list[int]:
-                    players = [make_player(name, rules) for name in names]
-                    options = MatchOptions(games, min(games, _BATCH), opening_plies)
-                    with work.task(" against ".join(names), games, "games") as on_progress:
-                        result = play_meeting(
-                            players[0],
-                            players[1],
-                            rules,
-                            options,
-                            seed=work.scale.seed,
-                            before=0,
-                            on_progress=on_progress,
-                        )
-                    return [result.wins, result.draws, result.losses]
-
-                piece = f"{kind}-{first.name}-{second.name}-{seed}"
-                counts = work.pieces.keep(piece, settings, play)
-                found.append(Meeting(first.name, second.name, seed, *counts))
+                found.append(
+                    meet(
+                        work,
+                        (first, second),
+                        trained,
+                        seed,
+                        first.config.rules,
+                        games=games,
+                        simulations=simulations,
+                        opening_plies=opening_plies,
+                        kind=kind,
+                    )
+                )
     return found
+
+
+def meet(
+    work: Work,
+    pair: tuple[Variant, Variant],
+    trained: Mapping[str, Sequence[Trained]],
+    seed: int,
+    rules: Rules,
+    *,
+    games: int,
+    simulations: Mapping[str, int],
+    opening_plies: int,
+    kind: str = "match",
+) -> Meeting:
+    """The games of two variants' players of a seed by some rules; else as `round_robin`.
+
+    Args:
+      rules: which both have learned.
+    """
+    first, second = pair
+    settings: dict[str, Any] = {
+        "trained": [settings_of(each, seed) for each in pair],
+        "simulations": [simulations[each.name] for each in pair],
+        "games": games,
+        "opening_plies": opening_plies,
+        "seed": work.scale.seed,
+    }
+    if rules != first.config.rules:
+        settings["rules"] = rules.to_dict()
+    runs = [runs_of(work) / trained[each.name][seed].run for each in pair]
+    names = [f"search:{run}@{simulations[each.name]}" for run, each in zip(runs, pair, strict=True)]
+
+    def play() -> list[int]:
+        players = [make_player(name, rules) for name in names]
+        options = MatchOptions(games, min(games, _BATCH), opening_plies)
+        with work.task(" against ".join(names), games, "games") as on_progress:
+            result = play_meeting(
+                players[0],
+                players[1],
+                rules,
+                options,
+                seed=work.scale.seed,
+                before=0,
+                on_progress=on_progress,
+            )
+        return [result.wins, result.draws, result.losses]
+
+    piece = f"{kind}-{first.name}-{second.name}-{seed}"
+    return Meeting(first.name, second.name, seed, *work.pieces.keep(piece, settings, play))
 
 
 def rate_of(meetings: Sequence[Meeting], name: str, seed: int, against: str = "") -> float:

@@ -12,6 +12,7 @@ from train.study.topics import (
     features,
     footing,
     game_size,
+    mixed,
     mobility,
     padding,
     transfer,
@@ -28,5 +29,6 @@ TOPICS: Mapping[str, Callable[[Work], Report]] = {
     "padding": padding.report,
     "corridors": corridors.report,
     "adversary": adversary.report,
+    "mixed": mixed.report,
 }
 """By the names that users type."""

@@ -36,8 +36,8 @@ from train.registry.names import read_network_name
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
-from train.study.frame.scale import AdversaryConfig
 from train.study.frame.seeds import Estimate, estimate
+from train.study.frame.trainings_scale import AdversaryConfig
 from train.study.frame.variants import (
     Trained,
     Variant,

@@ -11,7 +11,7 @@ from train.config import config_from_dict, config_to_dict
 from train.registry import make_player
 from train.runtime.devices import broadcast_boards
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
-from train.study.frame.scale import BlocksConfig
+from train.study.frame.trainings_scale import BlocksConfig
 from train.study.frame.variants import (
     Meeting,
     Trained,

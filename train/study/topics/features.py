@@ -4,7 +4,7 @@ from typing import Any
 
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
-from train.study.frame.scale import FeaturesConfig, TrainingsConfig
+from train.study.frame.trainings_scale import FeaturesConfig, TrainingsConfig
 from train.study.frame.variants import (
     Meeting,
     Variant,

@@ -19,8 +19,8 @@ from train.registry.names import read_network_name
 from train.registry.networks import network_config
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
-from train.study.frame.scale import TransferCase, TransferConfig
 from train.study.frame.seeds import estimate
+from train.study.frame.trainings_scale import TransferCase, TransferConfig
 from train.study.frame.variants import (
     Meeting,
     Trained,
