@@ -27,9 +27,10 @@ wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/functions train/network train/search train/data train/learning
 train/players train/solver train/arena train/arena/seats train/config train/metrics
 train/checkpoints train/registry train/opponents train/engine/trees train/engine train/programs
-train/loop train/ratings train/analysis train/review train/puzzles train/study/frame
-train/study/topics train/study train/ui/games train/ui train/bench/harness train/bench/parts
-train/bench train/api train/cli/common train/cli/games train/cli train/__main__
+train/loop train/ratings train/analysis train/review train/puzzles train/study/scale
+train/study/frame train/study/trainings train/study/topics train/study train/ui/games train/ui
+train/bench/harness train/bench/parts train/bench train/bench/scripts train/api train/cli/common
+train/cli/games train/cli train/__main__
 """.split()
 DOORS = {
     "flax": "train/network",
@@ -45,7 +46,7 @@ MORE_LIBRARIES = {
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
     "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }
-MAX_FILES, MAX_FOLDERS, MAX_EDGES = 11, 28, 242
+MAX_FILES, MAX_FOLDERS, MAX_EDGES = 11, 28, 262
 FACE = "train/__init__"
 """The lowest module of the learner shows names of higher ones, which it imports when they are used;
 no module of the learner may take them from there."""

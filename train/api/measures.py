@@ -26,7 +26,7 @@ from train.config import RunConfig
 from train.metrics.intervals import Interval, intervals_figure
 from train.runtime.errors import UsageError
 from train.study.frame.report import Report
-from train.study.frame.scale import StudyConfig, read_scale, scale_from_dict
+from train.study.scale.reading import StudyConfig, read_scale, scale_from_dict
 from train.study.study import study_topic
 from train.study.topics import TOPICS
 from wallgo_jax import render

@@ -55,7 +55,7 @@ class Study:
     def run(self) -> int:
         """Returns the exit code."""
         from train.runtime.display import Display
-        from train.study.frame.scale import read_scale
+        from train.study.scale.reading import read_scale
         from train.study.study import study_topic
 
         words, scale = self._words(), read_scale(self.config)

@@ -22,8 +22,8 @@ from train.loop import training
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.programs.selfplay import Stage, stage_at
 from train.runtime.errors import UsageError
-from train.study import budget
 from train.study.changes import Change
+from train.study.frame import budget
 from train.study.results import BUDGET, MATCH, TRAINING, Results, Row
 
 RUNS, RESULTS_FILE = "runs", "results.jsonl"

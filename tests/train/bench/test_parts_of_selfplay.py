@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.learner import tiny
-from train.bench import rounds, selfplay_parts
 from train.bench.harness.script import run_configured_script
+from train.bench.scripts import rounds, selfplay_parts
 
 SMALL = (
     *("--repeats", "1", "--seconds", "0.01", "--rules", "wallzero-4stone"),

@@ -8,9 +8,9 @@ import jax
 import pytest
 
 from tests.support.learner import tiny
-from train.bench import inference_time, match_overhead, openings, weak_scaling
 from train.bench.harness.script import run_configured_script, run_script
 from train.bench.harness.timing import Row
+from train.bench.scripts import inference_time, match_overhead, openings, weak_scaling
 from train.runtime.errors import UsageError
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown
-from train.bench.dropped_visits import visits_made
+from train.bench.scripts.dropped_visits import visits_made
 from train.config import read_config
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig

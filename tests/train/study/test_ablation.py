@@ -15,8 +15,8 @@ from tests.support.learner.commands import command, complaint
 from train.programs.selfplay import stage_at
 from train.study import ablation, report
 from train.study.ablation import Options, Study, steps_of
-from train.study.budget import Pace
 from train.study.changes import read_changes
+from train.study.frame.budget import Pace
 from train.study.progress import Progress
 from train.study.results import Results
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.learner import tiny
 from train.programs.selfplay import BOOTSTRAP, Stage, StageKind
 from train.runtime.errors import UsageError
-from train.study import budget
+from train.study.frame import budget
 
 
 def searching(simulations: int) -> Stage:

@@ -8,8 +8,8 @@ from train.analysis.probe import CELL, ProbeResult, Trunk
 from train.config import RunConfig
 from train.network import Variables
 from train.study.frame.pieces import Pieces
-from train.study.frame.scale import scale_from_dict
 from train.study.frame.work import Work, no_task
+from train.study.scale.reading import scale_from_dict
 from train.study.topics import corridors
 from train.study.topics.corridors import Asked, Group
 

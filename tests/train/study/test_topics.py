@@ -13,14 +13,14 @@ from tests.support.learner.commands import command, complaint
 from tests.support.reference import referee as slow
 from train.data.record_dataset import RecordedGames
 from train.runtime.errors import UsageError
+from train.study.frame import means
 from train.study.frame.own_games import OwnGames
 from train.study.frame.pieces import Pieces
 from train.study.frame.report import Table
-from train.study.frame.scale import StudyConfig, read_scale, scale_from_dict
 from train.study.frame.variants import Meeting, difference, mean_rate, rate_of
+from train.study.scale.reading import StudyConfig, read_scale, scale_from_dict
 from train.study.topics import (
     TOPICS,
-    adversary,
     balance,
     footing,
     game_size,
@@ -28,6 +28,7 @@ from train.study.topics import (
     openings,
     padding,
 )
+from train.study.trainings import adversary
 from wallgo_jax.board.geometry import PLAYS_PER_STONE
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game import actions, referee
@@ -306,10 +307,10 @@ def _sets(board: slow.Board):
 
 def test_means_over_games_have_students_interval():
     """Values 1, 2, 3: mean 2, standard error 1/√3, 4.303 of it."""
-    found = mobility.mean_of(np.array([1.0, 2.0, np.nan, 3.0]))
+    found = means.mean_of(np.array([1.0, 2.0, np.nan, 3.0]))
     assert found.value == 2.0
     assert found.high - found.value == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
-    averages = mobility.by_game(np.array([1, 0, 1]), np.array([0, 0, 2]), 3)
+    averages = means.by_game(np.array([1, 0, 1]), np.array([0, 0, 2]), 3)
     assert np.array_equal(averages, [0.5, np.nan, 1.0], equal_nan=True)
 
 

@@ -23,7 +23,7 @@ def run_script(
 
     Args:
       options: a dataclass; its docstrings are the help.
-      name: of the script, as `python -m train.bench.NAME` calls it.
+      name: of the script, as `python -m train.bench.scripts.NAME` calls it.
       arguments: words after the program; those of the process by default.
     """
     with _one_line():
@@ -62,7 +62,7 @@ def _refuse(found: Any, unknown: Sequence[str], name: str) -> None:
 
 
 def _program(name: str) -> str:
-    return f"python -m train.bench.{name}"
+    return f"python -m train.bench.scripts.{name}"
 
 
 @contextlib.contextmanager

@@ -1,1 +1,1 @@
-"""What the topics of `study` share: their scale, kept pieces of work, and the folder they write."""
+"""What the topics of `study` share: kept pieces of work, trainings, and the folder they write."""

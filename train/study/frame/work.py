@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from train.study.frame.pieces import Pieces
-from train.study.frame.scale import StudyConfig
+from train.study.scale.reading import StudyConfig
 
 Task = Callable[[int], Any]
 """Takes the number of parts done."""

@@ -5,18 +5,14 @@ from collections.abc import Callable, Mapping
 from train.study.frame.report import Report
 from train.study.frame.work import Work
 from train.study.topics import (
-    adversary,
     balance,
-    blocks,
     corridors,
-    features,
     footing,
     game_size,
-    mixed,
     mobility,
     padding,
-    transfer,
 )
+from train.study.trainings import adversary, blocks, features, mixed, transfer
 
 TOPICS: Mapping[str, Callable[[Work], Report]] = {
     "features": features.report,

@@ -26,12 +26,12 @@ from train.analysis.probe import (
 from train.registry.names import read_network_name
 from train.registry.networks import network_config
 from train.runtime.errors import UsageError
-from train.study.frame.questions_scale import CorridorsConfig
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.seeds import Estimate, estimate
 from train.study.frame.variants import runs_of, train_all
 from train.study.frame.work import Work
-from train.study.topics.blocks import block_variants
+from train.study.scale.questions import CorridorsConfig
+from train.study.trainings.blocks import block_variants
 from wallgo_jax.game.rules import PRESETS
 
 PAPER = {"residual network": 0.5915, "ResTNet": 0.8001}

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import t as student
 
 from train.data.record_dataset import Examples
 from train.review.restricted import make_search_among
@@ -27,6 +26,7 @@ from train.runtime.host import fetch
 from train.solver.exact_player import tables_of
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import value_of
+from train.study.frame.means import Mean, by_game, mean_of
 from train.study.frame.own_games import OwnGames, analyst_of, own_games
 from train.study.frame.report import Picture, Report, Table, percent
 from train.study.frame.work import Work
@@ -56,26 +56,6 @@ class Kinds(NamedTuple):
     gives_up: np.ndarray  # bool[N, A]
     passes: np.ndarray  # bool[N, A]
     could_own: np.ndarray  # bool[N], some play owns more enclosed cells than another
-
-
-class Mean(NamedTuple):
-    """A mean over games with its 95 % interval by Student."""
-
-    value: float
-    low: float
-    high: float
-
-    def text(self, unit: str = "") -> str:
-        """As `1.23 (1.10 to 1.36)`, or with unit `%` in per cent."""
-        if np.isnan(self.value):
-            return ""
-        scale = 100 if unit else 1
-        value, low, high = (scale * number for number in self)
-        return f"{value:.2f}{unit and f' {unit}'} ({low:.2f} to {high:.2f})"
-
-    def share(self) -> str:
-        """The mean of shares in per cent; the interval ends at 0 and 100."""
-        return self._replace(low=max(self.low, 0.0), high=min(self.high, 1.0)).text("%")
 
 
 def report(work: Work) -> Report:
@@ -114,23 +94,6 @@ def _digest(settings: dict[str, Any]) -> str:
     import json
 
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
-
-
-def mean_of(values: np.ndarray) -> Mean:
-    """The mean of one value a game, with Student's interval; NaN entries are left out."""
-    values = values[~np.isnan(values)]
-    if len(values) < 2:
-        return Mean(float("nan"), float("nan"), float("nan"))
-    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    middle = float(values.mean())
-    return Mean(middle, middle - float(half), middle + float(half))
-
-
-def by_game(values: np.ndarray, game: np.ndarray, games: int) -> np.ndarray:
-    """float[G]: the mean over each game's positions; NaN for a game without any."""
-    counts = np.bincount(game, minlength=games)
-    sums = np.bincount(game, values.astype(float), minlength=games)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 @jax.jit

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from train.study.frame.checks import check_counts, check_least, check_players
+from train.study.scale.checks import check_counts, check_least, check_players
 from wallgo_jax.game.rules import PRESETS
 
 

@@ -1,7 +1,7 @@
 """Compares a search in rounds with one visit after another, in turns.
 
-    python -m train.bench.rounds [--boards 16,64,256,1024] [--simulations 64,256] [--repeats 5]
-        [--some.key VALUE ...]
+    python -m train.bench.scripts.rounds [--boards 16 64 256 1024] [--simulations 64 256]
+        [--repeats 5] [--some.key VALUE ...]
 
 One move of one game at each number of simulations, and self-play at each number of boards, both
 with and without `search.rounds`.

@@ -1,6 +1,6 @@
 """Says where the time of self-play goes, by parts that add up.
 
-    python -m train.bench.selfplay_parts [--boards 256] [--repeats 5] [--some.key VALUE ...]
+    python -m train.bench.scripts.selfplay_parts [--boards 256] [--repeats 5] [--some.key VALUE ...]
 
 Each program does less than the one before it, and a part is what the next one saves:
 

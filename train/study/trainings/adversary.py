@@ -35,9 +35,9 @@ from train.registry import (
 from train.registry.names import read_network_name
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.study.frame.means import Mean, by_game, mean_of
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.seeds import Estimate, estimate
-from train.study.frame.trainings_scale import AdversaryConfig
 from train.study.frame.variants import (
     Trained,
     Variant,
@@ -47,9 +47,9 @@ from train.study.frame.variants import (
     train_all,
 )
 from train.study.frame.work import Work
-from train.study.topics.blocks import block_variants
-from train.study.topics.features import base_config
-from train.study.topics.mobility import Mean, by_game, mean_of
+from train.study.scale.trainings import AdversaryConfig
+from train.study.trainings.blocks import block_variants
+from train.study.trainings.features import base_config
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import Rules
 

@@ -17,10 +17,9 @@ from train.arena.match import MatchOptions, play_meeting
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
 from train.registry import make_player
-from train.study.budget import iterations_within, measure_pace, measure_pace_beside
+from train.study.frame.budget import iterations_within, measure_pace, measure_pace_beside
 from train.study.frame.report import Report, Table, percent, percent_range
 from train.study.frame.seeds import estimate
-from train.study.frame.trainings_scale import MixedConfig
 from train.study.frame.variants import (
     Meeting,
     Trained,
@@ -31,7 +30,8 @@ from train.study.frame.variants import (
     train_all,
 )
 from train.study.frame.work import Work
-from train.study.topics.features import base_config
+from train.study.scale.trainings import MixedConfig
+from train.study.trainings.features import base_config
 from wallgo_jax.game.rules import Rules
 
 AS_ONE, AS_ALL = "mixed-as-one", "mixed-as-all"

@@ -10,9 +10,9 @@ import pydantic
 
 from train.config.complaints import one_line
 from train.runtime.errors import UsageError
-from train.study.frame.checks import check_counts, check_least, check_players
-from train.study.frame.questions_scale import CorridorsConfig, PaddingConfig
-from train.study.frame.trainings_scale import (
+from train.study.scale.checks import check_counts, check_least, check_players
+from train.study.scale.questions import CorridorsConfig, PaddingConfig
+from train.study.scale.trainings import (
     AdversaryConfig,
     BlocksConfig,
     FeaturesConfig,

@@ -20,7 +20,6 @@ from train.registry.networks import network_config
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.seeds import estimate
-from train.study.frame.trainings_scale import TransferCase, TransferConfig
 from train.study.frame.variants import (
     Meeting,
     Trained,
@@ -32,7 +31,8 @@ from train.study.frame.variants import (
     train_all,
 )
 from train.study.frame.work import Work
-from train.study.topics.features import base_config
+from train.study.scale.trainings import TransferCase, TransferConfig
+from train.study.trainings.features import base_config
 
 SCRATCH, WARM, FROZEN = "scratch", "warm", "frozen"
 

@@ -11,7 +11,6 @@ from train.config import config_from_dict, config_to_dict
 from train.registry import make_player
 from train.runtime.devices import broadcast_boards
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
-from train.study.frame.trainings_scale import BlocksConfig
 from train.study.frame.variants import (
     Meeting,
     Trained,
@@ -22,7 +21,8 @@ from train.study.frame.variants import (
     train_all,
 )
 from train.study.frame.work import Work
-from train.study.topics.features import base_config
+from train.study.scale.trainings import BlocksConfig
+from train.study.trainings.features import base_config
 from wallgo_jax.game.state import initial_state
 
 _BOARDS, _CALLS = 64, 7

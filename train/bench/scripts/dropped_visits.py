@@ -1,6 +1,6 @@
 """Counts the visits that a search in rounds drops where few slots are legal.
 
-    python -m train.bench.dropped_visits [--player pretrained:wallzero-4stone] [--seed 0]
+    python -m train.bench.scripts.dropped_visits [--player pretrained:wallzero-4stone] [--seed 0]
         [--search.KEY VALUE ...] [--selfplay.KEY VALUE ...]
 
 A round has room for as many visits as it takes where `max_considered_actions` slots are legal. A
@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from train.bench.harness.script import run_configured_script
-from train.bench.openings import played_plies
+from train.bench.scripts.openings import played_plies
 from train.registry import load_network
 from train.runtime.host import fetch
 from train.search.rounds import RoundSchedule, round_schedule

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pydantic
 
 from train.config.rule_sets import read_rule_sets
-from train.study.frame.checks import check_least, check_own_keys
+from train.study.scale.checks import check_least, check_own_keys
 from wallgo_jax.game.rules import PRESETS, Rules
 
 

@@ -1,6 +1,6 @@
 """Measures the inference time of the ResTNet paper's networks relative to 6R, beside the paper's.
 
-    python -m train.bench.inference_time [--size 9] [--width 256] [--heads 4] [--batch 16]
+    python -m train.bench.scripts.inference_time [--size 9] [--width 256] [--heads 4] [--batch 16]
         [--rounds 7] [--seconds 0.2] [--dtype auto] [--json OUT]
 
 The eleven networks are those of Table 1 of Wu, Wu, Shih, Ju, Wu, "ResTNet: Defense against

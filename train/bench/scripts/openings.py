@@ -1,6 +1,6 @@
 """Counts how many games of a trained player's self-play open differently.
 
-    python -m train.bench.openings [--player pretrained:wallzero-4stone] [--seed 0]
+    python -m train.bench.scripts.openings [--player pretrained:wallzero-4stone] [--seed 0]
         [--selfplay.KEY VALUE ...] [--search.KEY VALUE ...]
 
 Games that have reached a depth count there, finished or not. Two games open alike where their first

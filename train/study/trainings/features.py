@@ -4,7 +4,6 @@ from typing import Any
 
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
-from train.study.frame.trainings_scale import FeaturesConfig, TrainingsConfig
 from train.study.frame.variants import (
     Meeting,
     Variant,
@@ -14,6 +13,7 @@ from train.study.frame.variants import (
     train_all,
 )
 from train.study.frame.work import Work
+from train.study.scale.trainings import FeaturesConfig, TrainingsConfig
 from wallgo_jax.game.rules import PRESETS, named
 
 PAPER = {

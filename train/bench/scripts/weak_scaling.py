@@ -67,7 +67,7 @@ def main(options: Options, overrides: Sequence[str]) -> None:
 
 
 def _in_a_process(count: int, options: Options, overrides: Sequence[str]) -> Work:
-    words = [sys.executable, "-m", "train.bench.weak_scaling", "--alone"]
+    words = [sys.executable, "-m", "train.bench.scripts.weak_scaling", "--alone"]
     words += ["--config", str(options.config)] if options.config else []
     words += ["--boards", f"{options.boards}", "--batch", f"{options.batch}"]
     words += ["--iterations", f"{options.iterations}"]

@@ -1,6 +1,6 @@
 """Compares a match of two search players with self-play, in useful evaluations a second.
 
-    python -m train.bench.match_overhead [--boards 256] [--simulations 16] [--games 1024]
+    python -m train.bench.scripts.match_overhead [--boards 256] [--simulations 16] [--games 1024]
         [--repeats 3]
 
 An evaluation is useful where the board is live and the evaluating player is to move: in self-play

@@ -1,0 +1,1 @@
+"""Scripts that measure one thing each: `python -m train.bench.scripts.NAME`."""

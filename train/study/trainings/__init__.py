@@ -1,0 +1,1 @@
+"""The topics of `study` that train networks of their own."""
