@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from train.api.reviews import Review, load_game, review_game
     from train.api.runs import ReplayStatistics, Run, resume, run, start
     from train.api.searches import SearchReport
+    from train.api.seats import seated_match, seated_tournament
     from train.api.selfplay import SelfPlay, selfplay
     from train.api.states import step
     from train.config import RunConfig
@@ -58,6 +59,8 @@ __all__ = [
     "review_game",
     "run",
     "run_study",
+    "seated_match",
+    "seated_tournament",
     "selfplay",
     "slot_logits",
     "start",
@@ -76,6 +79,7 @@ _FILES = {
     "reviews": ("Review", "load_game", "review_game"),
     "runs": ("ReplayStatistics", "Run", "resume", "run", "start"),
     "searches": ("SearchReport",),
+    "seats": ("seated_match", "seated_tournament"),
     "selfplay": ("SelfPlay", "selfplay"),
     "states": ("step",),
 }

@@ -7,19 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe, usage_errors
 from train.api.players import Act, Player, make_players
-from train.api.tables import check_whole, key_of, progress_bar, to_dataframe, usage_errors
 from train.arena import tournament as tournament_lib
 from train.arena.config import parse_sprt
 from train.arena.elo import Ratings
-from train.arena.match import MatchOptions, check_rules, play_meeting
+from train.arena.match import MatchOptions, play_meeting
 from train.arena.report import match_record
 from train.arena.result import MatchResult, wilson_interval
+from train.arena.seats.match import SeatOptions
 from train.arena.sprt import play_until_decided
 from train.arena.tournament import Meeting, Score, Standing, score_of
 from train.metrics.intervals import Interval, intervals_figure
 from train.players.config import HeuristicsConfig
-from train.ratings import curves, pool
+from train.ratings import curves, pool, table_pool
 from train.ratings.pool import MAX_BATCH, Entrant, Measured
 from train.ratings.results_cache import ResultsCache
 from train.ratings.tables import rating_rows, standing_record
@@ -108,9 +109,9 @@ def match(
       UsageError: a player, the rules or a number is not allowed.
     """
     one, other = made = make_players([first, second], rules)
+    _check_two("match", one.rules)
     check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
     with usage_errors():
-        check_rules(one.rules)
         test = parse_sprt(str(sprt)) if sprt else None
         how = MatchOptions(games, batch, opening_plies)
     title = " against ".join(player.name for player in made)
@@ -190,6 +191,7 @@ def tournament(
     """
     _check_list("tournament", players)
     made = make_players(list(players), rules)
+    _check_two("tournament", made[0].rules)
     key_of("tournament", seed)
     check_whole("tournament", games=games, opening_plies=opening_plies)
     if form not in FORMS:
@@ -200,7 +202,6 @@ def tournament(
     with usage_errors():
         how = MatchOptions(games=games, batch=min(games, MAX_BATCH), opening_plies=opening_plies)
         tournament_lib.check_field(names, pairs)
-        check_rules(made[0].rules)
     met: list[Meeting] = []
     with progress_bar(form, total, is_shown=progress) as on_progress:
         done = 0
@@ -291,7 +292,7 @@ def elo(
         checkpoints.
       rules: as in `match`.
       budget: games in all, those of the cache included.
-      games: each time that a pairing is chosen.
+      games: each time that a pairing is chosen, or a table where the rules have more seats.
       simulations: of the checkpoints; 0 for their raw policy.
       checkpoints: most checkpoints of a run; 0 for all.
       zero: name of the player whose rating is 0; by default the first one's that is no run's, else
@@ -317,9 +318,12 @@ def elo(
         else make_players(singles, rules)
     )
     played = make_players(given[:1], rules)[0].rules if not made else made[0].rules
+    is_pairs = played.players == 2
     with usage_errors():
-        MatchOptions(games=games, batch=games, opening_plies=opening_plies)
-        check_rules(played)
+        if is_pairs:
+            MatchOptions(games=games, batch=games, opening_plies=opening_plies)
+        else:
+            SeatOptions(games=games, batch=games, opening_plies=opening_plies)
     entrants = [
         entrant
         for run in runs
@@ -338,15 +342,20 @@ def elo(
             cache = Path(folder) / pool.CACHE_FILE
         settings = pool.settings_of(played, opening_plies=opening_plies, seed=seed)
         on_progress = stack.enter_context(progress_bar("elo", budget, is_shown=progress))
-        measured = pool.measure(
-            [*entrants, *own],
-            ResultsCache(Path(cache), settings),
-            pool.make_play(played, games=games, opening_plies=opening_plies, seed=seed),
-            games=games,
-            budget=budget,
-            anchor=anchor,
-            on_progress=lambda found: on_progress(found.games),
-        )
+        how: dict[str, Any] = {"games": games, "opening_plies": opening_plies, "seed": seed}
+        asked: dict[str, Any] = {
+            "games": games,
+            "budget": budget,
+            "anchor": anchor,
+            "on_progress": lambda found: on_progress(found.games),
+        }
+        entrants += own
+        if is_pairs:
+            results, play = ResultsCache(Path(cache), settings), pool.make_play(played, **how)
+            measured = pool.measure(entrants, results, play, **asked)
+        else:
+            kept, seat = table_pool.TableCache(Path(cache), settings), table_pool.make_play
+            measured = table_pool.measure(entrants, kept, seat(played, **how), played, **asked)
     if measured.is_interrupted:
         raise KeyboardInterrupt
     return RatedPool(measured)
@@ -363,6 +372,14 @@ def _entrant(player: Player, given: Opponent) -> Entrant:
         )
         return found
     return Entrant(player.name, f"python:{player.name}:{id(player.registered)}", player.registered)
+
+
+def _check_two(what: str, rules: Rules) -> None:
+    if rules.players != 2:
+        raise UsageError(
+            f"{what}: the rules are for {rules.players} players, a {what} is for 2; "
+            f"train.seated_{what} has tables of more"
+        )
 
 
 def _check_list(what: str, players: Any) -> None:

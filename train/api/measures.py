@@ -16,10 +16,10 @@ from train.analysis.describe import Description
 from train.analysis.late_accuracy import LateAccuracy
 from train.analysis.sampled_accuracy import Sample, SampledAccuracy
 from train.analysis.value_accuracy import ValueAccuracy
+from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import Source, make_config, read_rules
 from train.api.players import Act, Player, make_player
 from train.api.states import States, batch_of
-from train.api.tables import check_whole, key_of, progress_bar, to_dataframe
 from train.arena.result import wilson_interval
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig

@@ -8,10 +8,10 @@ import numpy as np
 
 import wallgo_jax
 from train import registry
+from train.api.common.tables import key_of
 from train.api.configs import read_rules
 from train.api.searches import SearchReport, change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
-from train.api.tables import key_of
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.engine.trees.guide import Guide, make_guide, network_guide

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from train.api.common.tables import progress_bar, to_dataframe
 from train.api.configs import read_rules
-from train.api.tables import progress_bar, to_dataframe
 from train.review import game_review
 from train.review.analyst import analyst_of_game
 from train.review.figure import review_figure

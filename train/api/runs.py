@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.api.common.tables import to_dataframe
 from train.api.configs import Source, make_config, read_rules, use_functions, with_functions
 from train.api.games import Opponent, match
 from train.api.players import Player, player_of_weights
-from train.api.tables import to_dataframe
 from train.arena.result import MatchResult
 from train.arena.seats.result import SeatedResult
 from train.config import RunConfig

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.api.common.tables import check_whole, key_of, to_dataframe
 from train.api.states import States, actions_of, all_actions, batch_of
-from train.api.tables import check_whole, key_of, to_dataframe
 from train.config import config_from_dict
 from train.engine.trees.guide import Guide, Look
 from train.functions import refuse_functions

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import read_rules
 from train.api.players import Act, Player, make_player
-from train.api.tables import check_whole, key_of, progress_bar, to_dataframe
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
 from train.runtime.host import fetch

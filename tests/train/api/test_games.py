@@ -98,6 +98,68 @@ def test_the_curve_of_a_run(api_run):
     assert dict(zip(*curve.get_data(), strict=True)) == own
 
 
+THREE = {"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}
+SEATED = ("--rules", json.dumps(THREE), "--games", "12", "--seed", "4", "--opening-plies", "1")
+
+
+@pytest.mark.slow
+def test_tables_of_three_are_those_of_the_commands(tmp_path):
+    how = {"games": 12, "rules": THREE, "seed": 4, "opening_plies": 1}
+    found = train.seated_match(["random", "greedy"], **how)
+    said = command("match", "random", "greedy", *SEATED, "--json", tmp_path / "m.json")
+    assert said.code == 0
+    told = json.loads((tmp_path / "m.json").read_text())
+    assert found.summary() == {key: told[key] for key in found.summary()}
+    table = found.to_dataframe()
+    assert len(table) == 3 * len(found.games)
+    assert (table[table["player"] == "random"]["reward"] > 0).sum() == found.wins(0)
+    assert drawn(found) == ["random", "greedy"]
+
+    names = ["random", "greedy", "wjx", "ethen"]
+    several = train.seated_tournament(names, **how)
+    said = command("tournament", *names, *SEATED, "--json", tmp_path / "t.json")
+    assert said.code == 0
+    told = json.loads((tmp_path / "t.json").read_text())
+    assert several.summary()["table"] == told["table"]
+    assert len(several.tables) == 4 and set(drawn(several)) == set(names)
+    assert list(several.to_dataframe()["name"]) == [row.name for row in several.standings]
+
+    pool = train.elo(names, rules=THREE, budget=60, games=12, seed=4)
+    assert {row["player"] for row in pool.rows} == set(names)
+    assert pool.measured.games <= 60
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: train.match("random", "greedy", rules="playwallgo-3p"),
+            "match: the rules are for 3 players, a match is for 2; train.seated_match has tables",
+        ),
+        (
+            lambda: train.seated_match(["random", "greedy"], rules="wallzero-4stone"),
+            "match: the rules are for 2 players, seats are for 3 or 4",
+        ),
+        (
+            lambda: train.seated_match(["random"] * 4, rules="playwallgo-3p"),
+            "match: 4 players are named, the rules are for 3",
+        ),
+        (
+            lambda: train.seated_tournament(["random", "wjx"], rules="playwallgo-3p"),
+            "tournament: 2 players; at least 3 are wanted",
+        ),
+        (
+            lambda: train.seated_match("random", rules="playwallgo-3p"),
+            "seated_match: players must be a list",
+        ),
+    ],
+)
+def test_wrong_tables_are_told_in_one_line(call, said):
+    with pytest.raises(train.UsageError) as raised:
+        call()
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
 @pytest.fixture(scope="module")
 def games():
     return train.selfplay(

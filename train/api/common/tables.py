@@ -1,4 +1,4 @@
-"""What functions of the interface share: tables for pandas, progress, keys."""
+"""Tables for pandas, progress, keys, and errors of one line."""
 
 import contextlib
 import operator

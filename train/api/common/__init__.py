@@ -1,0 +1,1 @@
+"""What functions of the interface share: tables, progress, keys."""
