@@ -8,6 +8,15 @@ import shutil
 import pytest
 
 from tests.support import play as support
+from tests.support.page import (
+    cell,
+    moves,
+    place,
+    play_somehow,
+    start,
+    wait_for_moves,
+    wait_for_turn,
+)
 from train.ui.games import table as table_lib
 from wallgo_jax.game.rules import PRESETS
 
@@ -61,62 +70,6 @@ def open_page(browser, address):
     for context in contexts:
         context.close()
     assert complaints == []
-
-
-def cell(page, name):
-    column, row = "ABCDEFG".index(name[0]), int(name[1]) - 1
-    return page.locator(f'[data-cell="{7 * row + column}"]')
-
-
-def live(page):
-    return page.eval_on_selector_all(".hit.live", "cells => cells.map(c => c.dataset.cell)")
-
-
-def wait_for_turn(page):
-    """Wait until a person may move; returns False once the game is over."""
-    page.wait_for_function(
-        "() => document.querySelector('#advice').textContent"
-        " || /over/.test(document.querySelector('#status').textContent)"
-    )
-    return "over" not in page.inner_text("#status")
-
-
-def place(page, name):
-    cell(page, name).click()
-    cell(page, name).click()
-
-
-def moves(page):
-    return re.findall(r"[A-G]\d(?:->[A-G]\d:\w+)?", page.inner_text("#moves"))
-
-
-def wait_for_moves(page, count):
-    page.wait_for_function(
-        f"() => document.querySelectorAll('#moves button').length === {count + 1}"
-    )
-    return moves(page)
-
-
-def start(page, *seats):
-    page.click("#new")
-    for player, seat in enumerate(seats):
-        page.select_option(f"#seat-{player}", seat)
-    page.click("#setup-start")
-    page.wait_for_function("() => document.querySelectorAll('#moves button').length === 1")
-
-
-def play_somehow(page, choose):
-    if page.inner_text("#advice").startswith("Pick a cell"):
-        name = choose.choice(live(page))
-        page.locator(f'[data-cell="{name}"]').click()
-        page.locator(f'[data-cell="{name}"]').click()
-        return
-    origin = choose.choice(live(page))
-    page.locator(f'[data-cell="{origin}"]').click()
-    target = choose.choice(live(page))
-    page.locator(f'[data-cell="{target}"]').click()
-    walls = page.locator(".ghost")
-    walls.nth(choose.randrange(walls.count())).click()
 
 
 def test_a_whole_game_against_the_machine_by_clicks(open_page):
