@@ -16,9 +16,9 @@ from train.study.topics import (
     balance,
     footing,
     game_size,
-    mobility,
     openings,
     padding,
+    play_kinds,
 )
 from train.study.trainings import adversary
 from wallgo_jax.board.geometry import PLAYS_PER_STONE
@@ -134,7 +134,7 @@ def test_kinds_of_plays_are_those_of_the_definition(moves, has_kind):
     """Every play of a position against the slow referee's reach and regions; Blue is to move."""
     rules = Rules(size=5, stones=1, order=(0, 1))
     state = replay_moves(rules, parse_moves(moves, grid=5)).states[-1]
-    kinds = mobility.kinds_of(jax.tree.map(lambda x: np.asarray(x)[None], state))
+    kinds = play_kinds.kinds_of(jax.tree.map(lambda x: np.asarray(x)[None], state))
     board = _board_after(moves)
     stone = board.stones[1][0]
     mover, before, wanted = 1, _sets(board), {}
@@ -152,11 +152,11 @@ def test_kinds_of_plays_are_those_of_the_definition(moves, has_kind):
     ahead = {key: len(reach[1]) - len(reach[0]) for key, (reach, _) in wanted.items()}
     most = max(lead.values())
     rival = max(ahead[key] for key in wanted if lead[key] == most)
-    passes = {key for key, after in wanted.items() if _changed(before, after) <= mobility.HARDLY}
+    passes = {key for key, after in wanted.items() if _changed(before, after) <= play_kinds.HARDLY}
     gives_up = {
         key
         for key in wanted
-        if lead[key] <= most - mobility.LEAD and ahead[key] >= rival + mobility.GAIN
+        if lead[key] <= most - play_kinds.LEAD and ahead[key] >= rival + play_kinds.GAIN
     }
     assert len(wanted) > 3 and {"passes": passes, "gives_up": gives_up}[has_kind]
     assert _plays(kinds.passes[0]) == passes
