@@ -23,6 +23,7 @@ from train.config import (
 )
 from train.loop import training
 from train.metrics.rows import METRICS_FILE, read_rows
+from train.players.basic import Player
 from train.registry import make_player
 from train.runtime.errors import UsageError
 from train.study.frame.seeds import Estimate, estimate
@@ -230,21 +231,28 @@ def meet(
 
     def play() -> list[int]:
         players = [make_player(name, rules) for name in names]
-        options = MatchOptions(games, min(games, _BATCH), opening_plies)
-        with work.task(" against ".join(names), games, "games") as on_progress:
-            result = play_meeting(
-                players[0],
-                players[1],
-                rules,
-                options,
-                seed=work.scale.seed,
-                before=0,
-                on_progress=on_progress,
-            )
-        return [result.wins, result.draws, result.losses]
+        return play_counts(work, players, rules, games=games, opening_plies=opening_plies)
 
     piece = f"{kind}-{first.name}-{second.name}-{seed}"
     return Meeting(first.name, second.name, seed, *work.pieces.keep(piece, settings, play))
+
+
+def play_counts(
+    work: Work, players: Sequence[Player], rules: Rules, *, games: int, opening_plies: int
+) -> list[int]:
+    """Play a match of two players, with a bar: games won, drawn and lost by the first."""
+    title = " against ".join(player.name for player in players)
+    with work.task(title, games, "games") as on_progress:
+        result = play_meeting(
+            players[0],
+            players[1],
+            rules,
+            MatchOptions(games, min(games, _BATCH), opening_plies),
+            seed=work.scale.seed,
+            before=0,
+            on_progress=on_progress,
+        )
+    return [result.wins, result.draws, result.losses]
 
 
 def rate_of(meetings: Sequence[Meeting], name: str, seed: int, against: str = "") -> float:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jax
 
-from train.arena.match import MatchOptions, play_meeting
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
 from train.registry import make_player
@@ -26,6 +25,7 @@ from train.study.frame.variants import (
     Variant,
     mean_rate,
     meet,
+    play_counts,
     runs_of,
     train_all,
 )
@@ -165,19 +165,13 @@ def _play_unseen(
             }
 
             def play(name: str = name, opponent: str = opponent) -> list[int]:
-                options = MatchOptions(scale.games, scale.games, scale.opening_plies)
-                title = f"{name} against {opponent}, rules never seen"
-                with work.task(title, scale.games, "games") as on_progress:
-                    result = play_meeting(
-                        make_player(name, rules, transfer=True),
-                        make_player(opponent, rules),
-                        rules,
-                        options,
-                        seed=work.scale.seed,
-                        before=0,
-                        on_progress=on_progress,
-                    )
-                return [result.wins, result.draws, result.losses]
+                players = [
+                    make_player(name, rules, transfer=True),
+                    make_player(opponent, rules),
+                ]
+                return play_counts(
+                    work, players, rules, games=scale.games, opening_plies=scale.opening_plies
+                )
 
             piece = f"mixed-unseen-{opponent.replace(':', '-')}-{seed}"
             found.append(Unseen(opponent, seed, *work.pieces.keep(piece, settings, play)))
