@@ -56,6 +56,10 @@ from wallgo_jax.game.state import Position, State, make_variant
 _TICKS_A_DISPATCH = 8
 MAX_GAMES = 2**30
 """Games of a match: twice the pairs, rounded up to a power of two, must be an int32."""
+MOST_PROGRAMS = 20
+"""Compiled matches that are kept, one for each pair of kinds of players. On a CPU each takes about
+2,000 memory maps of the 65,530 that Linux gives a process (`vm.max_map_count`); a tournament of ten
+kinds has 45 pairs."""
 _LEAST_CAPACITY = 256  # matches of fewer pairs share one program
 
 Act = Callable[[Any, State, jax.Array], jax.Array]
@@ -279,7 +283,7 @@ def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOpti
     )
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=MOST_PROGRAMS)
 def _programs(
     acts: tuple[Act, Act],
     rules: Rules,

@@ -1,6 +1,9 @@
 """Matches: pairs, colours, openings, results checked by the slow referee, intervals."""
 
+import functools
+import gc
 import itertools
+import weakref
 from typing import NamedTuple
 
 import jax
@@ -325,6 +328,23 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
     assert half >= 20
     assert result.first_is_red[:half].all()
     assert not result.first_is_red[half : 2 * half].any()
+
+
+def test_programs_of_earlier_matches_are_given_up(monkeypatch):
+    # Each holds memory maps, of which a process has only so many.
+    make = match_lib._programs
+    assert make.cache_info().maxsize == match_lib.MOST_PROGRAMS
+    kept = functools.lru_cache(maxsize=1)(make.__wrapped__)
+    monkeypatch.setattr(match_lib, "_programs", kept)
+    player, made = registry.make_player("random", tiny.RULES), []
+    for opening_plies in (0, 1):
+        options = match_lib.MatchOptions(games=2, batch=2, opening_plies=opening_plies)
+        match_lib.play_match(player, player, tiny.RULES, options, key=jax.random.key(0))
+        found = match_lib._programs_of(player, player, tiny.RULES, options)
+        made.append(weakref.ref(found.go_on))
+    del found
+    gc.collect()
+    assert made[0]() is None and made[1]() is not None
 
 
 def test_a_match_larger_than_memory_is_refused(monkeypatch):

@@ -19,6 +19,7 @@ import numpy as np
 
 from train.arena import host_match
 from train.arena.active_games import GameLog, Openings, open_games
+from train.arena.match import MOST_PROGRAMS
 from train.arena.seats.games import SeatedMatch, boards_to_move, play_slots, set_up
 from train.arena.seats.result import SeatedResult, keep_finished
 from train.arena.seats.seating import check_rules, seatings_of
@@ -223,7 +224,7 @@ def _programs_of(field: Field, rules: Rules, options: SeatOptions) -> _Programs:
     )
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=MOST_PROGRAMS)
 def _programs(
     acts: tuple[Act, ...],
     seats: tuple[int, ...],

@@ -180,9 +180,9 @@ def round_robin(
       kind: the first word of the pieces' names.
     """
     found = []
-    for seed in range(len(trained[variants[0].name])):
-        for place, first in enumerate(variants):
-            for second in variants[place + 1 :]:
+    for place, first in enumerate(variants):
+        for second in variants[place + 1 :]:
+            for seed in range(len(trained[first.name])):
                 found.append(
                     meet(
                         work,
