@@ -41,8 +41,13 @@ def start(page, *seats):
     page.click("#new")
     for player, seat in enumerate(seats):
         page.select_option(f"#seat-{player}", seat)
+    # The list of moves is drawn anew with the new game: until then clicks would go to the old one.
+    page.eval_on_selector("#moves button", "button => { button.dataset.old = '' }")
     page.click("#setup-start")
-    page.wait_for_function("() => document.querySelectorAll('#moves button').length === 1")
+    page.wait_for_function(
+        "() => document.querySelectorAll('#moves button').length === 1"
+        " && !document.querySelector('#moves [data-old]')"
+    )
 
 
 def play_somehow(page, choose):
