@@ -91,7 +91,12 @@ def seated_match(
         check_rules(made[0].rules)
         names = fill_seats([player.name for player in made], made[0].rules)
         how = SeatOptions(games, batch, opening_plies)
-    by_name = {player.name: player.registered for player in made}
+    by_name, first = {}, {}
+    for given, player in zip(players, made, strict=True):
+        by_name.setdefault(player.name, player.registered)
+        known = first.setdefault(player.name, given)
+        if known is not given and not (isinstance(known, str) and isinstance(given, str)):
+            raise UsageError(f"seated_match: two different players are named {player.name!r}")
     seated = [by_name[name] for name in names]
     title = " · ".join(names)
     with progress_bar(title, games_of(seated, games), is_shown=progress) as on_progress:

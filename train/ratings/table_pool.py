@@ -233,6 +233,9 @@ class _TablePool:
         players = [entrant.player for entrant in entrants if entrant.player is not None]
         check_players(players, rules)
         self._entrants = {entrant.name: entrant for entrant in entrants}
+        for entrant in entrants:
+            if self._entrants[entrant.name] is not entrant:
+                raise UsageError(f"elo: player {entrant.name!r} is in the pool twice")
         self._names, self._seats, self._cache = seen, rules.players, results
         runs = {entrant.run: entrant.name for entrant in entrants if entrant.run is not None}
         self.newest = tuple(runs.values())

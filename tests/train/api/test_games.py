@@ -98,6 +98,15 @@ def test_the_curve_of_a_run(api_run):
     assert dict(zip(*curve.get_data(), strict=True)) == own
 
 
+def named(slot):
+    """A player of the name `act`, another one at each call."""
+
+    def act(states, key):
+        return np.full(states.position.ply.shape, slot, np.int32)
+
+    return act
+
+
 THREE = {"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}
 SEATED = ("--rules", json.dumps(THREE), "--games", "12", "--seed", "4", "--opening-plies", "1")
 
@@ -147,6 +156,14 @@ def test_tables_of_three_are_those_of_the_commands(tmp_path):
         (
             lambda: train.seated_tournament(["random", "wjx"], rules="playwallgo-3p"),
             "tournament: 2 players; at least 3 are wanted",
+        ),
+        (
+            lambda: train.seated_match([named(0), named(1), named(0)], rules="playwallgo-3p"),
+            "seated_match: two different players are named 'act'",
+        ),
+        (
+            lambda: train.elo([named(0), named(1), "random"], rules="playwallgo-3p"),
+            "elo: player 'act' is in the pool twice",
         ),
         (
             lambda: train.seated_match("random", rules="playwallgo-3p"),

@@ -44,7 +44,7 @@ class Compared(NamedTuple):
 
     what: str
     unit: str
-    steps: tuple[int, int]  # of the network, a search: one after another, in rounds
+    steps: tuple[int, int]  # of a search, its root included: one after another, in rounds
     rows: tuple[Row, Row]  # likewise
 
     @property
@@ -55,8 +55,8 @@ class Compared(NamedTuple):
 
 
 def steps_of(considered: int, simulations: int) -> tuple[int, int]:
-    """How often a search among `considered` slots asks the network: one visit after another, and in
-    rounds."""
+    """Steps of a search among `considered` slots, its root included: one visit after another, and
+    in rounds. On a CPU a step of many rows goes through the network in pieces."""
     schedule = round_schedule(considered, simulations)
     return simulations + 1, sum(number for _, number in schedule.rounds) + 1
 
@@ -103,7 +103,7 @@ def main(options: Options, overrides: Sequence[str] = ()) -> None:
     use_all_cores()
     config = read_config(None, list(overrides))
     title = "one visit after another → in rounds"
-    table = Table("what", "network calls", "a second", "gain", "MB", title=title)
+    table = Table("what", "steps", "a second", "gain", "MB", title=title)
     for found in compare(config, options):
         speeds = [row.rates[found.unit] for row in found.rows]
         sizes = [row.stats.peak_bytes / 1e6 if row.stats else 0.0 for row in found.rows]

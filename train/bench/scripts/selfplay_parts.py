@@ -2,7 +2,7 @@
 
     python -m train.bench.scripts.selfplay_parts [--boards 256] [--repeats 5] [--some.key VALUE ...]
 
-Each program does less than the one before it, and a part is what the next one saves:
+A part is what the next program takes less:
 
     self-play of an iteration       - keeps plies, draws openings, counts
     moves by search, with network   - evaluates leaves
@@ -12,7 +12,8 @@ Each program does less than the one before it, and a part is what the next one s
 
 All evaluate the same number of positions and take turns. Every ply is searched in full. Without a
 network values are 0 and priors equal, so trees have another shape: the parts of planes and trees
-are those of such trees.
+are those of such trees. Random play also draws its plies and restarts games, and scores none: what
+scores cost is with the trees, and what the slots' logits cost is with the planes.
 """
 
 import dataclasses
