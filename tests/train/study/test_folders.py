@@ -112,6 +112,7 @@ TINY = (
 
 
 ATTACK = TINY.replace("rules = {size = 3, stones = 1, order = [0, 1]}, ", "")
+THREE = {"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}
 SEVERAL = ATTACK.replace("iterations = 2, ", "")
 
 
@@ -155,6 +156,8 @@ def test_a_kept_piece_is_made_once(tmp_path):
             "mixed: rules: entry 2: is for 3 players",
         ),
         ({"mixed": {"unseen": {"sise": 8}}}, "mixed: rules: unknown key 'sise'"),
+        ({"mixed": {"unseen": THREE}}, "mixed: rules and unseen must be for two players"),
+        ({"mixed": {"opponents": ["wjx"] * 2}}, "mixed: opponents must be at least one, each"),
         ({"mixed": {"minutes": 0}}, "mixed: minutes (0.0) must be above 0"),
         ({"adversary": {"blocks": []}}, "adversary: name at least one block string or victim"),
         ({"seed": -1}, "seed (-1) must be from 0 to"),

@@ -192,8 +192,8 @@ class MixedConfig(TrainingsConfig):
     Attributes:
       rules: the rule sets, as a run's key `rules` lists them.
       minutes: of self-play and learning of each specialist, turned into iterations by the pace that
-        both have in turns. The mixed network is trained as long as one of them, and as long as all
-        of them together.
+        each training has in turns with the first specialist's. The mixed network is trained as long
+        as one of them, and as long as all of them together.
       unseen: a table of rules that no training has.
       opponents: players that need no weights, met with the unseen rules.
     """
@@ -216,9 +216,14 @@ class MixedConfig(TrainingsConfig):
         if len(self.rules) < 2:
             raise ValueError("mixed: rules must be at least two rule sets")
         try:
-            read_rule_sets(self.rules)
-            Rules.from_dict(self.unseen)
+            rule_sets, unseen = read_rule_sets(self.rules), Rules.from_dict(self.unseen)
         except ValueError as error:
             raise ValueError(f"mixed: {error}") from None
+        if {each.rules.players for each in rule_sets} | {unseen.players} != {2}:
+            raise ValueError("mixed: rules and unseen must be for two players")
+        if unseen in [each.rules for each in rule_sets]:
+            raise ValueError("mixed: unseen must be none of rules")
+        if not self.opponents or len(set(self.opponents)) < len(self.opponents):
+            raise ValueError("mixed: opponents must be at least one, each named once")
         if not 0 < self.minutes < math.inf:
             raise ValueError(f"mixed: minutes ({self.minutes}) must be above 0")

@@ -16,6 +16,7 @@ import jax
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import RuleSet, read_rule_sets
 from train.registry import make_player
+from train.runtime.errors import UsageError
 from train.study.frame.budget import iterations_within, measure_pace, measure_pace_beside
 from train.study.frame.report import Report, Table, percent, percent_range
 from train.study.frame.seeds import estimate
@@ -51,7 +52,9 @@ class Unseen(NamedTuple):
 def report(work: Work) -> Report:
     """Train the mixed network and the specialists, and let them meet by each rule set."""
     scale = work.scale.mixed
-    rule_sets = read_rule_sets(scale.rules)
+    rule_sets, unseen_rules = read_rule_sets(scale.rules), Rules.from_dict(scale.unseen)
+    for name in scale.opponents:
+        make_player(name, unseen_rules)  # refused now, not after the trainings
     specialists, mixed = _variants(work, scale, rule_sets)
     variants = [*specialists.values(), *mixed]
     trained = train_all(work, variants, seeds=scale.seeds)
@@ -100,10 +103,13 @@ def _variants(
     told = planes if "V" in planes else f"{planes}V"
     network = dataclasses.replace(base.network, planes=told, playable=True)
     # `mix` stands for a list in `rules`, whose first entry the run keeps there.
-    both = dataclasses.replace(
-        base, rules=rule_sets[0].rules, mix=tuple(rule_sets), grid=0, network=network
-    )
-    alone = {each.name: base.alone(each.rules) for each in rule_sets}
+    try:
+        both = dataclasses.replace(
+            base, rules=rule_sets[0].rules, mix=tuple(rule_sets), grid=0, network=network
+        )
+        alone = {each.name: base.alone(each.rules) for each in rule_sets}
+    except ValueError as error:
+        raise UsageError(f"study mixed: config: {error}") from None
     lengths = _lengths(work, scale, both, alone)
     specialists = {
         name: Variant(f"only-{name}", _long(config, lengths[name]))
@@ -188,7 +194,7 @@ def _text(scale: MixedConfig, trained: Mapping[str, Sequence[Trained]]) -> list[
     return [
         f"Specialists had {scale.minutes:g} minutes each by the pace that was measured; the mixed "
         f"network was trained as long as one of them ({of_one} minutes) and as long as all "
-        f"together ({of_all} minutes). Both sides have {scale.simulations} simulations and begin "
+        f"together ({of_all} minutes). Networks have {scale.simulations} simulations and begin "
         f"after {scale.opening_plies} random plies; a draw counts as half. Intervals are {over}.",
     ]
 
