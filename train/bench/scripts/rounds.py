@@ -21,6 +21,7 @@ from train.bench.parts import search, selfplay
 from train.bench.suite import devices_for
 from train.config import RunConfig, read_config
 from train.runtime.devices import use_all_cores
+from train.runtime.errors import UsageError
 from train.search.rounds import round_schedule
 
 
@@ -102,6 +103,10 @@ def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print a row for each kind of work."""
     use_all_cores()
     config = read_config(None, list(overrides))
+    if config.mix:
+        raise UsageError("rounds: rules must be one rule set")
+    if (config.search.kind, config.search.engine) != ("gumbel", "native"):
+        raise UsageError("rounds: needs search.kind gumbel and search.engine native")
     title = "one visit after another → in rounds"
     table = Table("what", "steps", "a second", "gain", "MB", title=title)
     for found in compare(config, options):

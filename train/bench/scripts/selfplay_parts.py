@@ -34,6 +34,7 @@ from train.bench.suite import devices_for
 from train.config import RunConfig, read_config
 from train.network.build import observer_for
 from train.runtime.devices import use_all_cores
+from train.runtime.errors import UsageError
 from train.search.evaluator import Evaluator, make_evaluator
 from train.search.search import make_search
 
@@ -133,6 +134,8 @@ def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print the parts and their sum."""
     use_all_cores()
     config = read_config(None, list(overrides))
+    if config.mix:
+        raise UsageError("selfplay_parts: rules must be one rule set")
     rows = timing.take_turns(
         benches_of(config, options.boards), seconds=options.seconds, repeats=options.repeats
     )
