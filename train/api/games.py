@@ -25,6 +25,7 @@ from train.ratings.pool import MAX_BATCH, Entrant, Measured
 from train.ratings.results_cache import ResultsCache
 from train.ratings.tables import rating_rows, standing_record
 from train.runtime.errors import UsageError
+from train.runtime.files import names_of_runs
 from wallgo_jax.game.rules import Rules
 
 Opponent = str | Player | Act
@@ -326,9 +327,9 @@ def elo(
             SeatOptions(games=games, batch=games, opening_plies=opening_plies)
     entrants = [
         entrant
-        for run in runs
+        for run, name in zip(runs, names_of_runs(runs), strict=True)
         for entrant in pool.entrants_of_run(
-            run, played, name=run.name, simulations=simulations, count=checkpoints
+            run, played, name=name, simulations=simulations, count=checkpoints
         )
     ]
     own = [_entrant(player, given) for player, given in zip(made, singles, strict=True)]

@@ -15,6 +15,7 @@ from train.cli.common import options
 from train.cli.common.options import ConfigFile
 from train.config import RunConfig, change_config, read_config
 from train.runtime.errors import UsageError
+from train.runtime.files import names_of_runs
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
 
@@ -232,8 +233,7 @@ class Curves:
         if len(set(self.runs)) < len(self.runs):
             raise UsageError("curves: a run is named twice")
         rows = {
-            name: _read(run)
-            for run, name in zip(self.runs, options.names_of_runs(self.runs), strict=True)
+            name: _read(run) for run, name in zip(self.runs, names_of_runs(self.runs), strict=True)
         }
         if self.csv is not None:
             write_csv(self.csv, rows)

@@ -1,10 +1,11 @@
-"""Files that are written whole, and errors of writing them as one line: a full disk, a quota."""
+"""Files that are written whole, errors of writing them as one line (a full disk, a quota), and what
+tables call directories."""
 
 import contextlib
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,9 @@ def replace_text(path: Path, text: str) -> None:
             with contextlib.suppress(OSError):
                 unnamed.unlink(missing_ok=True)
             raise
+
+
+def names_of_runs(runs: Sequence[Path]) -> list[str]:
+    """The directories' names, or, where two have the same, their paths."""
+    short = [run.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run) for run in runs]

@@ -1,4 +1,4 @@
-"""Errors of writing files as one line."""
+"""Errors of writing files as one line, and the names of run directories."""
 
 import errno
 import os
@@ -7,7 +7,14 @@ import resource
 import pytest
 
 from train.runtime.errors import UsageError
-from train.runtime.files import check_writable, complaint_of, disk_error, replace_text, writing
+from train.runtime.files import (
+    check_writable,
+    complaint_of,
+    disk_error,
+    names_of_runs,
+    replace_text,
+    writing,
+)
 
 
 @pytest.fixture
@@ -72,3 +79,9 @@ def test_reasons_of_the_disk(tmp_path, number):
 def test_other_errors_keep_their_traceback():
     assert complaint_of(FileNotFoundError(errno.ENOENT, "No such file")) is None
     assert disk_error(ValueError("shapes differ")) is None
+
+
+def test_runs_of_equal_names_are_told_apart_by_their_paths(tmp_path):
+    first, second, other = (tmp_path / name for name in ("a/run", "b/run", "b/other"))
+    assert names_of_runs([first, other]) == ["run", "other"]
+    assert names_of_runs([first, second]) == [str(first), str(second)]

@@ -36,7 +36,7 @@ def core_game(rules: Rules, *, on_bits: bool) -> Game:
         return referee.play(State(fresh.variant, position), slot)[0].position
 
     def read(position: Position, slot: jax.Array, after: Position) -> jax.Array:
-        # Territory and the end of the game depend on these bits, so XLA cannot leave them out.
+        # A new game begins where one ends, so these bits depend on all territories, too.
         return count_set(after.walls) + slot.astype(jnp.uint32)
 
     return Game(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,12 +79,6 @@ class MatchSettings:
             transfer=self.transfer,
             move_seconds=self.move_seconds,
         )
-
-
-def names_of_runs(runs: Sequence[Path]) -> list[str]:
-    """The directories' names, or, where two have the same, their paths."""
-    short = [run.resolve().name for run in runs]
-    return short if len(set(short)) == len(short) else [str(run) for run in runs]
 
 
 def check_seed(command: str, seed: int) -> None:

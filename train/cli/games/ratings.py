@@ -14,6 +14,7 @@ import tyro
 from train.cli.common import options
 from train.config import read_config
 from train.runtime.errors import UsageError
+from train.runtime.files import names_of_runs
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.rules import Rules, name_of
@@ -129,7 +130,7 @@ class Elo(options.MatchSettings):
     def _runs(self) -> dict[Path, str]:
         """The run directories with their names, or, where two have the same, with their paths."""
         runs = [Path(text) for text in self.players if self._is_run(text)]
-        return dict(zip(runs, options.names_of_runs(runs), strict=True))
+        return dict(zip(runs, names_of_runs(runs), strict=True))
 
     def _singles(self) -> list[str]:
         """Names of the players that are no runs; a bare path's budget is that of checkpoints."""

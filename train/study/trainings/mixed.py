@@ -112,13 +112,18 @@ def _variants(
         raise UsageError(f"study mixed: config: {error}") from None
     lengths = _lengths(work, scale, both, alone)
     specialists = {
-        name: Variant(f"only-{name}", _long(config, lengths[name]))
+        name: Variant(_only(name), _long(config, lengths[_only(name)]))
         for name, config in alone.items()
     }
     return specialists, (
         Variant(AS_ONE, _long(both, lengths[AS_ONE])),
         Variant(AS_ALL, _long(both, lengths[AS_ALL])),
     )
+
+
+def _only(rule_set: str) -> str:
+    """The name of a specialist's training."""
+    return f"only-{rule_set}"
 
 
 def _long(config: RunConfig, iterations: int) -> RunConfig:
@@ -139,7 +144,8 @@ def _lengths(
         first, seconds, found = next(iter(alone.values())), 60 * scale.minutes, {}
         with work.task("pace of each training", len(alone) + 1, "trainings") as on_progress:
             base = measure_pace(first).seconds
-            for done, (name, config) in enumerate([(AS_ONE, mixed), *alone.items()]):
+            each = {AS_ONE: mixed} | {_only(name): config for name, config in alone.items()}
+            for done, (name, config) in enumerate(each.items()):
                 pace = measure_pace_beside(config, first, base).seconds
                 found[name] = iterations_within(config, pace, seconds)
                 if name == AS_ONE:
