@@ -7,8 +7,9 @@ from typing import Any
 from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe, usage_errors
 from train.api.games import AnyRules, Opponent
 from train.api.players import Player, make_players
+from train.arena.match_programs import key_of_names
 from train.arena.result import wilson_interval
-from train.arena.seats.match import SeatOptions, games_of, meeting_key, play_seats
+from train.arena.seats.match import SeatOptions, games_of, play_seats
 from train.arena.seats.report import seats_record
 from train.arena.seats.result import SeatedResult
 from train.arena.seats.seating import check_rules, fill_seats
@@ -181,7 +182,7 @@ def seated_tournament(
     with progress_bar("tables", each * len(tables), is_shown=progress) as on_progress:
         for table in tables:
             result = play_seats(
-                [by_name[name] for name in table], played, how, key=meeting_key(table, seed)
+                [by_name[name] for name in table], played, how, key=key_of_names(table, seed)
             )
             found.append(SeatedMatch(**vars(result)))
             on_progress(each * len(found))

@@ -10,15 +10,14 @@ K boards of a half, Q pairs of games, G = 2 Q games, P = 2 players, D devices; s
 import dataclasses
 import functools
 import operator
-import zlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena import host_match
+from train.arena import host_match, match_programs
 from train.arena.active_games import (
     GameLog,
     MatchState,
@@ -28,45 +27,15 @@ from train.arena.active_games import (
     play_slots,
     set_up,
 )
+from train.arena.match_programs import MOST_PROGRAMS, Act, Programs, never, own_openings
 from train.arena.result import MatchResult, join, keep_finished
 from train.players.basic import Player
-from train.runtime.devices import (
-    AXIS,
-    BY_BOARD,
-    EVERYWHERE,
-    Devices,
-    broadcast_boards,
-    local_devices,
-)
-from train.runtime.errors import UsageError
-from train.runtime.host import fetch
-from train.runtime.memory import (
-    Need,
-    check_fits,
-    check_sizes,
-    device_memory,
-    least_bytes,
-    tree_bytes,
-)
-from wallgo_jax.game import referee
-from wallgo_jax.game.actions import NO_ACTION
+from train.runtime.devices import AXIS, Devices, broadcast_boards, local_devices
+from train.runtime.memory import Need, check_fits, device_memory
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, State, make_variant
+from wallgo_jax.game.state import State, make_variant
 
-_TICKS_A_DISPATCH = 8
-MAX_GAMES = 2**30
-"""Games of a match: twice the pairs, rounded up to a power of two, must be an int32."""
-MOST_PROGRAMS = 20
-"""Compiled matches that are kept, one for each pair of kinds of players. On a CPU each takes about
-2,000 memory maps of the 65,530 that Linux gives a process (`vm.max_map_count`); a tournament of ten
-kinds has 45 pairs."""
 _LEAST_CAPACITY = 256  # matches of fewer pairs share one program
-
-Act = Callable[[Any, State, jax.Array], jax.Array]
-
-
-def _never() -> bool:
-    return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +61,7 @@ class MatchOptions:
     opening_plies: int = 0
     round_games: int = 0
     devices: Devices | None = None
-    should_stop: Callable[[], bool] = _never
+    should_stop: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         for name in ("games", "batch"):
@@ -138,22 +107,17 @@ def play_match(
     if host_match.is_external(first) or host_match.is_external(second):
         return _play_on_host(first, second, rules, options, key, on_progress)
     check_fits(match_needs(first, second, rules, options), device_memory())
-    programs = _programs_of(first, second, rules, options)
-    open_key, play_key = jax.random.split(key)
-    variables = jax.device_put((first.variables, second.variables), devices.sharding(EVERYWHERE))
-    pairs = np.int32(games // 2)
-    openings, match = programs.begin(pairs, open_key)
-    is_first = True
-    while True:
-        match, done = programs.go_on(variables, openings, match, pairs, play_key)
-        if is_first:
-            # The call has compiled and returned; the games are being played.
-            on_progress(0)
-            is_first = False
-        finished = int(fetch(done).sum())
-        on_progress(finished)
-        if finished == games or options.should_stop():
-            return _read(match.log, first, second, rules, games)
+    log = match_programs.play_to_end(
+        _programs_of(first, second, rules, options),
+        (first.variables, second.variables),
+        games // 2,
+        games=games,
+        devices=devices,
+        key=key,
+        on_progress=on_progress,
+        should_stop=options.should_stop,
+    )
+    return _read(log, first, second, rules, games)
 
 
 def _play_on_host(
@@ -231,8 +195,8 @@ def play_meeting(
 
     The rest is as in `play_match`.
     """
-    who = zlib.crc32("\n".join(sorted((first.name, second.name))).encode()) % 2**31
-    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), who), before)
+    key = match_programs.key_of_names((first.name, second.name), seed)
+    key = jax.random.fold_in(key, before)
     return play_match(first, second, rules, options, key=key, on_progress=on_progress)
 
 
@@ -242,35 +206,17 @@ def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptio
     Raises:
       UsageError: more games than can be numbered.
     """
-    check_sizes(batch=options.batch)
-    if options.games > MAX_GAMES:
-        raise UsageError(f"games = {options.games} is too large; at most {MAX_GAMES} can be kept")
-    devices = options.devices or local_devices()
-    programs = _programs_of(first, second, rules, options)
-    pairs, key = np.int32(options.games // 2), jax.random.key(0)
-    openings, match = jax.eval_shape(programs.begin, pairs, key)
-    variables = (first.variables, second.variables)
-    traced = programs.go_on.trace(variables, openings, match, pairs, key)
-    by_game = tree_bytes((openings, match.log)) // devices.count
-    return [
-        Need("games", options.games, by_game),
-        # A tick holds the log that it reads and the log that it makes.
-        Need("batch", options.batch, max(0, least_bytes(traced) - 2 * by_game)),
-        Need("weights", 1, tree_bytes(variables)),
-    ]
+    match_programs.check_match_size(games=options.games, batch=options.batch)
+    return match_programs.needs_of(
+        _programs_of(first, second, rules, options),
+        (first.variables, second.variables),
+        games=options.games,
+        batch=options.batch,
+        devices=options.devices or local_devices(),
+    )
 
 
-class _Programs(NamedTuple):
-    """Programs of a match between two kinds of players, whatever their weights and the games."""
-
-    begin: Callable[[np.int32, jax.Array], tuple[Openings, MatchState]]
-    """(pairs, key) -> the openings, and the first games on the boards."""
-    go_on: Any  # jitted
-    """(variables of both, openings, match, pairs, key) -> the match some ticks later, and
-    int32[D], the finished games of each device. The match is consumed."""
-
-
-def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOptions) -> _Programs:
+def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOptions) -> Programs:
     devices = options.devices or local_devices()
     own_pairs = -(-options.games // (2 * devices.count))
     return _programs(
@@ -278,7 +224,7 @@ def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOpti
         rules,
         devices,
         boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
-        capacity=max(_LEAST_CAPACITY, 1 << (own_pairs - 1).bit_length()),
+        capacity=match_programs.capacity_of(own_pairs, least=_LEAST_CAPACITY),
         opening_plies=options.opening_plies,
     )
 
@@ -292,16 +238,10 @@ def _programs(
     boards: int,
     capacity: int,
     opening_plies: int,
-) -> _Programs:
+) -> Programs:
     """Make the programs for K = `boards` boards a half and Q = `capacity` pairs on each device."""
     variant = make_variant(rules)
-
-    def own_pairs(pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """int32[Q] numbers of the device's pairs, and bool[Q], whether the match has that pair."""
-        share = -(-pairs // devices.count)
-        local = jnp.arange(capacity)
-        number = jax.lax.axis_index(AXIS) * share + local
-        return number, (local < share) & (number < pairs)
+    own_pairs = functools.partial(own_openings, capacity=capacity, devices=devices)
 
     def begin(pairs: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
         openings = open_games(variant, *own_pairs(pairs), key, plies=opening_plies)
@@ -310,40 +250,27 @@ def _programs(
     def go_on(
         variables: Any, openings: Openings, match: MatchState, pairs: jax.Array, key: jax.Array
     ) -> tuple[MatchState, jax.Array]:
-        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
-        end, no_game = match.active.tick[0] + _TICKS_A_DISPATCH, 2 * capacity
-
-        def is_on(match: MatchState) -> jax.Array:
-            return (match.active.tick[0] < end) & (match.active.game < no_game).any()
-
-        def tick(match: MatchState) -> MatchState:
-            keys = jax.random.split(jax.random.fold_in(key, match.active.tick[0]))
+        def play_tick(match: MatchState, key: jax.Array) -> MatchState:
+            keys = jax.random.split(key)
             for player, act in enumerate(acts):
                 chosen, is_valid = boards_to_move(match, player=player)
                 position = jax.tree.map(operator.itemgetter(chosen), match.active.position)
                 states = State(broadcast_boards(variant, boards), position)
                 slots = act(variables[player], states, keys[player])
                 match = play_slots(match, openings, states, chosen, slots, is_valid)
-            active = match.active
-            return match._replace(active=active._replace(tick=active.tick + 1))
+            return match
 
-        match = jax.lax.while_loop(is_on, tick, match)
+        key = jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+        match = match_programs.play_ticks(match, play_tick, key)
         is_done = match.log.position.terminated.reshape(2, capacity) & own_pairs(pairs)[1][None]
         return match, is_done.sum(dtype=jnp.int32)[None]
 
-    first = devices.per_device(begin, (EVERYWHERE, EVERYWHERE), BY_BOARD)
-    in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
-    onward = devices.per_device(go_on, in_specs, BY_BOARD)
-    return _Programs(jax.jit(first), jax.jit(onward, donate_argnums=2))
+    return match_programs.make_programs(begin, go_on, devices)
 
 
 def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int) -> MatchResult:
     """Read the games on the host, in the order of pairs: the first player as Red, then as Blue."""
-    territory = _territory(log.position, rules)
-    is_over = log.position.terminated
-    rewards, cells, played, is_over = fetch((log.rewards, territory, log.actions, is_over))
-    devices = log.rewards.sharding.num_devices
-
+    played, devices = match_programs.read_log(log, rules)
     share = -(-games // (2 * devices))
 
     def in_order(x: np.ndarray) -> np.ndarray:
@@ -351,7 +278,7 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
         by_half = x.reshape(devices, 2, -1, *x.shape[1:]).swapaxes(0, 1)[:, :, :share]
         return by_half.reshape(2, -1, *x.shape[1:])[:, : games // 2].reshape(-1, *x.shape[1:])
 
-    rewards, cells, played, is_over = map(in_order, (rewards, cells, played, is_over))
+    rewards, cells, actions, is_over = map(in_order, played)
     is_red = np.arange(games) < games // 2
     red_result = np.sign(rewards[:, 0]).astype(int)
     result = MatchResult(
@@ -361,13 +288,6 @@ def _read(log: GameLog, first: Player, second: Player, rules: Rules, games: int)
         outcome=np.where(is_red, red_result, -red_result),
         first_is_red=is_red,
         territory=np.where(is_red[:, None], cells, cells[:, ::-1]),
-        games=tuple(tuple(int(a) for a in game[game != NO_ACTION]) for game in played),
+        games=match_programs.actions_of(actions),
     )
     return result if is_over.all() else keep_finished(result, is_over)
-
-
-@functools.partial(jax.jit, static_argnames=("rules",))
-def _territory(position: Position, rules: Rules) -> jax.Array:
-    """int32[G, P] cells of each player."""
-    variants = broadcast_boards(make_variant(rules), position.ply.shape[0])
-    return jax.vmap(referee.territory)(State(variants, position))

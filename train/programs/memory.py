@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import jax
 from jax.stages import Traced
 
-from train.arena.match import MAX_GAMES, MatchOptions, match_needs
+from train.arena.match import MatchOptions, match_needs
+from train.arena.match_programs import MAX_GAMES
 from train.config import RunConfig
 from train.data import replay
 from train.data.replay import Trajectory

@@ -66,6 +66,7 @@ def run_match(command: Match, names: Sequence[str], rules: Rules) -> int:
 
 def run_tournament(command: Tournament, rules: Rules) -> int:
     """Play and show a round robin of tables of three or four; returns the exit code."""
+    from train.arena.match_programs import key_of_names
     from train.arena.seats import match, tournament
     from train.ratings.pool import MAX_BATCH
     from train.runtime.display import Display
@@ -99,7 +100,7 @@ def run_tournament(command: Tournament, rules: Rules) -> int:
                 [by_name[name] for name in table],
                 rules,
                 dataclasses.replace(how, should_stop=request),
-                key=match.meeting_key(table, command.seed),
+                key=key_of_names(table, command.seed),
                 on_progress=lambda done: task(games * len(results) + done),
             )
             if len(result.games) < games:

@@ -1,0 +1,201 @@
+"""The programs of a match, of two players or more: they play until all games are over.
+
+Q openings on each device, G games of a device, D devices, P players.
+"""
+
+import functools
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.arena.active_games import GameLog
+from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from train.runtime.memory import Need, check_sizes, least_bytes, tree_bytes
+from wallgo_jax.game import referee
+from wallgo_jax.game.actions import NO_ACTION
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Position, State, make_variant
+
+MAX_GAMES = 2**30
+"""Games of a match: twice the openings, rounded up to a power of two, must be an int32."""
+MOST_PROGRAMS = 20
+"""Compiled matches that are kept, one for each combination of kinds of players. On a CPU each takes
+about 2,000 memory maps of the 65,530 that Linux gives a process (`vm.max_map_count`); a tournament
+of ten kinds has 45 pairs."""
+_TICKS_A_DISPATCH = 8
+
+Act = Callable[[Any, State, jax.Array], jax.Array]
+
+
+class Programs(NamedTuple):
+    """Programs of a match between some kinds of players, whatever their weights and the games."""
+
+    begin: Callable[[np.int32, jax.Array], Any]
+    """(number of openings, key) -> the openings, and the match with the first games on boards."""
+    go_on: Any  # jitted
+    """(variables of all, openings, match, number of openings, key) -> the match some ticks later,
+    and int32[D], the finished games of each device. The match is consumed."""
+
+
+class Played(NamedTuple):
+    """The games of all devices on the host, [D * G, ...]."""
+
+    rewards: np.ndarray  # float32[D * G, P]
+    territory: np.ndarray  # int32[D * G, P], cells
+    actions: np.ndarray  # int32[D * G, L] public ids, NO_ACTION after the end
+    is_over: np.ndarray  # bool[D * G]
+
+
+def never() -> bool:
+    """Says that a match goes on."""
+    return False
+
+
+def capacity_of(openings: int, *, least: int) -> int:
+    """Q for a device that plays this many: powers of two, so that matches share programs."""
+    return max(least, 1 << (openings - 1).bit_length())
+
+
+def make_programs(
+    begin: Callable[..., Any], go_on: Callable[..., Any], devices: Devices
+) -> Programs:
+    """Compile what one device does as `Programs` of all devices."""
+    first = devices.per_device(begin, (EVERYWHERE, EVERYWHERE), BY_BOARD)
+    in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
+    onward = devices.per_device(go_on, in_specs, BY_BOARD)
+    return Programs(jax.jit(first), jax.jit(onward, donate_argnums=2))
+
+
+def own_openings(
+    count: jax.Array, *, capacity: int, devices: Devices
+) -> tuple[jax.Array, jax.Array]:
+    """Which openings of a match a device plays, inside a program of one device.
+
+    Args:
+      count: int32[], openings of the match.
+      capacity: Q.
+      devices: share them.
+
+    Returns:
+      int32[Q] numbers of the device's openings, and bool[Q], whether the match has that opening.
+    """
+    share = -(-count // devices.count)
+    local = jnp.arange(capacity)
+    number = jax.lax.axis_index(AXIS) * share + local
+    return number, (local < share) & (number < count)
+
+
+def play_ticks(match: Any, play_tick: Callable[[Any, jax.Array], Any], key: jax.Array) -> Any:
+    """Some ticks of the games of one device, none when no board has a game.
+
+    Args:
+      match: `active.game` is G for a board without a game.
+      play_tick: (match, key of the tick) -> the match after a ply of each board.
+      key: the same in all calls.
+    """
+    end, no_game = match.active.tick[0] + _TICKS_A_DISPATCH, len(match.log.rewards)
+
+    def is_on(match: Any) -> jax.Array:
+        return (match.active.tick[0] < end) & (match.active.game < no_game).any()
+
+    def tick(match: Any) -> Any:
+        match = play_tick(match, jax.random.fold_in(key, match.active.tick[0]))
+        return match._replace(active=match.active._replace(tick=match.active.tick + 1))
+
+    return jax.lax.while_loop(is_on, tick, match)
+
+
+def play_to_end(
+    programs: Programs,
+    variables: tuple[Any, ...],
+    openings: int,
+    *,
+    games: int,
+    devices: Devices,
+    key: jax.Array,
+    on_progress: Callable[[int], None],
+    should_stop: Callable[[], bool],
+) -> GameLog:
+    """Play all games of a match, or those that are over when it is stopped.
+
+    Args:
+      programs: of the match.
+      variables: of all players.
+      openings: their number.
+      games: their number.
+      devices: that share the games.
+      key: consumed; decides the openings and all that the players draw.
+      on_progress: called with the number of games done so far, first when all is compiled.
+      should_stop: asked every few plies.
+
+    Returns:
+      The games of all devices, [D * G].
+    """
+    open_key, play_key = jax.random.split(key)
+    variables = jax.device_put(variables, devices.sharding(EVERYWHERE))
+    count = np.int32(openings)
+    opened, match = programs.begin(count, open_key)
+    is_first = True
+    while True:
+        match, done = programs.go_on(variables, opened, match, count, play_key)
+        if is_first:
+            # The call has compiled and returned; the games are being played.
+            on_progress(0)
+            is_first = False
+        finished = int(fetch(done).sum())
+        on_progress(finished)
+        if finished == games or should_stop():
+            return match.log
+
+
+def check_match_size(*, games: int, batch: int) -> None:
+    """Refuse more games or boards than can be numbered with a UsageError."""
+    check_sizes(batch=batch)
+    if games > MAX_GAMES:
+        raise UsageError(f"games = {games} is too large; at most {MAX_GAMES} can be kept")
+
+
+def needs_of(
+    programs: Programs, variables: tuple[Any, ...], *, games: int, batch: int, devices: Devices
+) -> list[Need]:
+    """Estimate the memory of a match on one device; the players' weights may be shapes."""
+    count, key = np.int32(1), jax.random.key(0)
+    openings, match = jax.eval_shape(programs.begin, count, key)
+    traced = programs.go_on.trace(variables, openings, match, count, key)
+    by_game = tree_bytes((openings, match.log)) // devices.count
+    return [
+        Need("games", games, by_game),
+        # A tick holds the log that it reads and the log that it makes.
+        Need("batch", batch, max(0, least_bytes(traced) - 2 * by_game)),
+        Need("weights", 1, tree_bytes(variables)),
+    ]
+
+
+def read_log(log: GameLog, rules: Rules) -> tuple[Played, int]:
+    """The games of all devices on the host, and the number of devices."""
+    arrays = log.rewards, _territory(log.position, rules), log.actions, log.position.terminated
+    return Played(*fetch(arrays)), log.rewards.sharding.num_devices
+
+
+def actions_of(actions: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """The public actions of each game of int32[games, L]."""
+    return tuple(tuple(int(a) for a in game[game != NO_ACTION]) for game in actions)
+
+
+def key_of_names(names: Sequence[str], seed: int) -> jax.Array:
+    """The key of what players of these names, in any order, play in a tournament of this seed."""
+    who = zlib.crc32("\n".join(sorted(names)).encode()) % 2**31
+    return jax.random.fold_in(jax.random.key(seed), who)
+
+
+@functools.partial(jax.jit, static_argnames=("rules",))
+def _territory(position: Position, rules: Rules) -> jax.Array:
+    """int32[G, P] cells of each player."""
+    variants = broadcast_boards(make_variant(rules), position.ply.shape[0])
+    return jax.vmap(referee.territory)(State(variants, position))
