@@ -20,6 +20,7 @@ from train.registry.names import PlayerName, read_name
 from train.registry.networks import network_of, refuse_other_rules
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
+from train.search.rounds import pay_for_one_board
 from train.search.search import make_search
 from train.solver.exact_player import make_exact_player
 from wallgo_jax.game.rules import Rules
@@ -50,8 +51,9 @@ def make_player(
     """Make the player of a name, ready to play the rules.
 
     Args:
-      name: see `train.registry.names`. A budget of time becomes simulations, which is printed; the
-        player has the name of that many simulations. A player stays as it is.
+      name: see `train.registry.names`. A budget of time becomes simulations, in rounds where they
+        are faster, which is printed; the player has the name of that many simulations. A player
+        stays as it is.
       rules: the rules to play.
       heuristics: weights of `ethen` and `wjx`.
       transfer: let networks play rules that they were not trained on.
@@ -116,8 +118,11 @@ _two_ply = functools.cache(make_two_ply_player)
 
 def _make_heuristic_search(spec: PlayerSpec) -> Player:
     weights = _weights_of(spec, spec.name.target)
-    options = with_named_options(SearchConfig(), spec.name)
-    return _make_searching(spec, (), functools.partial(_heuristic_act, weights, options))
+
+    def make_act(options: SearchConfig, simulations: int) -> Act:
+        return _heuristic_act(weights, options, simulations)
+
+    return _make_searching(spec, (), SearchConfig(), make_act)
 
 
 def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
@@ -156,33 +161,49 @@ def _make_net(spec: PlayerSpec) -> Player:
 def _make_search(spec: PlayerSpec) -> Player:
     config, variables, *_ = _trained(spec)
 
-    def make_act(simulations: int) -> Act:
+    def make_act(options: SearchConfig, simulations: int) -> Act:
         return search_act(
             config.network,
-            with_named_options(config.search, spec.name),
+            options,
             spec.rules,
             simulations=simulations,
             symmetries=spec.name.symmetries,
             temperature=spec.temperature,
         )
 
-    return _make_searching(spec, variables, make_act)
+    return _make_searching(spec, variables, config.search, make_act)
 
 
-def _make_searching(spec: PlayerSpec, variables: Any, make_act: Callable[[int], Act]) -> Player:
-    """A player that searches, whose time has become simulations."""
-    name = spec.name
-    if name.seconds is not None:
-        measured = make_act(PROBE), spec.rules, name.seconds
-        if measured not in _SIMULATIONS:
-            found = simulations_in(name.seconds, make_act, variables, spec.rules)
-            _SIMULATIONS[measured] = found
-            print(
-                f"{name.full}: {found} simulations a move here, by one board; played as "
-                f"{name.with_simulations(found).full}"
-            )
-        name = name.with_simulations(_SIMULATIONS[measured])
-    return Player(name.full, variables, make_act(name.budget))
+def _make_searching(
+    spec: PlayerSpec,
+    variables: Any,
+    options: SearchConfig,
+    make_act: Callable[[SearchConfig, int], Act],
+) -> Player:
+    """A player that searches, whose time has become simulations.
+
+    Args:
+      options: of the search, before what the name says of them.
+      make_act: makes the `act` from options and simulations.
+    """
+    name, options = spec.name, with_named_options(options, spec.name)
+    seconds = name.seconds
+    if seconds is None:
+        return Player(name.full, variables, make_act(options, name.budget))
+    if name.rounds is None and not options.rounds and pay_for_one_board(options):
+        name = name._replace(rounds=True)
+        options = with_named_options(options, name)
+    act_of = functools.partial(make_act, options)
+    measured = act_of(PROBE), spec.rules, seconds
+    if measured not in _SIMULATIONS:
+        found = simulations_in(seconds, act_of, variables, spec.rules)
+        _SIMULATIONS[measured] = found
+        print(
+            f"{spec.name.full}: {found} simulations a move here, by one board; played as "
+            f"{name.with_simulations(found).full}"
+        )
+    counted = name.with_simulations(_SIMULATIONS[measured])
+    return Player(counted.full, variables, act_of(counted.budget))
 
 
 _SIMULATIONS: dict[tuple[Act, Rules, float], int] = {}

@@ -129,15 +129,21 @@ def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
     assert asked == [(0.5, RULES)]
     assert capsys.readouterr().out == (
         f"search:{run}@0.5s: 101 simulations a move here, by one board; played as "
-        f"search:{run}@101\n"
+        f"search:{run}@101?rounds=true\n"
     )
     # The player is that of the simulations, so its games and records can be repeated.
-    assert first.name == again.name == f"search:{run}@101"
-    assert other.name == f"search:{other_run}@101"
-    assert first.act is other.act is make_player(f"{run}@101", RULES).act
-    assert make_player(f"{run}@0.5s?symmetries=8", RULES).name == f"search:{run}@102?symmetries=8"
-    assert make_player("heuristic-search:wjx@2s", RULES).name == "heuristic-search:wjx@103"
-    assert asked[1:] == [(0.5, RULES), (2.0, RULES)]
+    assert first.name == again.name == f"search:{run}@101?rounds=true"
+    assert other.name == f"search:{other_run}@101?rounds=true"
+    assert first.act is other.act is make_player(f"{run}@101?rounds=true", RULES).act
+    turned = make_player(f"{run}@0.5s?symmetries=8", RULES)
+    assert turned.name == f"search:{run}@102?symmetries=8&rounds=true"
+    plain = make_player(f"{run}@0.5s?rounds=false", RULES)
+    assert plain.name == f"search:{run}@103?rounds=false"
+    heuristic = make_player("heuristic-search:wjx@2s", RULES)
+    assert heuristic.name == "heuristic-search:wjx@104?rounds=true"
+    assert asked[1:] == [(0.5, RULES), (0.5, RULES), (2.0, RULES)]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert make_player("heuristic-search:wjx@2s", RULES).name == "heuristic-search:wjx@105"
 
 
 @pytest.mark.slow
