@@ -61,6 +61,10 @@ def complaint(path: Path, *overrides: str) -> str:
             "selfplay.opening_plies must not be negative (got -1)",
         ),
         (["--selfplay.opening_plies", "26"], "selfplay.opening_plies (26) must be below 14, the m"),
+        (
+            ["--evaluation.opening_plies", "26"],
+            "evaluation.opening_plies (26) must be below 14, the most plies of a game by these",
+        ),
         (["--selfplay.random_opening_prob", "0.5"], "selfplay.random_opening_prob must be 0 where"),
         (["--selfplay.temperature", "0.001"], "selfplay.temperature must be 0 or from 0.01 to 10"),
         (["--selfplay.final_temperature", "0"], "selfplay.final_temperature must be from 0.01 to"),

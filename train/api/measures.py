@@ -298,6 +298,8 @@ def run_study(
     """
     if topic not in TOPICS:
         raise UsageError(f"study: unknown topic {topic!r}; topics: {', '.join(TOPICS)}")
+    given = "" if scale is None else f", {str(scale) if isinstance(scale, Path) else scale!r}"
+    command = f"train.run_study({topic!r}{given}, out={str(out)!r})"
     if isinstance(scale, Mapping):
         scale = scale_from_dict(scale, where="study")
     elif not isinstance(scale, StudyConfig):
@@ -306,5 +308,4 @@ def run_study(
     def task(title: str, total: int, unit: str) -> Any:
         return progress_bar(f"{title} ({unit})", total, is_shown=progress)
 
-    command = f"train.run_study({topic!r}, ...)"
     return study_topic(topic, scale, Path(out), command=command, task=task)[0]

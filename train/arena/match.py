@@ -101,8 +101,10 @@ def play_match(
 
     Raises:
       ValueError: the rules are not for two players.
+      UsageError: the opening plies are as many as a whole game's.
     """
     check_rules(rules)
+    match_programs.check_opening(rules, options.opening_plies)
     games, devices = options.games, options.devices or local_devices()
     if host_match.is_external(first) or host_match.is_external(second):
         return _play_on_host(first, second, rules, options, key, on_progress)
@@ -206,6 +208,7 @@ def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptio
     Raises:
       UsageError: more games than can be numbered.
     """
+    match_programs.check_opening(rules, options.opening_plies)
     match_programs.check_match_size(games=options.games, batch=options.batch)
     return match_programs.needs_of(
         _programs_of(first, second, rules, options),

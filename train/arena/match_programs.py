@@ -161,6 +161,15 @@ def check_match_size(*, games: int, batch: int) -> None:
         raise UsageError(f"games = {games} is too large; at most {MAX_GAMES} can be kept")
 
 
+def check_opening(rules: Rules, plies: int) -> None:
+    """Refuse random plies that would be whole games with a UsageError."""
+    if plies >= rules.max_plies:
+        raise UsageError(
+            f"match: opening_plies ({plies}) must be below {rules.max_plies}, the most plies of a "
+            "game by these rules"
+        )
+
+
 def needs_of(
     programs: Programs, variables: tuple[Any, ...], *, games: int, batch: int, devices: Devices
 ) -> list[Need]:

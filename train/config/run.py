@@ -218,11 +218,13 @@ class RunConfig:
         except ValueError as error:
             raise ValueError(f"network.{error}") from None
         least = min(rules.max_plies for rules in self.learned)
-        if self.selfplay.opening_plies >= least:
-            raise ValueError(
-                f"selfplay.opening_plies ({self.selfplay.opening_plies}) must be below "
-                f"{least}, the most plies of a game by these rules"
-            )
+        for part in ("selfplay", "evaluation"):
+            plies = getattr(self, part).opening_plies
+            if plies >= least:
+                raise ValueError(
+                    f"{part}.opening_plies ({plies}) must be below {least}, the most plies of a "
+                    "game by these rules"
+                )
         self._check_boards()
         self._check_opponent()
         if self.learner.value_mix > 0 and self.network.value == "wdl" and self.rules.players != 2:

@@ -4,23 +4,29 @@ B boards, A slots.
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from train.network import MASKED
 from train.review.analyst import Analyst
-from train.search.distributions import divergence
 from train.search.engine import Root
 from train.search.evaluator import make_play
-from train.search.search import SearchResult, make_engine
+from train.search.search import make_engine
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
 SearchAmong = Any
-"""(variables, states [B], allowed bool[B, A], key) -> SearchResult; where no legal slot is allowed,
-all legal ones are."""
+"""(variables, states [B], allowed bool[B, A], key) -> Best; where no legal slot is allowed, all
+legal ones are."""
+
+
+class Best(NamedTuple):
+    """The best plays of a search."""
+
+    slot: jax.Array  # int32[B]
+    value: jax.Array  # float32[B], the play's own Q-value, from -1 to 1 for the side to move
 
 
 def make_search_among(analyst: Analyst, simulations: int) -> SearchAmong:
@@ -30,7 +36,7 @@ def make_search_among(analyst: Analyst, simulations: int) -> SearchAmong:
     play = make_play(analyst.evaluate, opponents=options.opponents)
 
     @jax.jit
-    def search(variables: Any, states: State, allowed: jax.Array, key: jax.Array) -> SearchResult:
+    def search(variables: Any, states: State, allowed: jax.Array, key: jax.Array) -> Best:
         variant, position = states
         evaluation = analyst.evaluate_root(variables, states)
         legal = jax.vmap(actions.legal_slots)(states)
@@ -39,7 +45,7 @@ def make_search_among(analyst: Analyst, simulations: int) -> SearchAmong:
         logits = jnp.where(kept, evaluation.logits, MASKED)
         root = Root(logits, evaluation.value[:, 0], position, kept)
         found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
-        surprise = divergence(found.policy, logits)
-        return SearchResult(found.slot, found.policy, found.value, surprise, logits)
+        rows = jnp.arange(len(found.slot))
+        return Best(found.slot, found.tree.root_qvalues[rows, found.slot])
 
     return search

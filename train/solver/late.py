@@ -249,7 +249,7 @@ class _Plays:
         own, other = self._own, self._other
         # To miss a target is to leave the other side at least one more than its negative.
         miss = 1 - target
-        left, refusal = list(self._slots), None
+        left = list(self._slots)
         for nodes in (_FIRST_NODES << turn for turn in range(_ROUNDS)):
             left = [pair for pair in left if self._is_open(pair, target)]
             # A claim that is refuted may hold in the game, see `train.solver.claims`.
@@ -264,9 +264,8 @@ class _Plays:
                 if missing <= reaching:
                     other.search(pair[1], miss, min(nodes, self._limit - self.used))
             if self.used >= self._limit:
-                refusal = Refusal.NODES
                 break
-        return refusal if any(self._is_open(pair, target) for pair in left) else None
+        return Refusal.NODES if any(self._is_open(pair, target) for pair in left) else None
 
     def reaching(self, target: int) -> list[int]:
         """Slots of the plays that surely reach a target."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import jax
 from rich.console import Console
 
+from train.arena.match_programs import check_opening
+from train.runtime.errors import UsageError
 from train.runtime.files import check_writable, replace_text
 from train.runtime.interrupts import interrupts
 from train.runtime.lock import locked
@@ -36,8 +38,15 @@ def ablate(
 
     Raises:
       UsageError: the folder is another process's or cannot be written, or a change cannot be
-        trained.
+        trained or matched.
     """
+    for change in changes:
+        if change.config.rules.players != 2:
+            raise UsageError(
+                f"ablate: {change.name}: the rules are for {change.config.rules.players} players, "
+                "a match is for 2"
+            )
+        check_opening(change.config.rules, max(options.opening_plies))
     with locked(directory):
         check_writable(directory / report.TABLE_FILE)
         study = Study(changes, options, directory, Results(directory / RESULTS_FILE))

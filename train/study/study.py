@@ -1,6 +1,7 @@
 """One topic from its kept pieces to its folder: what the command `study` does."""
 
 import contextlib
+import dataclasses
 from pathlib import Path
 
 from train.runtime.files import check_writable
@@ -38,4 +39,5 @@ def study_topic(
         check_writable(directory / PAGE)
         pieces = Pieces(out, where=machine())
         found = TOPICS[topic](Work(scale, pieces, task))
-        return found, write_report(found, directory, command=command, pieces=pieces)
+        used = {"seed": scale.seed, topic: dataclasses.asdict(getattr(scale, topic))}
+        return found, write_report(found, directory, command=command, scale=used, pieces=pieces)

@@ -220,6 +220,18 @@ SHIPPED = "pretrained:wallzero-4stone"
         ),
         (["match", "random", "random", "--opening-plies", "-1"], "opening_plies (-1) must not be"),
         (
+            ["match", "random", "random", "--opening-plies", "500"],
+            "match: opening_plies (500) must be below",
+        ),
+        (
+            ["match", *["random"] * 3, "--rules", "playwallgo-3p", "--opening-plies", "500"],
+            "match: opening_plies (500) must be below",
+        ),
+        (
+            ["elo", "random", "greedy", "--opening-plies", "500"],
+            "match: opening_plies (500) must be below",
+        ),
+        (
             ["match", "random", "random", "--gmaes", "2"],
             "Unrecognized options: --gmaes, 2; did you mean --games?; see python -m train match -",
         ),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.reference.referee import Game
-from tests.support.reference.scores import play_bounds
+from tests.support.reference.scores import copy_of, play_bounds
 from train.analysis.late_positions import LatePosition, plies_left, read_late
 
 DATA = Path(__file__).parents[2] / "data" / "late.jsonl.gz"
@@ -24,13 +24,18 @@ def shortest(count: int) -> list[tuple[Game, LatePosition]]:
     return found
 
 
+def slots_of(game: Game) -> dict[int, int]:
+    """The slot of each legal play of the slow referee."""
+    size = game.board.size
+    cells = [row * size + column for row, column in game.board.stones[game.player]]
+    return {action: cells.index(action // 52) * 52 + action % 52 for action in game.turns()}
+
+
 def decided_plays(game: Game, proof: LatePosition, plies: int) -> int:
     """Compare every play that the slow search decides; returns how many."""
-    size, decided = game.board.size, 0
-    cells = [row * size + column for row, column in game.board.stones[game.player]]
-    for action in game.turns():
+    decided = 0
+    for action, slot in slots_of(game).items():
         low, high = play_bounds(game, action, plies)
-        slot = cells.index(action // 52) * 52 + action % 52
         assert low <= proof.value
         if low == high:
             decided += 1
@@ -41,6 +46,30 @@ def decided_plays(game: Game, proof: LatePosition, plies: int) -> int:
 def test_shortest_positions():
     assert DATA.stat().st_size < 200_000
     assert sum(decided_plays(*each, plies=1) for each in shortest(10)) >= 20
+
+
+def ended_margins(game: Game, proof: LatePosition) -> int:
+    """Compare the margin of every play that ends the game; returns how many."""
+    ended, slots = 0, slots_of(game)
+    assert proof.margins is not None and len(proof.margins) == len(slots)
+    margins = dict(zip(sorted(slots.values()), proof.margins, strict=True))
+    for action, slot in slots.items():
+        after = copy_of(game)
+        after.act(action)
+        if after.over:
+            own, other = after.territory()[game.player], after.territory()[1 - game.player]
+            ended += 1
+            assert margins[slot] == own - other
+    return ended
+
+
+@pytest.mark.slow
+def test_all_positions_before_the_last_ply():
+    found = shortest(1000)
+    assert len(found) > 100
+    assert sum(decided_plays(*each, plies=1) for each in found) >= 10 * len(found)
+    proven = [each for each in found if each[1].margins is not None]
+    assert sum(ended_margins(*each) for each in proven) >= 10 * len(proven)
 
 
 @pytest.mark.slow

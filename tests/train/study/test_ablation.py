@@ -171,11 +171,18 @@ def test_steps_end_a_seed_before_the_next(path):
         (["--seeds", "0"], "ablate: seeds (0) must be at least 1"),
         (["--games", "6"], "ablate: games (6) must be a multiple of 4"),
         (["--opening-plies", "2", "2"], "ablate: opening_plies must be different numbers"),
+        (["--opening-plies", "2", "40"], "match: opening_plies (40) must be below"),
         (["--only", "tall"], "no change 'tall'"),
     ],
 )
 def test_wrong_options_are_one_line(path, words, said):
     assert said in complaint(command("ablate", path, "--out", path.parent / "out", *words))
+
+
+def test_matches_of_three_are_refused_before_anything_is_trained(path):
+    path.write_text(LIST + "[base.rules]\nsize = 3\nplayers = 3\nstones = 1\norder = [0, 1, 2]\n")
+    said = complaint(command("ablate", path, "--out", path.parent / "out"))
+    assert "ablate: base: the rules are for 3 players, a match is for 2" in said
 
 
 def test_a_foreign_line_is_named(path):

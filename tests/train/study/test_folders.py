@@ -1,18 +1,18 @@
 """Studies as users run them: scales, kept pieces, folders, bad input."""
 
 import json
+import tomllib
 
 import pytest
 
+import train
 from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
 from train.runtime.errors import UsageError
 from train.study.frame.pieces import Pieces
 from train.study.frame.report import Table
 from train.study.scale.reading import StudyConfig, read_scale, scale_from_dict
-from train.study.topics import (
-    TOPICS,
-)
+from train.study.topics import TOPICS
 
 SMALL = """
 seed = 3
@@ -148,6 +148,15 @@ def test_a_kept_piece_is_made_once(tmp_path):
         ({"corridors": {"heads": 1}}, "corridors: heads (1) must be at least 2"),
         ({"corridors": {"held_out": 11}}, "corridors: held_out (11) must be even, 10 or more"),
         ({"corridors": {"rules": "wallzero-3p"}}, "corridors: rules is 'wallzero-3p', not one of"),
+        ({"features": {"planes": ["B", "B"]}}, "features: planes must be at least one, each said"),
+        ({"blocks": {"blocks": ["R", "R"]}}, "blocks: blocks must be at least one, each said once"),
+        (
+            {"features": {"config": {"network": {"blocks": "R"}}}},
+            "features: config.network.blocks is set by the study",
+        ),
+        ({"footing": {"budgets": []}}, "footing: budgets must be at least one, each said once"),
+        ({"footing": {"opponents": []}}, "footing: opponents must be at least one, each said"),
+        ({"adversary": {"blocks": ["R", "R"]}}, "adversary: blocks and victims must each be named"),
         ({"adversary": {"config": {"rules": "hkoi"}}}, "adversary: config: rules is set by the"),
         ({"mixed": {"config": {"iterations": 3}}}, "mixed: config.iterations is set by the study"),
         ({"mixed": {"rules": ["hkoi"]}}, "mixed: rules must be at least two rule sets"),
@@ -157,7 +166,10 @@ def test_a_kept_piece_is_made_once(tmp_path):
         ),
         ({"mixed": {"unseen": {"sise": 8}}}, "mixed: rules: unknown key 'sise'"),
         ({"mixed": {"unseen": THREE}}, "mixed: rules and unseen must be for two players"),
-        ({"mixed": {"opponents": ["wjx"] * 2}}, "mixed: opponents must be at least one, each"),
+        (
+            {"mixed": {"opponents": ["wjx"] * 2}},
+            "mixed: opponents must be at least one, each",
+        ),
         ({"mixed": {"minutes": 0}}, "mixed: minutes (0.0) must be above 0"),
         ({"adversary": {"blocks": []}}, "adversary: name at least one block string or victim"),
         ({"seed": -1}, "seed (-1) must be from 0 to"),
@@ -185,6 +197,59 @@ def test_a_table_that_is_too_wide_becomes_blocks():
     assert table.lines(80) == ["T", "one  two", f"a    {'b' * 30}", ""]
     assert table.lines(20) == ["T", "  one  a", f"  two  {'b' * 30}", ""]
     assert "| `a` |" in table.markdown()
+
+
+@pytest.mark.parametrize(
+    ("topic", "fields", "said"),
+    [
+        (
+            "features",
+            {"config": {"rules": "playwallgo-3p"}},
+            "study features: config: rules must be for two players, who meet in matches",
+        ),
+        (
+            "blocks",
+            {"opening_plies": 500},
+            "study blocks: config: match: opening_plies (500) must be below",
+        ),
+        ("transfer", {"opponent": "nobody"}, "player 'nobody'"),
+        ("footing", {"budgets": ["2", "0s"]}, "player 'pretrained:wallzero-4stone@0s'"),
+        ("footing", {"opening_plies": 500}, "match: opening_plies (500) must be below"),
+    ],
+)
+def test_what_no_match_can_have_is_told_before_anything_is_trained(topic, fields, said, tmp_path):
+    with pytest.raises(UsageError) as error:
+        train.run_study(topic, {topic: fields}, out=tmp_path)
+    assert str(error.value).startswith(said) and "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == [topic]
+
+
+@pytest.mark.slow
+def test_an_interrupted_topic_goes_on_from_python_too(tmp_path, monkeypatch):
+    run = saved.save_run(tmp_path / "run", seeds={1: 0})
+    text = SMALL.format(run=run, tiny=TINY, attack=ATTACK, several=SEVERAL)
+    scale = {"footing": tomllib.loads(text)["footing"]}
+    keep, made = Pieces.keep, []
+
+    def interrupted(pieces, name, settings, make):
+        if len(made) == 1:
+            raise KeyboardInterrupt
+        made.append(name)
+        return keep(pieces, name, settings, make)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Pieces, "keep", interrupted)
+        train.run_study("footing", scale, out=tmp_path / "out")
+    (first,) = (tmp_path / "out" / "pieces").iterdir()
+    before = first.stat().st_mtime_ns
+    report = train.run_study("footing", scale, out=tmp_path / "out")
+    assert first.stat().st_mtime_ns == before
+    again = train.run_study("footing", scale, out=tmp_path / "new")
+    assert report.data == again.data
+    result = json.loads((tmp_path / "out" / "footing" / "result.json").read_text())
+    assert result["made"]["scale"]["seed"] == 0
+    assert result["made"]["scale"]["footing"]["doublings"] == [1, 2]
+    assert result["made"]["command"].startswith("train.run_study('footing', {'footing': {")
 
 
 @pytest.mark.slow

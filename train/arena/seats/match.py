@@ -108,11 +108,12 @@ def play_seats(
 
     Raises:
       ValueError: the rules are for two players, or for another number than are named.
-      UsageError: a player is another program.
+      UsageError: a player is another program, or the opening plies are as many as a game's.
     """
     check_rules(rules)
     if len(players) != rules.players:
         raise ValueError(f"match: {len(players)} players at {rules.players} seats")
+    match_programs.check_opening(rules, options.opening_plies)
     field = field_of(players)
     check_players(players, rules)
     games, seatings = games_of(players, options.games), len(field.seatings)
@@ -143,6 +144,7 @@ def seat_needs(field: Field, rules: Rules, options: SeatOptions) -> list[Need]:
     Raises:
       UsageError: more games than can be numbered.
     """
+    match_programs.check_opening(rules, options.opening_plies)
     match_programs.check_match_size(games=options.games, batch=options.batch)
     return match_programs.needs_of(
         _programs_of(field, rules, options),

@@ -16,13 +16,16 @@ PAGE, DATA = "README.md", "result.json"
 FORMATS = ("svg", "png")
 
 
-def write_report(report: Report, directory: Path, *, command: str, pieces: Pieces) -> list[Path]:
+def write_report(
+    report: Report, directory: Path, *, command: str, scale: Mapping[str, Any], pieces: Pieces
+) -> list[Path]:
     """Write a topic's page, figures and pictures.
 
     Args:
       report: what was found.
       directory: of the topic.
       command: that makes it again.
+      scale: the seed and the topic's scale, JSON-ready.
       pieces: of its work, for machines and hours.
 
     Returns:
@@ -39,6 +42,7 @@ def write_report(report: Report, directory: Path, *, command: str, pieces: Piece
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     made = {
         "command": command,
+        "scale": _plain(scale),
         "version": __version__,
         "machines": pieces.machines,
         "hours": round(pieces.hours, 3),
@@ -61,7 +65,8 @@ def page_of(report: Report, made: Mapping[str, Any]) -> str:
     """The page as Markdown."""
     lines = [f"# {report.title}", "", "```bash", made["command"], "```", ""]
     where = "; ".join(made["machines"])
-    lines += [f"Version {made['version']}; {where}; {made['hours']:.2f} hours; {made['day']}.", ""]
+    told = f"Version {made['version']}; {where}; {made['hours']:.2f} hours; {made['day']}; seed "
+    lines += [f"{told}{made['scale']['seed']}; the whole scale is in {DATA}.", ""]
     for paragraph in report.text:
         lines += [paragraph, ""]
     for table in report.tables:

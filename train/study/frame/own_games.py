@@ -57,6 +57,13 @@ def analyst_of(name: str, simulations: int) -> Analyst:
     return make_analyst(read.full, network_config(read).rules, simulations=simulations)
 
 
+def check_two_players(topic: str, name: str) -> None:
+    """Refuse a network whose rules have more players, and no single loser, with a UsageError."""
+    players = network_config(read_network_name(name)).rules.players
+    if players != 2:
+        raise UsageError(f"study {topic}: {name} has learned rules for {players} players, not 2")
+
+
 def own_games(work: Work, name: str, *, simulations: int, games: int) -> OwnGames:
     """Play games of a network against itself, or read those that are kept.
 

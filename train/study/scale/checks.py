@@ -11,10 +11,25 @@ def check_own_keys(topic: str, config: Mapping[str, Any]) -> None:
             raise ValueError(f"{topic}: config.{key} is set by the study: leave it out")
 
 
+def check_network(topic: str, config: Mapping[str, Any], *keys: str) -> None:
+    """Refuse keys of a run's network that a study sets."""
+    network = config.get("network")
+    for key in keys:
+        if isinstance(network, Mapping) and key in network:
+            raise ValueError(f"{topic}: config.network.{key} is set by the study: leave it out")
+
+
 def check_players(topic: str, names: tuple[str, ...]) -> None:
     """Refuse an empty list of players, and empty names."""
     if not names or any(not name for name in names):
         raise ValueError(f"{topic}: name at least one player")
+
+
+def check_distinct(topic: str, **names: tuple[str, ...]) -> None:
+    """Refuse empty lists, and lists that say something twice."""
+    for key, values in names.items():
+        if not values or len(set(values)) < len(values):
+            raise ValueError(f"{topic}: {key} must be at least one, each said once")
 
 
 def check_counts(topic: str, **counts: tuple[int, ...]) -> None:

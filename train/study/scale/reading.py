@@ -10,7 +10,7 @@ import pydantic
 
 from train.config.complaints import one_line
 from train.runtime.errors import UsageError
-from train.study.scale.checks import check_counts, check_least, check_players
+from train.study.scale.checks import check_counts, check_distinct, check_least, check_players
 from train.study.scale.questions import CorridorsConfig, PaddingConfig
 from train.study.scale.trainings import (
     AdversaryConfig,
@@ -141,6 +141,7 @@ class FootingConfig:
 
     def __post_init__(self) -> None:
         check_players("footing", (self.player, *self.opponents))
+        check_distinct("footing", opponents=self.opponents, budgets=self.budgets)
         check_counts("footing", doublings=self.doublings)
         if list(self.doublings) != sorted(set(self.doublings)) or len(self.doublings) < 2:
             raise ValueError("footing: doublings must be two or more rising numbers")

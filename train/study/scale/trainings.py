@@ -3,12 +3,13 @@
 import dataclasses
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pydantic
 
 from train.config.rule_sets import read_rule_sets
-from train.study.scale.checks import check_least, check_own_keys
+from train.study.scale.checks import check_distinct, check_least, check_network, check_own_keys
 from wallgo_jax.game.rules import PRESETS, Rules
 
 
@@ -55,6 +56,8 @@ class FeaturesConfig(TrainingsConfig):
         super().__post_init__()
         if len(self.planes) * len(self.blocks) < 2:
             raise ValueError("features: planes and blocks must give at least two variants")
+        check_distinct("features", planes=self.planes, blocks=self.blocks)
+        check_network("features", self.config, "planes", "blocks")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +74,8 @@ class BlocksConfig(TrainingsConfig):
         super().__post_init__()
         if len(self.blocks) < 2:
             raise ValueError("blocks: blocks must be at least two block strings")
+        check_distinct("blocks", blocks=self.blocks)
+        check_network("blocks", self.config, "blocks")
 
 
 # A search of more visits than slots: those of the first are before any move of the victim.
@@ -98,8 +103,10 @@ class AdversaryConfig(TrainingsConfig):
         check_least("adversary", 1, victim_simulations=self.victim_simulations)
         if not (self.blocks or self.victims):
             raise ValueError("adversary: name at least one block string or victim")
-        for key, table in (("rules", self.config), ("opponent", self.config.get("selfplay", {}))):
-            if key in table:
+        if len(set(self.blocks)) < len(self.blocks) or len(set(self.victims)) < len(self.victims):
+            raise ValueError("adversary: blocks and victims must each be named once")
+        for key, table in (("rules", self.config), ("opponent", self.config.get("selfplay"))):
+            if isinstance(table, Mapping) and key in table:
                 raise ValueError(f"adversary: config: {key} is set by the study: leave it out")
 
 
@@ -223,7 +230,6 @@ class MixedConfig(TrainingsConfig):
             raise ValueError("mixed: rules and unseen must be for two players")
         if unseen in [each.rules for each in rule_sets]:
             raise ValueError("mixed: unseen must be none of rules")
-        if not self.opponents or len(set(self.opponents)) < len(self.opponents):
-            raise ValueError("mixed: opponents must be at least one, each named once")
+        check_distinct("mixed", opponents=self.opponents)
         if not 0 < self.minutes < math.inf:
             raise ValueError(f"mixed: minutes ({self.minutes}) must be above 0")

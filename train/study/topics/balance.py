@@ -10,7 +10,7 @@ import numpy as np
 
 from train.arena.result import wilson_interval
 from train.runtime.host import fetch
-from train.study.frame.own_games import OwnGames, own_games
+from train.study.frame.own_games import OwnGames, check_two_players, own_games
 from train.study.frame.report import Report, Table, percent, percent_range
 from train.study.frame.work import Work
 from train.study.topics import openings
@@ -44,6 +44,8 @@ def report(work: Work) -> Report:
     scale = work.scale.balance
     rows, pictures, trees, data = [], [], [], {}
     tables: list[Table] = []
+    for player in scale.players:
+        check_two_players("balance", player)
     for player in scale.players:
         for simulations in scale.simulations:
             games = own_games(work, player, simulations=simulations, games=scale.games)

@@ -4,12 +4,14 @@ import math
 from typing import Any, NamedTuple
 
 from train.arena.match import MatchOptions, play_meeting
+from train.arena.match_programs import check_opening
 from train.arena.result import wilson_interval
 from train.ratings.pool import identity
 from train.registry import common_rules, make_player, read_name
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.work import Work
+from wallgo_jax.game.rules import Rules
 
 _BATCH = 200
 
@@ -45,6 +47,11 @@ def report(work: Work) -> Report:
     scale = work.scale.footing
     if read_name(scale.player).has_budget:
         raise UsageError(f"study: player {scale.player!r}: name a player without simulations")
+    # Refused here rather than after the matches before them.
+    for name in (scale.player, *scale.opponents):
+        for budget in scale.budgets:
+            check_opening(_rules_of(name, scale.player), scale.opening_plies)
+            read_name(f"{name}@{budget}")
     steps = list(zip(scale.doublings, scale.doublings[1:], strict=False))
     doublings = [
         _score(work, f"{scale.player}@{more}", f"{scale.player}@{less}", scale.doubling_games)
@@ -68,9 +75,7 @@ def report(work: Work) -> Report:
 
 
 def _score(work: Work, first: str, second: str, games: int) -> Score:
-    rules = common_rules([first, second])
-    if rules is None:
-        raise UsageError(f"study: neither {first} nor {second} has learned rules")
+    rules = _rules_of(first, second)
     one, other = (make_player(name, rules) for name in (first, second))
     plies, seed = work.scale.footing.opening_plies, work.scale.seed
     settings = {
@@ -91,6 +96,16 @@ def _score(work: Work, first: str, second: str, games: int) -> Score:
 
     kept = work.pieces.keep("match", settings, make)
     return Score(first, second, *kept)
+
+
+def _rules_of(first: str, second: str) -> Rules:
+    """The rules that players have learned."""
+    rules = common_rules([first, second])
+    if rules is None:
+        raise UsageError(f"study: neither {first} nor {second} has learned rules")
+    if rules.players != 2:
+        raise UsageError(f"study: {first} has learned rules for {rules.players} players, not 2")
+    return rules
 
 
 def elo(rate: float) -> float:

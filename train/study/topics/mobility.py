@@ -6,44 +6,43 @@ G games, N positions, A slots, P = 2 players.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
-from train.data.record_dataset import Examples
-from train.review.restricted import make_search_among
 from train.runtime.host import fetch
 from train.solver.exact_player import tables_of
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import value_of
 from train.study.frame.means import Mean, by_game, mean_of
-from train.study.frame.own_games import OwnGames, analyst_of, own_games
+from train.study.frame.own_games import OwnGames, check_two_players, own_games
 from train.study.frame.report import Picture, Report, Table, percent
 from train.study.frame.work import Work
+from train.study.topics import passing
 from train.study.topics.game_size import SOLVED
 from train.study.topics.play_kinds import (
+    BURDEN,
     GAIN,
     HARDLY,
     LEAD,
-    POSITIONS,
     TURNS,
     kinds_of,
     reach_of,
 )
-from wallgo_jax.game import actions
-from wallgo_jax.game.state import Position, State
-
-_THIRDS = ("first third", "second third", "last third")
+from train.study.topics.plays import THIRDS, plays_of
+from wallgo_jax.game.state import State
 
 
 def report(work: Work) -> Report:
     """Look at games of the player against itself, and search some of them again."""
     scale = work.scale.mobility
+    check_two_players("mobility", scale.player)
     games = own_games(work, scale.player, simulations=scale.simulations, games=scale.games)
     settings = {
         "games": [list(record.actions) for record in games.recorded.records],
         "thresholds": [TURNS, LEAD, GAIN, HARDLY],
+        "by_ply": "split",
     }
     digest = {"digest": _digest(settings)}
     curves = work.pieces.keep("curves", digest, lambda: _curves(work, games))
@@ -51,8 +50,11 @@ def report(work: Work) -> Report:
     searched_settings = digest | {
         "searched": scale.searched_games,
         "simulations": scale.search_simulations,
+        "burden": BURDEN,
     }
-    searched = work.pieces.keep("searched", searched_settings, lambda: _searched(work, games))
+    searched = work.pieces.keep(
+        "searched", searched_settings, lambda: passing.search_again(work, games)
+    )
     turns = work.pieces.keep("solved", {"rules": SOLVED.to_dict()}, _solved_turns)
     return Report(
         title="Reachability control and passing",
@@ -60,7 +62,7 @@ def report(work: Work) -> Report:
         tables=[
             _curve_table(curves),
             _play_table(plays),
-            _search_table(searched),
+            passing.table_of(searched),
             _solved_table(turns),
         ],
         pictures=[_picture(curves, f"{scale.player}@{scale.simulations}")],
@@ -75,30 +77,8 @@ def _digest(settings: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
 
 
-class _Played(NamedTuple):
-    """The plays of games, without placements."""
-
-    states: State  # [N]
-    slot: np.ndarray  # int[N]
-    game: np.ndarray  # int[N]
-    third: np.ndarray  # int[N], third of the game's plies that the play falls into
-
-
-def _played(games: OwnGames, examples: Examples | None = None) -> _Played:
-    examples = examples or games.examples()
-    placements = len(games.rules.order)
-    ply = np.asarray(examples.position.ply)
-    chosen = np.flatnonzero(ply >= placements)
-    game = np.asarray(examples.game)[chosen]
-    variant = jax.tree.map(lambda x: np.asarray(x)[game], examples.variant)
-    position: Position = jax.tree.map(lambda x: np.asarray(x)[chosen], examples.position)
-    length = np.maximum(games.plies[game] - placements, 1)
-    third = np.minimum(3 * (ply[chosen] - placements) // length, 2)
-    return _Played(State(variant, position), np.asarray(examples.slot)[chosen], game, third)
-
-
 def _curves(work: Work, games: OwnGames) -> dict[str, Any]:
-    played, count = _played(games), len(games.plies)
+    played, count = plays_of(games), len(games.plies)
     with work.task("mobility", len(played.slot), "positions"):
         reach = reach_of(played.states)
     winner = np.array(games.rewards[:, 0] > 0, dtype=np.bool_)
@@ -108,7 +88,7 @@ def _curves(work: Work, games: OwnGames) -> dict[str, Any]:
     mover = np.asarray(played.states.position.player)
     of_winner = np.where(mover == 0, winner[played.game], ~winner[played.game])
     rows = []
-    for third, name in enumerate(_THIRDS):
+    for third, name in enumerate(THIRDS):
         own = (played.third == third) & is_won[played.game]
         game = played.game[own]
         row: dict[str, Any] = {"when": name}
@@ -129,8 +109,14 @@ def _curves(work: Work, games: OwnGames) -> dict[str, Any]:
         {
             "play": int(number),
             "games": int(((ply == number) & won).sum()),
-            "ahead_4": float(ahead[(ply == number) & won][:, -1].mean()),
-            "legal": float(reach.legal[ply == number].mean()),
+            **{
+                f"ahead_{turns + 1}": mean_of(ahead[(ply == number) & won][:, turns])
+                for turns in range(TURNS)
+            },
+            **{
+                f"legal_{who}": mean_of(reach.legal[(ply == number) & won & mask])
+                for who, mask in (("winner", of_winner), ("loser", ~of_winner))
+            },
         }
         for number in range(int(ply.max()) + 1)
         if ((ply == number) & won).sum() >= max(10, count // 50)
@@ -140,7 +126,7 @@ def _curves(work: Work, games: OwnGames) -> dict[str, Any]:
 
 def _plays(work: Work, games: OwnGames) -> dict[str, Any]:
     """How often the plays of the games are of each kind, and what follows."""
-    played, count = _played(games), len(games.plies)
+    played, count = plays_of(games), len(games.plies)
     with work.task("kinds of plays", len(played.slot), "positions") as on_progress:
         kinds = kinds_of(played.states, on_progress)
     own = np.arange(len(played.slot)), played.slot.astype(int)
@@ -156,7 +142,7 @@ def _plays(work: Work, games: OwnGames) -> dict[str, Any]:
         ),
         ("implicit pass", kinds.passes[own], np.asarray(kinds.passes.any(axis=1))),
     ):
-        for third, when in enumerate(_THIRDS):
+        for third, when in enumerate(THIRDS):
             here = played.third == third
             possible = here & wide
             rows.append(
@@ -178,60 +164,6 @@ def _plays(work: Work, games: OwnGames) -> dict[str, Any]:
                 }
             )
     return {"rows": rows}
-
-
-def _searched(work: Work, games: OwnGames) -> dict[str, Any]:
-    """Search positions twice, the second time without implicit passes."""
-    scale = work.scale.mobility
-    analyst = analyst_of(scale.player, scale.simulations)
-    search = make_search_among(analyst, scale.search_simulations)
-    played = _played(games)
-    chosen = np.flatnonzero(played.game < scale.searched_games)
-    states = jax.tree.map(lambda x: x[chosen], played.states)
-    kinds = kinds_of(states)
-    best, free, bound, done = [], [], [], 0
-    with work.task("searching without implicit passes", len(chosen), "positions") as on_progress:
-        for first in range(0, len(chosen), POSITIONS):
-            place = np.arange(first, first + POSITIONS) % len(chosen)
-            some = jax.tree.map(lambda x, place=place: x[place], states)
-            passes, key = kinds.passes[place], jax.random.key(first)
-            everything = search(analyst.variables, some, np.ones_like(passes), key)
-            others = search(analyst.variables, some, ~passes, key)
-            slot, value, without = fetch((everything.slot, everything.value, others.value))
-            best.append(slot)
-            free.append(value)
-            bound.append(without)
-            done = min(first + POSITIONS, len(chosen))
-            on_progress(done)
-    slot, value, without = (np.concatenate(part)[: len(chosen)] for part in (best, free, bound))
-    rows_of = np.arange(len(chosen)), slot.astype(int)
-    cost = analyst.chance(value) - analyst.chance(without)
-    game, third = played.game[chosen], played.third[chosen]
-    count = scale.searched_games
-    has_other = (np.asarray(_legal_masks(states)) & ~kinds.passes).any(axis=1)
-    rows = []
-    for number, when in enumerate(_THIRDS):
-        here = third == number
-        passing = here & kinds.passes[rows_of] & has_other
-        giving = here & kinds.gives_up[rows_of]
-        rows.append(
-            {
-                "when": when,
-                "positions": int(here.sum()),
-                "best_gives_up": mean_of(by_game(kinds.gives_up[rows_of][here], game[here], count)),
-                "giving": int(giving.sum()),
-                "best_passes": mean_of(by_game(kinds.passes[rows_of][here], game[here], count)),
-                "passing": int(passing.sum()),
-                "cost": mean_of(by_game(cost[passing], game[passing], count)),
-                "costs_a_tenth": float((cost[passing] >= 0.1).mean()) if passing.any() else 0.0,
-            }
-        )
-    return {"rows": rows, "games": count, "simulations": scale.search_simulations}
-
-
-@jax.jit
-def _legal_masks(states: State) -> jax.Array:
-    return jax.vmap(actions.legal_slots)(states)
 
 
 def _solved_turns() -> dict[str, Any]:
@@ -302,35 +234,6 @@ def _play_table(plays: dict[str, Any]) -> Table:
     return Table("Kinds of plays in the games (95 % over games)", heads, tuple(rows))
 
 
-def _search_table(searched: dict[str, Any]) -> Table:
-    rows = [
-        (
-            row["when"],
-            f"{row['positions']:,}",
-            Mean(*row["best_gives_up"]).share(),
-            Mean(*row["best_passes"]).share(),
-            f"{row['passing']:,}",
-            Mean(*row["cost"]).text("%"),
-            percent(row["costs_a_tenth"]),
-        )
-        for row in searched["rows"]
-    ]
-    heads = (
-        "plays",
-        "positions",
-        "best play gives up territory for reach",
-        "best play is an implicit pass",
-        "of these",
-        "win chance lost without such plays",
-        "lost 10 points or more",
-    )
-    title = (
-        f"Searched again with {searched['simulations']} simulations, {searched['games']} games "
-        "(95 % over games)"
-    )
-    return Table(title, heads, tuple(rows))
-
-
 def _solved_table(turns: dict[str, Any]) -> Table:
     counts, names = np.array(turns["counts"]), ("lost", "drawn", "won")
     total = counts.sum()
@@ -364,6 +267,11 @@ def _text(
         f"the played one has at least {GAIN} cells more of reach within {TURNS} turns (likewise). "
         "An implicit pass changes both sides' reach within 4 turns and enclosed cells by at most "
         f"{HARDLY} cell in all.",
+        "A win chance is that of a search's best play. Where an implicit pass is the best play, "
+        "moving first loses if the best of the other plays has a win chance at least "
+        f"{100 * BURDEN:.0f} points below that of the same position with the other side to move. "
+        "The best play is chosen for its value, so that taking any best play away costs something: "
+        "the column of other best plays says how much.",
         f"In the middle of a game the winner's reach within {TURNS} turns {agrees}.",
         "A position in which the side to move is lost and would be won if the other had to move is "
         "one in which a pass would turn the game; the solved board counts them exactly.",
@@ -380,6 +288,19 @@ def _picture(curves: dict[str, Any], name: str) -> Picture:
         x_label="plays since the last placement",
         y_label="cells within 4 turns, winner less loser",
     )
-    axes.plot([row["play"] for row in rows], [row["ahead_4"] for row in rows], color=COLOURS[0])
+    plays, means = [row["play"] for row in rows], [Mean(*row[f"ahead_{TURNS}"]) for row in rows]
+    axes.fill_between(
+        plays,
+        [mean.low for mean in means],
+        [mean.high for mean in means],
+        color=COLOURS[0],
+        alpha=0.2,
+        linewidth=0,
+    )
+    axes.plot(plays, [mean.value for mean in means], color=COLOURS[0])
     axes.axhline(0, color=GREY, linewidth=1)
-    return Picture("reach", f"{curves['games']:,} games, decided ones only", figure)
+    return Picture(
+        "reach",
+        f"{curves['games']:,} games, decided ones only; the band is the 95 % interval",
+        figure,
+    )

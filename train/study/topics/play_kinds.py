@@ -9,6 +9,9 @@ The definitions below were fixed before any game was looked at:
   reach within 4 turns (own less the opponent's) than the best of those that own most.
 - An *implicit pass* is a play after which neither side's reach within 4 turns nor its enclosed
   territory has changed by more than `HARDLY` cells in all: it hands over the turn.
+- In a position whose best play is an implicit pass, *moving first loses* if the best of the other
+  plays has a win chance at least `BURDEN` below that of the same position with the other side to
+  move: then the pass is played because whoever moves gives something away.
 
 G games, N positions, A slots, P = 2 players.
 """
@@ -29,6 +32,8 @@ from wallgo_jax.game.state import State
 TURNS = 4
 LEAD, GAIN, HARDLY = 1, 3, 1
 """Cells; see above."""
+BURDEN = 0.05
+"""Win chance; see above."""
 POSITIONS = 256
 """Positions that are looked at in one batch."""
 

@@ -1,5 +1,6 @@
 """Strength by blocks: residual, Transformer and walled, at equal simulations and equal time."""
 
+import functools
 import statistics
 import time
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from train.study.frame.variants import (
     train_all,
 )
 from train.study.frame.work import Work
+from train.study.results import machine
 from train.study.scale.trainings import BlocksConfig
 from train.study.trainings.features import base_config
 from wallgo_jax.game.state import initial_state
@@ -96,31 +98,36 @@ def block_variants(scale: BlocksConfig, blocks: Sequence[str]) -> list[Variant]:
 def move_costs(
     work: Work, variants: Sequence[Variant], trained: dict[str, list[Trained]]
 ) -> dict[str, float]:
-    """Seconds of a searched move of each variant's player, a batch of 64, the median of 7."""
+    """Seconds of a searched move of each variant's player, a batch of 64: the median of 7 calls,
+    which the players make in turns, so that other work on the machine slows all of them."""
     simulations = work.scale.blocks.simulations
-    found = {}
-    for variant in variants:
-        run = runs_of(work) / trained[variant.name][0].run
-        name = f"search:{run}@{simulations}"
+    runs = [trained[variant.name][0] for variant in variants]
 
-        def make(name: str = name, variant: Variant = variant) -> float:
-            player = make_player(name, variant.config.rules)
-            one = jax.tree.map(np.asarray, initial_state(variant.config.rules))
+    def measure() -> dict[str, float]:
+        calls = []
+        for variant, run in zip(variants, runs, strict=True):
+            rules = variant.config.rules
+            player = make_player(f"search:{runs_of(work) / run.run}@{simulations}", rules)
+            one = jax.tree.map(np.asarray, initial_state(rules))
             states = broadcast_boards(one, _BOARDS)
-            act, times = jax.jit(player.act), []
-            for call in range(_CALLS + 1):
+            act = functools.partial(jax.jit(player.act), player.variables, states)
+            jax.block_until_ready(act(jax.random.key(0)))
+            calls.append(act)
+        times = np.zeros((_CALLS, len(calls)))
+        for turn in range(_CALLS):
+            for place, act in enumerate(calls):
                 began = time.perf_counter()
-                jax.block_until_ready(act(player.variables, states, jax.random.key(call)))
-                times.append(time.perf_counter() - began)
-            return statistics.median(times[1:]) / _BOARDS
+                jax.block_until_ready(act(jax.random.key(turn)))
+                times[turn, place] = time.perf_counter() - began
+        seconds = np.median(times, axis=0) / _BOARDS
+        return {variant.name: float(each) for variant, each in zip(variants, seconds, strict=True)}
 
-        settings = {
-            "blocks": variant.name,
-            "simulations": simulations,
-            "run": trained[variant.name][0],
-        }
-        found[variant.name] = work.pieces.keep(f"cost-{variant.name}", settings, make)
-    return found
+    settings = {
+        "simulations": simulations,
+        "runs": [list(run) for run in runs],
+        "machine": machine(),
+    }
+    return work.pieces.keep("costs-in-turns", settings, measure)
 
 
 def _table(

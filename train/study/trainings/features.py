@@ -1,8 +1,11 @@
 """Ablation of plane sets: equal games and settings, a round robin, each set's mean win rate."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from train.arena.match_programs import check_opening
 from train.config import RunConfig, config_from_dict, config_to_dict
+from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.variants import (
     Meeting,
@@ -22,6 +25,7 @@ PAPER = {
 }
 """Mean win rates against the other three sets ("WallZero", Chen, Arjonilla, Wu, Wu, slide "Feature
 Design Evaluation")."""
+PAPER_SETS = ("B", "BT", "BTR", "BTRH")
 _PAPER_BLOCK = "R"
 
 
@@ -74,7 +78,23 @@ def base_config(scale: TrainingsConfig, *, where: str) -> RunConfig:
             fields[key] = {**inner, **value}
         else:
             fields[key] = value
-    return config_from_dict(fields, where=where)
+    return config_for_matches(fields, scale, where=where)
+
+
+def config_for_matches(fields: Any, scale: TrainingsConfig, *, where: str) -> RunConfig:
+    """A run's config whose players can meet as the scale says.
+
+    Raises:
+      UsageError: a key or a value is not allowed.
+    """
+    config = config_from_dict(fields, where=where)
+    if config.rules.players != 2:
+        raise UsageError(f"{where}: rules must be for two players, who meet in matches")
+    try:
+        check_opening(config.rules, scale.opening_plies)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    return config
 
 
 def _with_network(config: RunConfig, **changes: Any) -> RunConfig:
@@ -97,6 +117,7 @@ def _mean_table(
 ) -> Table:
     own = _among(meetings, blocks)
     paper = next((PAPER[name] for name in PAPER if named(name) == base.rules), {})
+    alike = _of_planes(own, blocks, PAPER_SETS) if set(PAPER_SETS) < set(scale.planes) else []
     rows = []
     for place, planes in enumerate(scale.planes):
         name = f"{planes}-{blocks}"
@@ -105,12 +126,25 @@ def _mean_table(
         if place:
             gap = difference(own, name, f"{scale.planes[place - 1]}-{blocks}")
             step = f"{100 * gap.mean:+.1f} ({100 * gap.low:+.1f} to {100 * gap.high:+.1f})"
+        cells = [f"`{planes}`", percent(mean.mean), percent_range(mean.low, mean.high), step]
+        if alike:
+            among = mean_rate(alike, name) if planes in PAPER_SETS else None
+            cells += ["", ""]
+            if among is not None:
+                cells[-2:] = [percent(among.mean), percent_range(among.low, among.high)]
         told = percent(paper[planes], 2) if blocks == _PAPER_BLOCK and planes in paper else ""
-        rows.append(
-            (f"`{planes}`", percent(mean.mean), percent_range(mean.low, mean.high), step, told)
-        )
-    heads = ("planes", "mean win rate", "95 % over seeds", "over the set above, points", "paper")
-    return Table(f"Blocks `{blocks}`: against the other sets", heads, tuple(rows))
+        rows.append((*cells, told))
+    heads = ["planes", "mean win rate", "95 % over seeds", "over the set above, points"]
+    if alike:
+        heads += ["against the paper's sets alone", "95 % over seeds"]
+    title = f"Blocks `{blocks}`: against the other sets"
+    return Table(title, (*heads, "paper"), tuple(rows))
+
+
+def _of_planes(meetings: list[Meeting], blocks: str, planes: Sequence[str]) -> list[Meeting]:
+    """The meetings in which both have one of these plane sets."""
+    names = {f"{each}-{blocks}" for each in planes}
+    return [each for each in meetings if {each.first, each.second} <= names]
 
 
 def _all_table(variants: list[Variant], meetings: list[Meeting]) -> Table:
@@ -137,7 +171,8 @@ def _text(scale: FeaturesConfig, meetings: list[Meeting], base: RunConfig) -> li
         f"{scale.games} games a pair at {scale.simulations} simulations from "
         f"{scale.opening_plies} random plies. Intervals are Student's over seeds.",
         "The paper trains WallZero's network for days on GPUs; its figures are win rates against "
-        "the other three sets, ours against all other sets of the table.",
+        "the other three sets; ours are against all other sets of the table and, where it has "
+        "more, against the paper's alone.",
     ]
     for blocks in scale.blocks:
         own = _among(meetings, blocks)

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from train.config import EvaluationConfig, RunConfig, config_from_dict, config_to_dict
+from train.config import EvaluationConfig, RunConfig, config_to_dict
 from train.loop.run_directory import RESULT_FILE
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.registry.names import read_network_name
-from train.registry.networks import network_config
+from train.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.seeds import estimate
@@ -28,11 +27,12 @@ from train.study.frame.variants import (
     mean_rate,
     round_robin,
     runs_of,
+    settings_of,
     train_all,
 )
 from train.study.frame.work import Work
 from train.study.scale.trainings import TransferCase, TransferConfig
-from train.study.trainings.features import base_config
+from train.study.trainings.features import base_config, config_for_matches
 
 SCRATCH, WARM, FROZEN = "scratch", "warm", "frozen"
 
@@ -58,6 +58,10 @@ def report(work: Work) -> Report:
     """Train each case in all ways, draw the curves, and let the players of a seed meet."""
     scale = work.scale.transfer
     base = base_config(scale, where="study transfer: config")
+    # Refused here rather than after the sources are trained.
+    make_player(scale.opponent, base.rules)
+    for case in scale.cases:
+        _changed(scale, base, case.config, case)
     found = [_case(work, scale, base, case) for case in scale.cases]
     return Report(
         title="Warm starts",
@@ -81,14 +85,17 @@ def report(work: Work) -> Report:
 def _case(work: Work, scale: TransferConfig, base: RunConfig, case: TransferCase) -> CaseResult:
     source, minutes = case.source, []
     if source:
-        learned = network_config(read_network_name(source))
-        base = dataclasses.replace(base, network=learned.network)
+        learned = load_network(source)
+        base = dataclasses.replace(base, network=learned.config.network)
+        made_by: Any = learned.source
     else:
-        variant = Variant(f"{case.name}-source", _changed(base, case.source_config, case))
+        config = _changed(scale, base, case.source_config, case)
+        variant = Variant(f"{case.name}-source", config)
+        made_by = settings_of(variant, 0)
         sources = train_all(work, [variant], seeds=scale.seeds)[variant.name]
         minutes = [run.seconds / 60 for run in sources]
         source = str(runs_of(work) / f"{variant.name}-seed{{seed}}")
-    variants = _variants(scale, _changed(base, case.config, case), case, source)
+    variants = _variants(scale, _changed(scale, base, case.config, case), case, source, made_by)
     trained = train_all(work, variants, seeds=scale.seeds)
     meetings = round_robin(
         work,
@@ -103,9 +110,13 @@ def _case(work: Work, scale: TransferConfig, base: RunConfig, case: TransferCase
 
 
 def _variants(
-    scale: TransferConfig, config: RunConfig, case: TransferCase, source: str
+    scale: TransferConfig, config: RunConfig, case: TransferCase, source: str, made_by: Any
 ) -> list[Variant]:
-    """From nothing, from the source, and from the source with groups frozen."""
+    """From nothing, from the source, and from the source with groups frozen.
+
+    Args:
+      made_by: what decides the source's weights, JSON-ready.
+    """
     evaluation = EvaluationConfig(
         every=max(1, config.iterations // scale.points),
         opponents=(scale.opponent,),
@@ -121,17 +132,27 @@ def _variants(
     if case.freeze:
         learner = dataclasses.replace(warm.learner, freeze=case.freeze)
         configs[FROZEN] = dataclasses.replace(warm, learner=learner)
-    return [Variant(f"{case.name}-{name}", each, evaluation) for name, each in configs.items()]
+    return [
+        Variant(
+            f"{case.name}-{name}",
+            each,
+            evaluation,
+            made_by=made_by if each.init_from else None,
+        )
+        for name, each in configs.items()
+    ]
 
 
-def _changed(base: RunConfig, changes: Mapping[str, Any], case: TransferCase) -> RunConfig:
+def _changed(
+    scale: TransferConfig, base: RunConfig, changes: Mapping[str, Any], case: TransferCase
+) -> RunConfig:
     fields: dict[str, Any] = config_to_dict(base)
     for key, value in changes.items():
         inner = fields.get(key)
         if isinstance(inner, dict) and isinstance(value, dict) and key != "rules":
             value = inner | value
         fields[key] = value
-    return config_from_dict(fields, where=f"study transfer: {case.name}")
+    return config_for_matches(fields, scale, where=f"study transfer: {case.name}")
 
 
 def _curve(work: Work, run: Trained) -> list[CurvePoint]:
