@@ -10,6 +10,7 @@ B boards, R rows, N samples.
 import dataclasses
 import math
 import os
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -99,6 +100,15 @@ class Devices:
             if number % self.count:
                 key = name.replace("_", ".", 1)
                 raise UsageError(f"{key} ({number}) must be a multiple of the {self.count} devices")
+
+
+def machine() -> str:
+    """The machine in words: two rows with the same words can be compared by their times."""
+    device = jax.devices()[0]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    processor = platform.machine()
+    on = f"{cores} cores, {processor}" if device.platform == "cpu" else device.device_kind
+    return f"{on}, {jax.device_count()} device(s), jax {jax.__version__}"
 
 
 def device_key(key: jax.Array) -> jax.Array:

@@ -10,13 +10,10 @@ A study that was interrupted reads what is there and does only the rest.
 
 import datetime
 import json
-import os
-import platform
 from pathlib import Path
 from typing import Any
 
-import jax
-
+from train.runtime.devices import machine
 from train.runtime.errors import UsageError
 from train.runtime.files import append_json_line, read_json_lines
 
@@ -57,15 +54,6 @@ class Results:
         append_json_line(self._path, row)
         self.rows.append(row)
         return row
-
-
-def machine() -> str:
-    """The machine in words: two rows with the same words can be compared by their times."""
-    device = jax.devices()[0]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    processor = platform.machine()
-    on = f"{cores} cores, {processor}" if device.platform == "cpu" else device.device_kind
-    return f"{on}, {jax.device_count()} device(s), jax {jax.__version__}"
 
 
 def _row_of(line: str, *, where: str) -> Row:

@@ -4,13 +4,13 @@ import contextlib
 import dataclasses
 from pathlib import Path
 
+from train.runtime.devices import machine
 from train.runtime.files import check_writable
 from train.runtime.lock import locked
 from train.study.frame.folder import PAGE, write_report
 from train.study.frame.pieces import Pieces
 from train.study.frame.report import Report
 from train.study.frame.work import TaskMaker, Work
-from train.study.results import machine
 from train.study.scale.reading import StudyConfig
 from train.study.topics import TOPICS
 

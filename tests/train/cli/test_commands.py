@@ -228,7 +228,7 @@ SHIPPED = "pretrained:wallzero-4stone"
             "match: opening_plies (500) must be below",
         ),
         (
-            ["elo", "random", "greedy", "--opening-plies", "500"],
+            ["elo", "random", "greedy", "--cache", "games.jsonl", "--opening-plies", "500"],
             "match: opening_plies (500) must be below",
         ),
         (

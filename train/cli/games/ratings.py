@@ -271,8 +271,10 @@ def rate(
       zero: name of the player whose rating is 0; None for the mean.
       display: the console.
     """
+    from train.arena.match_programs import check_opening
     from train.ratings import pool, table_pool
 
+    check_opening(rules, how.opening_plies)
     with (
         display,
         display.task(title, how.budget, "games") as task,

@@ -10,7 +10,7 @@ import numpy as np
 
 from train.config import config_from_dict, config_to_dict
 from train.registry import make_player
-from train.runtime.devices import broadcast_boards
+from train.runtime.devices import broadcast_boards, machine
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.variants import (
     Meeting,
@@ -22,7 +22,6 @@ from train.study.frame.variants import (
     train_all,
 )
 from train.study.frame.work import Work
-from train.study.results import machine
 from train.study.scale.trainings import BlocksConfig
 from train.study.trainings.features import base_config
 from wallgo_jax.game.state import initial_state
