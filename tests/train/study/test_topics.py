@@ -16,6 +16,7 @@ from train.study.topics import (
     balance,
     footing,
     game_size,
+    opening_tree,
     openings,
     padding,
     play_kinds,
@@ -66,6 +67,21 @@ def test_turned_openings_are_one():
     assert by_length[1] == [openings.Node(5, 2.5)]
     assert sorted(by_length[2]) == [openings.Node(1, 0.0), openings.Node(4, 2.5)]
     assert tree.games == 5
+
+
+def test_the_tree_of_openings_shows_the_commonest_below_their_parents():
+    lines = [("D4", "D3")] * 4 + [("D4", "C3")] * 3 + [("C3", "E5")] * 2 + [("A1", "B1")]
+    played = [(tuple(map(cell, line)), 1.0 - 2 * (i % 2)) for i, line in enumerate(lines)]
+    tree = openings.tree_of(games_of(EMPTY, *played), depth=2)
+    shown = opening_tree.commonest(tree)
+    centre, edge, corner = (each for each in shown if len(each.path) == 1 or each.node.games == 2)
+    assert [each.node.games for each in shown] == [7, 4, 3, 2, 2]  # one game alone is not shown
+    assert [each.row for each in shown] == [0.5, 0.0, 1.0, 2.0, 2.0]
+    assert centre.path[0] == cell("D4") and edge.path == corner.path[:1]
+    assert [len(each.path) for each in opening_tree.commonest(tree, leaves=1)] == [1, 2]
+    rows = opening_tree.table(tree, title="Openings").rows
+    assert [row[1] for row in rows] == ["70.0 %", "40.0 %", "30.0 %", "20.0 %", "20.0 %"]
+    assert rows[1][0].startswith("\u2003") and rows[1][2] == "50.0 %"
 
 
 def test_placements_are_counted_with_their_turned_copies():

@@ -13,7 +13,7 @@ from train.runtime.host import fetch
 from train.study.frame.own_games import OwnGames, check_two_players, own_games
 from train.study.frame.report import Report, Table, percent, percent_range
 from train.study.frame.work import Work
-from train.study.topics import openings
+from train.study.topics import opening_tree, openings
 from wallgo_jax.board import bitboard
 from wallgo_jax.game.rules import named
 
@@ -55,7 +55,9 @@ def report(work: Work) -> Report:
             rules = rules_name(games)
             rows.append(_row(name, rules, found))
             tables.append(openings.table(first, title=f"Openings of {name}"))
+            tables.append(opening_tree.table(first, title=f"The same as a tree, {name}"))
             pictures += openings.pictures(games, first, name=name)
+            pictures += opening_tree.pictures(first, name=name)
             trees.append((name, rules, found))
             data[name] = {"rules": rules, **found._asdict(), "openings": openings.record(first)}
     heads = (
