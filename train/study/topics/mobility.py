@@ -1,6 +1,6 @@
 """Reachability control and passing, measured over games in place of single examples.
 
-`play_kinds` has the definitions, which were fixed before any game was looked at.
+`play_kinds` has the definitions.
 
 G games, N positions, A slots, P = 2 players.
 """
@@ -58,7 +58,7 @@ def report(work: Work) -> Report:
     turns = work.pieces.keep("solved", {"rules": SOLVED.to_dict()}, _solved_turns)
     return Report(
         title="Reachability control and passing",
-        text=_text(work, curves, plays, searched),
+        text=_text(work, curves),
         tables=[
             _curve_table(curves),
             _play_table(plays),
@@ -249,18 +249,15 @@ def _solved_table(turns: dict[str, Any]) -> Table:
     return Table(title, heads, tuple(rows))
 
 
-def _text(
-    work: Work, curves: dict[str, Any], plays: dict[str, Any], searched: dict[str, Any]
-) -> list[str]:
+def _text(work: Work, curves: dict[str, Any]) -> list[str]:
     scale = work.scale.mobility
     middle = Mean(*curves["thirds"][1][f"ahead_{TURNS}"])
     agrees = (
         "is larger" if middle.low > 0 else "is smaller" if middle.high < 0 else "does not differ"
     )
-    del plays, searched
     return [
         f"{curves['games']:,} games of `{scale.player}` against itself at {scale.simulations} "
-        "simulations, placements left out. Definitions were fixed before any game was looked at. "
+        "simulations, placements left out. Each definition was fixed before its figures were looked at. "
         "Reach within k turns: cells that a side's stones can enter, two steps a turn, over exits "
         "free of walls and stones, while nobody else moves. A play gives up territory for reach "
         f"if another play encloses at least {LEAD} cell more at once (own less the opponent's) and "

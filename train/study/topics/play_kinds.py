@@ -1,6 +1,7 @@
 """Plays that give up territory for reach, and plays that pass: what they are, and which are.
 
-The definitions below were fixed before any game was looked at:
+The definitions below were fixed before any game was looked at, the last one, which came later,
+before its figures were:
 
 - *Reach* of a side: the cells that its stones can enter within k turns, two steps a turn, over
   exits free of walls and stones, while nobody else moves.
