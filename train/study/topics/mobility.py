@@ -257,7 +257,8 @@ def _text(work: Work, curves: dict[str, Any]) -> list[str]:
     )
     return [
         f"{curves['games']:,} games of `{scale.player}` against itself at {scale.simulations} "
-        "simulations, placements left out. Each definition was fixed before its figures were looked at. "
+        "simulations, placements left out. Each definition was fixed before its figures were "
+        "looked at. "
         "Reach within k turns: cells that a side's stones can enter, two steps a turn, over exits "
         "free of walls and stones, while nobody else moves. A play gives up territory for reach "
         f"if another play encloses at least {LEAD} cell more at once (own less the opponent's) and "
