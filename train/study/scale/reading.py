@@ -130,7 +130,7 @@ class FootingConfig:
 
     player: str = "pretrained:wallzero-4stone"
     doublings: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-    doubling_games: int = 200
+    doubling_games: int = 100
     opponents: tuple[str, ...] = (
         "pretrained:wallzero-4stone-v1",
         "heuristic-search:wjx",

@@ -130,7 +130,7 @@ class TransferCase:
     source: str = ""
     source_config: dict[str, Any] = dataclasses.field(default_factory=dict)
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
-    freeze: tuple[str, ...] = ("trunk=10",)
+    freeze: tuple[str, ...] = ("trunk=5",)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", self.name):
@@ -164,8 +164,9 @@ class TransferConfig(TrainingsConfig):
 
     cases: tuple[TransferCase, ...] = dataclasses.field(default_factory=_transfer_cases)
     opponent: str = "wjx"
-    points: int = 6
+    points: int = 5
     curve_games: int = 60
+    config: dict[str, Any] = dataclasses.field(default_factory=lambda: {"iterations": 15})
 
     def __post_init__(self) -> None:
         super().__post_init__()
