@@ -55,6 +55,9 @@ def make_analyst(
 ) -> Analyst:
     """Make the analyst of a player's name.
 
+    It searches with Gumbel, also where the player's own search is PUCT, and weighs values as the
+    player does (`search.player_value_scale`).
+
     Args:
       name: of a player that searches, see `train.registry.names`.
       rules: of the games to analyse.
