@@ -123,7 +123,7 @@ def table(tree: Tree, *, title: str) -> Table:
                 _words(tree.rules, path),
                 percent(node.games / tree.games),
                 percent(node.points / node.games),
-                _words(tree.rules, line[len(path) :], first=len(path)),
+                _words(tree.rules, line[len(path) :]),
                 percent(tree.nodes[line].games / node.games),
             )
         )
@@ -206,6 +206,5 @@ def pictures(games: OwnGames, tree: Tree, *, name: str) -> list[Picture]:
     return [Picture(stem, caption, figure)]
 
 
-def _words(rules: Rules, path: Sequence[int], *, first: int = 0) -> str:
-    del first
+def _words(rules: Rules, path: Sequence[int]) -> str:
     return " ".join(format_action(action, grid=rules.size) for action in path)
