@@ -133,8 +133,13 @@ def parsers(out: Path) -> dict[str, Parser]:
         config.write_bytes(text.encode("utf-8", "surrogatepass"))
         return read_config(config)
 
+    def read_rules(text: str) -> Any:
+        return read_config(tiny.PATH, ["--rules", text])
+
     names = ["random", "greedy", "runs/cpu@64", "search:runs/a@0.5s?symmetries=8"]
     names += ["pretrained:wallzero-4stone@64", "external:gnugo --mode gtp", "policy:runs/x"]
+    rules = ["hkoi", "hkoi=2,wallzero-empty", '["hkoi", {"rules": "wallzero-empty", "weight": 2}]']
+    rules += ['{"size": 5, "stones": 2, "order": [0, 1, 0, 1]}', "{size = 5, stones = 2}"]
     tables = [path.read_text() for path in sorted(_ROOT.parent.glob("configs/*.toml"))]
     return {
         "notation": Parser(functools.partial(notation.parse_moves, grid=7), human),
@@ -144,6 +149,7 @@ def parsers(out: Path) -> dict[str, Parser]:
             [records.to_json(records.of_game(game)) for game in games],
         ),
         "player names": Parser(read_name, names),
+        "rules": Parser(read_rules, rules),
         "TOML configs": Parser(read_toml, [tiny.PATH.read_text(), *tables]),
         "engine lines": Parser(_engine_reader(), _requests(hkoi)),
         "diagrams": Parser(diagram.parse, [diagram.draw(game.states[-1]) for game in games]),

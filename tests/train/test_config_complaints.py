@@ -164,7 +164,7 @@ def complaint(path: Path, *overrides: str) -> str:
             "rules: no such file, and unknown preset 'no/such.json'; kno",
         ),
         (["--rules", '{"sise": 3}'], "rules: unknown key 'sise'; known keys: size, players,"),
-        (["--rules", "[3"], "rules: unknown preset '[3'; known presets: "),
+        (["--rules", "[3"], "rules: not JSON: Expecting ',' delimiter"),
         (["--rules", "3"], "rules: must be the name of a preset, a table of rules or a list of"),
         (["--rules.size", "2"], "rules: size is 2, not a whole number from 3 to 9"),
         (["--rules.size", "big"], "rules.size: Input should be a valid integer"),

@@ -60,7 +60,14 @@ def test_equal_names_are_numbered():
     [
         (["--rules", "[]"], "rules: the list is empty"),
         (["--rules", "hkoi,hkio"], "rules: entry 2: unknown preset 'hkio'; did you mean hkoi?"),
-        (["--rules", "hkoi=0,wallzero-empty"], "rules: entry 1: weight is 0.0, not a number above"),
+        (["--rules", "hkoi=0,wallzero-empty"], "rules: entry 1: weight is 0.0, not from 0.001"),
+        (["--rules", "hkoi=1e308,wallzero-empty"], "entry 1: weight is 1e+308, not from 0.001 to"),
+        (
+            ["--rules", f'[{{"rules": "hkoi", "weight": 1{"0" * 400}}}, "wallzero-empty"]'],
+            "entry 1: weight is 10000000000000000000, not from 0.001 to 1,000,000",
+        ),
+        (["--rules", "[" * 20_000], "rules: not JSON: "),
+        (["--rules", "hkoi,"], "rules: entry 2 of 'hkoi,' is empty"),
         (["--rules", "hkoi=a,wallzero-empty"], "'a' is not a weight above 0"),
         (["--rules", "hkoi,hkoi=2"], "entry 2: has the rules of hkoi again"),
         (["--rules", "hkoi,playwallgo-3p"], "entry 2: is for 3 players, hkoi for 2"),

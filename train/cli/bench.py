@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from train.ratings.pool import Entrant
     from train.study.strength import Curve
 
-PLOT_FILE = "scaling.png"
 STRENGTH, ENGINE, ARITHMETIC = "strength", "engine", "arithmetic"
 RUNS = Path("runs")
 
@@ -98,7 +97,7 @@ class Bench:
         from rich.console import Console
 
         from train.bench import report
-        from train.cli.bench_report import Pages, measured
+        from train.cli.bench_report import PLOT_FILE, Pages, measured
         from train.runtime.devices import make_deterministic
 
         config = read_config(self.config, overrides)

@@ -18,9 +18,9 @@ from train.config import EvaluationConfig, RunConfig
 from train.loop import training
 from train.loop.run_loop import iterations
 from train.metrics.rows import METRICS_FILE, Row
-from train.runtime.files import writing
+from train.runtime.files import check_writable, writing
 
-REPORT_FILE, FIGURES_FILE = "report.md", "bench.json"
+REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 TRAINING_ITERATIONS, TRAINING_MINUTES = 3, 5.0
 """Length of the training on a CPU, and on an accelerator."""
 MILLION = 1_000_000
@@ -44,9 +44,14 @@ class Pages:
       directory: of the report.
       command: the command line that makes it.
       request: what was measured.
+
+    Raises:
+      UsageError: a file of the report cannot be written.
     """
 
     def __init__(self, directory: Path, command: str, request: Request) -> None:
+        for name in (REPORT_FILE, FIGURES_FILE, PLOT_FILE):
+            check_writable(directory / name)
         self.directory, self.command, self.request = directory, command, request
         self.figures = Figures((), (), None)
 

@@ -87,7 +87,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"config {path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"config {path}: not a text file (UTF-8)") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"config {path}: not TOML: {one_line(str(error))}") from None
 
 
@@ -155,5 +155,5 @@ def _read_value(text: str) -> Any:
     """A TOML value where the text is one, else the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 _NAME = r"[A-Za-z0-9][\w.+-]*"
+_LEAST_WEIGHT, _MOST_WEIGHT = 0.001, 1_000_000
 _ENTRY = 'a preset\'s name or a table { rules = ..., weight = 1, name = "..." }'
 
 
@@ -24,7 +24,7 @@ class RuleSet:
 
     Attributes:
       rules: of its boards.
-      weight: its boards over those of a rule set of weight 1, above 0.
+      weight: its boards over those of a rule set of weight 1, from 0.001 to a million.
       name: in tables and metrics, different from the others'.
     """
 
@@ -82,8 +82,10 @@ def _read_entry(entry: Any) -> RuleSet:
     weight = given.weight
     if isinstance(weight, bool) or not isinstance(weight, int | float):
         raise ValueError(f"weight is {weight!r}, not a number above 0")
-    if not 0 < weight < math.inf:
-        raise ValueError(f"weight is {weight}, not a number above 0")
+    if not _LEAST_WEIGHT <= weight <= _MOST_WEIGHT:
+        raise ValueError(
+            f"weight is {str(weight)[:20]}, not from {_LEAST_WEIGHT} to {_MOST_WEIGHT:,}"
+        )
     return dataclasses.replace(given, weight=float(weight))
 
 
@@ -140,14 +142,19 @@ def _read_text(text: str) -> Any:
     """Rules of a name, an object or a file, or a list: `NAME=WEIGHT,NAME`, or JSON."""
     if text.lstrip().startswith("["):
         try:
-            return read_rule_sets(json.loads(text))
-        except json.JSONDecodeError:
-            return read_rules(text)
-    is_list = re.fullmatch(rf"{_NAME}(=[^,=]*)?(,{_NAME}(=[^,=]*)?)*", text) and set(",=") & {*text}
+            entries = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            # Python refuses whole numbers of thousands of digits, and a list in a list in a list.
+            raise ValueError(f"rules: not JSON: {str(error)[:100]}") from None
+        return read_rule_sets(entries)
+    word = rf"({_NAME}(=[^,=]*)?)?"
+    is_list = re.fullmatch(rf"{word}(,{word})*", text) and set(",=") & {*text}
     if not is_list or Path(text).exists():
         return read_rules(text)
     entries: list[dict[str, Any]] = []
-    for word in text.split(","):
+    for number, word in enumerate(text.split(","), start=1):
+        if not word:
+            raise ValueError(f"rules: entry {number} of {text[:60]!r} is empty")
         name, equals, weight = word.partition("=")
         try:
             entries.append({"rules": name, "weight": float(weight) if equals else 1.0})

@@ -41,6 +41,7 @@ def rule_set_of_boards(config: RunConfig) -> np.ndarray:
     counts = np.floor(exact + 1e-9).astype(int)
     order = np.argsort(counts - exact, kind="stable")
     counts[order[: boards - counts.sum()]] += 1
+    assert counts.sum() == boards
     place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
     owner = np.repeat(np.arange(len(counts)), counts)
     return owner[np.argsort(place, kind="stable")]

@@ -76,10 +76,12 @@ class TableCache:
         for number, line in enumerate(read_json_lines(path), start=1):
             try:
                 batch, fields = _read_batch(json.loads(line))
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                reason = f"no {error}" if isinstance(error, KeyError) else str(error)
                 raise UsageError(
-                    f"{path}: line {number}: not a batch of games: {str(error)[:200]}; remove the "
-                    "line, or choose another file with --cache"
+                    f"{path}: line {number}: not a batch of games: "
+                    f"{' '.join(reason.split())[:200]}; remove the line, or choose another file "
+                    "with --cache"
                 ) from None
             if fields["settings"] == self._settings:
                 self._batches.setdefault(batch.players, {})[fields["batch"]] = batch
@@ -95,7 +97,7 @@ class TableCache:
           UsageError: it cannot be written.
         """
         known = self._batches.setdefault(batch.players, {})
-        number = len(known)
+        number = max(known, default=-1) + 1
         known[number] = batch
         append_json_line(
             self._path,
@@ -111,18 +113,26 @@ class TableCache:
 
 
 def _read_batch(fields: Any) -> tuple[TableResult, Any]:
-    players, wins, spread = fields["players"], np.array(fields["wins"]), np.array(fields["spread"])
-    count, number = len(players), fields["batch"]
+    players, number, openings = fields["players"], fields["batch"], fields["openings"]
+    if not isinstance(players, list) or not all(isinstance(name, str) for name in players):
+        raise ValueError("players are not a list of names")
+    if any(type(count) is not int or count < 0 for count in (number, openings)):
+        raise ValueError("a count is not a whole number from 0 on")
+    try:
+        wins, spread = (np.array(fields[key], float) for key in ("wins", "spread"))
+    except ValueError:
+        raise ValueError("wins or spread are not numbers") from None
+    count = len(players)
     if wins.shape != (count,) or spread.shape != (count, count) or count < 3:
         raise ValueError("wins and spread do not fit the players")
-    if type(number) is not int or type(fields["openings"]) is not int or wins.min() < 0:
-        raise ValueError("a count is not a whole number")
+    if not (np.isfinite(wins).all() and np.isfinite(spread).all() and wins.min() >= 0):
+        raise ValueError("wins or spread are not numbers that games can have")
     fields["settings"]
     return (
         TableResult(
-            tuple(map(str, players)),
+            tuple(players),
             tuple(wins.tolist()),
-            fields["openings"],
+            openings,
             tuple(map(tuple, spread.tolist())),
         ),
         fields,

@@ -36,8 +36,15 @@ def study_topic(
     directory = out / topic
     with contextlib.ExitStack() as stack:
         stack.enter_context(locked(directory))
+        stack.callback(_remove_empty, directory)
         check_writable(directory / PAGE)
         pieces = Pieces(out, where=machine())
         found = TOPICS[topic](Work(scale, pieces, task))
         used = {"seed": scale.seed, topic: dataclasses.asdict(getattr(scale, topic))}
         return found, write_report(found, directory, command=command, scale=used, pieces=pieces)
+
+
+def _remove_empty(directory: Path) -> None:
+    """Remove a folder of a topic that never began."""
+    with contextlib.suppress(OSError):
+        directory.rmdir()

@@ -50,10 +50,10 @@ def _is_object(text: str) -> bool:
 def _read_object(text: str) -> dict[str, Any]:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         try:
             return tomllib.loads(f"rules = {text.strip()}")["rules"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             raise ValueError(f"rules: not JSON: {error}") from None
 
 
@@ -79,7 +79,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         return _read_object(text)
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"neither JSON nor TOML: {error}") from None
 
 

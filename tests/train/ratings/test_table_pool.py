@@ -83,6 +83,18 @@ def test_an_interrupt_keeps_what_was_played(tmp_path):
         measure(tmp_path / "more.jsonl", Tables(stop_after=1), 1800)
 
 
+def test_a_new_batch_never_takes_the_number_of_another(tmp_path):
+    path = tmp_path / "games.jsonl"
+    cache = TableCache(path, TERMS)
+    batch = TableResult(("a", "b", "c"), (2.0, 1.0, 3.0), 1, ((0.0,) * 3,) * 3)
+    cache.add(batch)
+    first = json.loads(path.read_text())
+    path.write_text(json.dumps(first | {"batch": 2}) + "\n")
+    again = TableCache(path, TERMS)
+    again.add(batch)
+    assert len(again.of(batch.players)) == len(TableCache(path, TERMS).of(batch.players)) == 2
+
+
 def test_games_go_where_players_are_close_and_uncertain():
     names = ("a", "b", "c", "d")
     ratings = elo.Ratings(
@@ -105,7 +117,26 @@ def test_what_cannot_be_rated_is_refused(tmp_path):
     with pytest.raises(UsageError, match="a pool of 2 players; the rules are for 3"):
         measure(path, Tables(), 1800, but=3)
     assert not path.exists()
-    for line in ("{}", '{"players": 3}', json.dumps({"players": ["a"], "wins": [1]}), "nothing"):
+    batch = {
+        "players": ["a", "b", "c"],
+        "settings": TERMS,
+        "batch": 0,
+        "wins": [20.0, 20.0, 20.0],
+        "openings": 10,
+        "spread": np.eye(3).tolist(),
+    }
+    path.write_text(json.dumps(batch) + "\n")
+    assert len(TableCache(path, TERMS).of(("a", "b", "c"))) == 1
+    damaged = [
+        {"wins": [float("nan"), 20.0, 20.0]},
+        {"wins": ["20", "x", 20.0]},
+        {"wins": [20.0, 20.0]},
+        {"spread": [[float("inf")] * 3] * 3},
+        {"batch": -1},
+        {"players": "abc"},
+    ]
+    lines = [json.dumps(batch | change) for change in damaged]
+    for line in ("{}", '{"players": 3}', "nothing", "[" * 100_000, "[]", *lines):
         path.write_text(line + "\n")
         with pytest.raises(UsageError, match="line 1: not a batch of games"):
             TableCache(path, TERMS)

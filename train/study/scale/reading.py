@@ -205,7 +205,7 @@ def read_scale(path: Path | None) -> StudyConfig:
         raise UsageError(f"study {path}: no such file") from None
     except OSError as error:
         raise UsageError(f"study {path}: cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"study {path}: not TOML: {one_line(str(error))}") from None
     return scale_from_dict(fields, where=f"study {path}")
 

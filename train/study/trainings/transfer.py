@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.config import EvaluationConfig, RunConfig, config_to_dict
+from train.learning.freezing import frozen_steps
 from train.loop.run_directory import RESULT_FILE
 from train.metrics.rows import METRICS_FILE, read_rows
+from train.network.build import network_for
 from train.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
@@ -61,7 +63,7 @@ def report(work: Work) -> Report:
     # Refused here rather than after the sources are trained.
     make_player(scale.opponent, base.rules)
     for case in scale.cases:
-        _changed(scale, base, case.config, case)
+        _check(scale, base, case)
     found = [_case(work, scale, base, case) for case in scale.cases]
     return Report(
         title="Warm starts",
@@ -80,6 +82,29 @@ def report(work: Work) -> Report:
             for result in found
         },
     )
+
+
+def _check(scale: TransferConfig, base: RunConfig, case: TransferCase) -> None:
+    """Refuse a case that cannot be trained with a UsageError."""
+    where = f"study transfer: {case.name}"
+    if case.source:
+        try:
+            before = load_network(case.source).config
+        except UsageError as error:
+            raise UsageError(f"{where}: source: {error}") from None
+        base = dataclasses.replace(base, network=before.network)
+    else:
+        before = _changed(scale, base, case.source_config, case)
+    config = _changed(scale, base, case.config, case)
+    players = before.rules.players, config.rules.players
+    if players[0] != players[1]:
+        raise UsageError(f"{where}: its source learns games of {players[0]} players, not 2")
+    network = network_for(config.network, config.rules.players, size=config.grid_side)
+    try:
+        learner = dataclasses.replace(config.learner, freeze=case.freeze)
+        frozen_steps(network.shapes.params, learner)
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"{where}: {error}") from None
 
 
 def _case(work: Work, scale: TransferConfig, base: RunConfig, case: TransferCase) -> CaseResult:
