@@ -132,6 +132,11 @@ def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
       UsageError: the other options do not go with them.
     """
     rounds = options.rounds if name.rounds is None else name.rounds
+    if name.rounds and options.kind != "gumbel":
+        raise UsageError(
+            f"player {name.text!r}: its search is {options.kind}, which has no rounds; they are "
+            "those of gumbel's sequential halving"
+        )
     opponents = name.opponents or options.opponents
     try:
         return dataclasses.replace(options, opponents=opponents, rounds=rounds)

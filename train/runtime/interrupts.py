@@ -22,6 +22,7 @@ TOGETHER = 1.0
 """Signals within this many seconds are one request: a terminal that closes sends two or three
 SIGHUPs, `timeout` sends two SIGTERMs, and the end of a login session sends both kinds."""
 _HASTE = 0.5  # seconds by which the handler may have been faster than the thread
+_SOON = 0.05  # seconds until an interrupt that was dropped is sent again
 _STDOUT, _STDERR = 1, 2
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -165,7 +166,8 @@ def interrupts(
     old_wakeup = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     watcher.start()
     try:
-        yield request
+        with _sending_again():
+            yield request
     finally:
         is_over.set()
         signal.set_wakeup_fd(old_wakeup)
@@ -175,6 +177,28 @@ def interrupts(
         wake.close()  # wakes the thread
         watcher.join()
         woken.close()
+
+
+@contextlib.contextmanager
+def _sending_again() -> Iterator[None]:
+    """Send an interrupt again that Python dropped: one that was raised in a finalizer or in a
+    callback of the garbage collector, from where no exception comes out."""
+    before = sys.unraisablehook
+
+    def hook(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
+            return
+        # Later, for a signal that comes in this very hook would be dropped, too.
+        again = threading.Timer(_SOON, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def leave(code: int) -> NoReturn:

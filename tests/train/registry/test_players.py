@@ -18,6 +18,7 @@ from train.network.build import network_for
 from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.registry import make_player, players
 from train.runtime.errors import UsageError
+from train.search.config import SearchConfig
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import State, initial_position
@@ -144,6 +145,13 @@ def test_time_becomes_simulations_once(run, other_run, monkeypatch, capsys):
     assert asked[1:] == [(0.5, RULES), (0.5, RULES), (2.0, RULES)]
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert make_player("heuristic-search:wjx@2s", RULES).name == "heuristic-search:wjx@105"
+
+
+def test_rounds_of_a_search_without_rounds_are_refused():
+    name = registry.read_name("heuristic-search:wjx@4?rounds=true")
+    with pytest.raises(UsageError, match="its search is puct, which has no rounds"):
+        players.with_named_options(SearchConfig(kind="puct"), name)
+    assert players.with_named_options(SearchConfig(), name).rounds
 
 
 @pytest.mark.slow

@@ -174,3 +174,24 @@ def test_a_busy_process_with_work_saves():
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
     assert out.splitlines()[-1] == "saved True"
+
+
+class _Finalized:
+    """Gets a signal while it is finalized, from where no exception comes out."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def __del__(self) -> None:
+        signal.raise_signal(self._number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_interrupt_that_python_drops_is_sent_again(number, capfd):
+    hook = sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt), interrupts("unused"):
+        found = _Finalized(number)
+        del found  # the interrupt is raised in __del__, and dropped
+        wait_for(lambda: False)
+    assert sys.unraisablehook is hook
+    assert "ignored" not in capfd.readouterr().err
