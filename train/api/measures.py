@@ -27,8 +27,7 @@ from train.metrics.intervals import Interval, intervals_figure
 from train.runtime.errors import UsageError
 from train.study.frame.report import Report
 from train.study.scale.reading import StudyConfig, read_scale, scale_from_dict
-from train.study.study import study_topic
-from train.study.topics import TOPICS
+from train.study.study import TOPICS, study_topic
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State

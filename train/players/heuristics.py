@@ -45,6 +45,9 @@ UNREACHED = -1
 DECIDED = 1000.0
 """Score of a won game, more than any board can give; its negative for a lost one."""
 
+ScoreFunction = Callable[[State, jax.Array, HeuristicConfig], jax.Array]
+"""(state, player, config) -> float32[]: how much the player owns more, in cells."""
+
 _GUESSES: dict[str, Callable[[int, int], float]] = {
     "ethen": lambda own, other: 0.9 * (other - own) / max(own, other),
     "wjx": lambda own, other: 1 - 2 * own / (own + other),
@@ -95,13 +98,20 @@ def distances(state: State, player: jax.Array, *, stones_block: bool) -> jax.Arr
 def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
     """float32[]: the sum of all cells' weights for one player, in cells; a finished game counts
     like any other.
+    """
+    chex.assert_rank(state.position.ply, 0)
+    if state.position.stones.shape[0] > 2:
+        return referee.reward_of(_scores_among(state, config), player)
+    return score_against_all(state, player, config)
+
+
+def score_against_all(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
+    """float32[]: `score` with all other players as one side: the same for two, and for more what
+    `python -m train.bench.scripts.rivals` compares it with.
 
     Cells are counted by weight as sets, not weighed one by one.
     """
     grid = state.grid
-    chex.assert_rank(state.position.ply, 0)
-    if state.position.stones.shape[0] > 2:
-        return referee.reward_of(_scores_among(state, config), player)
     own, other, exits = _sides_of(state, player, stones_block=config.stones_block)
     playable = bitboard.unpack(state.variant.playable)
     near_own = _discs(own, exits, playable, config.boundary, grid=grid)
@@ -201,7 +211,9 @@ def _make_guesses(config: HeuristicConfig) -> dict[float, list[tuple[int, int]]]
     return guesses
 
 
-def slot_scores(state: State, config: HeuristicConfig) -> jax.Array:
+def slot_scores(
+    state: State, config: HeuristicConfig, *, score_of: ScoreFunction = score
+) -> jax.Array:
     """float32[A]: the mover's score after each legal slot, -inf elsewhere.
 
     Games that end are scored by their result alone: DECIDED times the mover's reward.
@@ -210,31 +222,38 @@ def slot_scores(state: State, config: HeuristicConfig) -> jax.Array:
     slots = state.num_slots
 
     def after(slot: jax.Array) -> jax.Array:
-        return outcome(*referee.play(state, slot), mover, config)
+        return outcome(*referee.play(state, slot), mover, config, score_of=score_of)
 
     legal = actions.legal_slots(state)
     return jnp.where(legal, jax.vmap(after)(jnp.arange(slots)), -jnp.inf)
 
 
 def outcome(
-    state: State, rewards: jax.Array, player: jax.Array, config: HeuristicConfig
+    state: State,
+    rewards: jax.Array,
+    player: jax.Array,
+    config: HeuristicConfig,
+    *,
+    score_of: ScoreFunction = score,
 ) -> jax.Array:
     """float32[]: a player's score after a ply that paid float32[P] rewards."""
     return jnp.where(
         state.position.terminated,
         DECIDED * referee.reward_of(rewards, player),
-        score(state, player, config),
+        score_of(state, player, config),
     )
 
 
-def make_heuristic_player(name: str, config: HeuristicConfig) -> Player:
+def make_heuristic_player(
+    name: str, config: HeuristicConfig, *, score_of: ScoreFunction = score
+) -> Player:
     """Plays the highest score after one ply, at random among equals."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        scores = jax.vmap(lambda state: slot_scores(state, config))(states)
+        scores = jax.vmap(lambda state: slot_scores(state, config, score_of=score_of))(states)
         return jax.vmap(_choose_best)(bits, scores)
 
     return Player(name, (), act)

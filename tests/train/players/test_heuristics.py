@@ -171,17 +171,20 @@ def test_scores_of_random_games_are_the_plain_ones(conformance, config):
 
 
 @pytest.mark.parametrize("config", [WJX, HeuristicConfig(boundary=3, stones_block=True)])
-def test_three_sides_are_scored_as_the_plain_ones(conformance, config):
+@pytest.mark.parametrize("is_among", [True, False], ids=["nearest", "against all"])
+def test_three_sides_are_scored_as_the_plain_ones(conformance, config, is_among):
+    score_of = heuristics.score if is_among else heuristics.score_against_all
+    plain = plain_score_among if is_among else plain_score
     record = conformance["playwallgo-3p"][0]
     rules = Rules.from_dict(record["rules"])
     states = list(replay_actions(rules, record["actions"]).states)[::4]
     stacked = jax.tree.map(lambda *x: np.stack(x), *states)
-    found = jax.jit(
-        jax.vmap(lambda s: jax.vmap(lambda p: heuristics.score(s, p, config))(jnp.arange(3)))
-    )(stacked)
+    found = jax.jit(jax.vmap(lambda s: jax.vmap(lambda p: score_of(s, p, config))(jnp.arange(3))))(
+        stacked
+    )
     for plies, scores in zip(range(0, 99, 4), np.asarray(found), strict=False):
         board = referee_at(rules, record["actions"][:plies]).board
-        wanted = [plain_score_among(board, player, config) for player in range(3)]
+        wanted = [plain(board, player, config) for player in range(3)]
         np.testing.assert_allclose(scores, wanted, atol=1e-4)
 
 
