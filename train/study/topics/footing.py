@@ -3,6 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
+import jax
+
 from train.arena.match import MatchOptions, play_meeting
 from train.arena.match_programs import check_opening
 from train.arena.result import wilson_interval
@@ -92,6 +94,8 @@ def _score(work: Work, first: str, second: str, games: int) -> Score:
             found = play_meeting(
                 one, other, rules, options, seed=seed, before=0, on_progress=on_progress
             )
+        # Each match has programs of its own, which would fill the process's memory maps.
+        jax.clear_caches()
         return [found.wins, found.draws, found.losses, f"{one.name} / {other.name}"]
 
     kept = work.pieces.keep("match", settings, make)
