@@ -48,6 +48,6 @@ def intervals_figure(
     axes.set_yticks(range(len(rows)), [short_name(row.name) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     if is_share:
-        axes.set_xlim(0, 1)
+        axes.set_xlim(0, 1.02)
         axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     return figure
