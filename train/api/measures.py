@@ -1,5 +1,6 @@
 """What a player knows and what its network sees: accuracy, parts, attention, owners."""
 
+import abc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ SOLVED_RULES = {"size": 3, "stones": 1, "order": [0, 1]}
 """The rules of `accuracy` where neither it nor the player says any."""
 
 
-class _Shown:
+class _Shown(abc.ABC):
     """What the three measures of accuracy share."""
 
     player: str
@@ -48,9 +49,9 @@ class _Shown:
             f"<{self.player}: keeps the value in {row['kept']:.1%} of {row['total']:,} positions>"
         )
 
+    @abc.abstractmethod
     def summary(self) -> dict[str, Any]:
         """What `accuracy --json` writes."""
-        raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each group of positions: how many, the share in which the value is kept, and

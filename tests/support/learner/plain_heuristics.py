@@ -1,7 +1,11 @@
-"""The distance heuristics once more, by plain breadth-first search on the slow referee's boards."""
+"""The distance heuristics once more, by plain breadth-first search on the slow referee's
+boards, and games of that referee."""
 
-from tests.support.reference.referee import Board, Cell
+import random
+
+from tests.support.reference.referee import Board, Cell, Game
 from train.players.config import HeuristicConfig
+from wallgo_jax.game.rules import Rules
 
 
 def steps_from(board: Board, stones: list[Cell], *, stones_block: bool) -> dict[Cell, int]:
@@ -64,3 +68,22 @@ def plain_weight(own: int | None, other: int | None, config: HeuristicConfig) ->
     else:
         guess = (1 - own / (own + other) * 2) * config.guess_weight
     return sorted((config.semi_sure_other, guess, config.semi_sure_own))[1]
+
+
+def random_games(rules: Rules, seed: int, *, games: int) -> list[list[int]]:
+    """Actions of whole random games."""
+    rng, found = random.Random(seed), []
+    for _ in range(games):
+        game, played = Game(rules.to_dict()), []
+        while not game.over:
+            played.append(rng.choice(game.legal()))
+            game.act(played[-1])
+        found.append(played)
+    return found
+
+
+def referee_at(rules: Rules, played: list[int]) -> Game:
+    game = Game(rules.to_dict())
+    for action in played:
+        game.act(action)
+    return game

@@ -2,14 +2,19 @@
 
 import copy
 import dataclasses
-import random
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.learner.plain_heuristics import both_sides, plain_score, plain_score_among
+from tests.support.learner.plain_heuristics import (
+    both_sides,
+    plain_score,
+    plain_score_among,
+    random_games,
+    referee_at,
+)
 from tests.support.reference.referee import Game
 from train.arena.match import MatchOptions, play_match
 from train.network import MASKED
@@ -122,25 +127,6 @@ def test_scores_by_hand(text, config, red, blue):
 
 
 # A plain reference: cells one by one, on the slow referee's boards.
-
-
-def random_games(rules: Rules, seed: int, *, games: int) -> list[list[int]]:
-    """Actions of whole random games."""
-    rng, found = random.Random(seed), []
-    for _ in range(games):
-        game, played = Game(rules.to_dict()), []
-        while not game.over:
-            played.append(rng.choice(game.legal()))
-            game.act(played[-1])
-        found.append(played)
-    return found
-
-
-def referee_at(rules: Rules, played: list[int]) -> Game:
-    game = Game(rules.to_dict())
-    for action in played:
-        game.act(action)
-    return game
 
 
 def stack(states):

@@ -1,7 +1,6 @@
 """Plays that give up territory for reach, and plays that pass: what they are, and which are.
 
-The definitions below were fixed before any game was looked at, the last one, which came later,
-before its figures were:
+Each definition below was fixed before the figures that it decides were looked at:
 
 - *Reach* of a side: the cells that its stones can enter within k turns, two steps a turn, over
   exits free of walls and stones, while nobody else moves.
