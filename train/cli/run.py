@@ -140,7 +140,9 @@ class Ablate:
     seeds: Annotated[
         int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="(default: 6)")
     ] = None
-    """Paired seeds, from 0 on; fewer than six are called screening."""
+    """How many paired seeds; fewer than six are called screening."""
+    first_seed: int = 0
+    """The first of the seeds; the others follow it."""
     games: int = 200
     """Games of each seed's match, shared among the opening plies."""
     simulations: int = 64
@@ -169,6 +171,7 @@ class Ablate:
             games=self.games,
             simulations=self.simulations,
             opening_plies=self.opening_plies,
+            first_seed=self.first_seed,
         )
 
     def _words(self) -> str:

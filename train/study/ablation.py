@@ -37,11 +37,12 @@ class Options:
 
     Attributes:
       minutes: wall time of each training, compiling, saving and matches apart.
-      seeds: paired seeds: 0 to this, less one.
+      seeds: how many paired seeds.
       games: games of each seed's match, shared among `opening_plies`.
       simulations: search budget of a move in the matches.
       opening_plies: numbers of random plies that games start with; all matches of a seed start from
         the same openings.
+      first_seed: the first seed; the others follow it.
 
     Raises:
       UsageError: a number that no study can have.
@@ -52,6 +53,7 @@ class Options:
     games: int = 200
     simulations: int = 64
     opening_plies: tuple[int, ...] = (2, 6)
+    first_seed: int = 0
 
     def __post_init__(self) -> None:
         if not 0 < self.minutes < float("inf"):
@@ -59,6 +61,9 @@ class Options:
         for key in ("seeds", "simulations"):
             if getattr(self, key) < 1:
                 raise UsageError(f"ablate: {key} ({getattr(self, key)}) must be at least 1")
+        last = 2**31 - self.seeds
+        if not 0 <= self.first_seed <= last:
+            raise UsageError(f"ablate: first_seed ({self.first_seed}) must be from 0 to {last}")
         parts = len(self.opening_plies)
         if not parts or len(set(self.opening_plies)) < parts or min(self.opening_plies) < 0:
             raise UsageError("ablate: opening_plies must be different numbers from 0 on")
@@ -67,6 +72,11 @@ class Options:
                 f"ablate: games ({self.games}) must be a multiple of {2 * parts}, two colours for "
                 f"each of {parts} opening_plies"
             )
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds, in order."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
 
 class Step(NamedTuple):
@@ -93,7 +103,7 @@ class Reporter(Protocol):
 def steps_of(changes: Sequence[Change], options: Options) -> Iterator[Step]:
     """All trainings and matches, in the order in which they are done: seed by seed, so that an
     interrupted study holds whole seeds."""
-    for seed in range(options.seeds):
+    for seed in options.all_seeds:
         for change in changes:
             yield Step(TRAINING, change, seed)
             for plies in options.opening_plies if change.against else ():

@@ -40,7 +40,7 @@ def lines_of(study: Study) -> list[Line]:
 
 def _line(study: Study, change: Change) -> Line:
     trained, rates = [], []
-    for seed in range(study.options.seeds):
+    for seed in study.options.all_seeds:
         row = study.find(Step(TRAINING, change, seed))
         trained += [row] if row else []
         if not change.against:
@@ -107,7 +107,8 @@ def _cells(line: Line) -> list[str]:
         return [*cells, "", "", ""]
     minutes = " ".join(f"{row['seconds'] / 60:.1f}" for row in rows)
     compiling = f"{sum(row['compile_seconds'] for row in rows) / len(rows):.0f} s"
-    return [*cells, str(rows[0]["iterations"]), minutes, compiling]
+    iterations = " or ".join(dict.fromkeys(str(row["iterations"]) for row in rows))
+    return [*cells, iterations, minutes, compiling]
 
 
 def _about(change: Change) -> str:

@@ -115,6 +115,22 @@ def test_a_finished_study_does_nothing_more(path, calls):
     assert [seed for _, seed, *_ in calls.trained] == [2, 2, 2] and not calls.timed
 
 
+def test_seeds_of_several_machines_are_put_together(path, calls):
+    assert run(path, Options(0.5, 1, 8, 2, (0, 1)))
+    first = study(path).results.rows
+    (path.parent / "out" / ablation.RESULTS_FILE).rename(path.parent / "first.jsonl")
+    forget(calls)
+    assert run(path, Options(0.5, 1, 8, 2, (0, 1), first_seed=1))
+    assert [seed for _, seed, *_ in calls.trained] == [1, 1, 1]
+    second = study(path).results.rows
+    lines = "".join(json.dumps(row) + "\n" for row in first + second)
+    (path.parent / "out" / ablation.RESULTS_FILE).write_text(lines)
+    forget(calls)
+    assert run(path)  # both seeds: nothing is left
+    assert not (calls.trained or calls.matches or calls.timed)
+    assert report.lines_of(study(path))[1].rates == (0.75, 0.75)
+
+
 def test_an_interrupted_training_goes_on(path, calls):
     calls.stops_at = "wider"
     assert not run(path)
@@ -169,6 +185,7 @@ def test_steps_end_a_seed_before_the_next(path):
     [
         (["--minutes", "0"], "ablate: minutes (0.0) must be a number above 0"),
         (["--seeds", "0"], "ablate: seeds (0) must be at least 1"),
+        (["--first-seed", "-1"], "ablate: first_seed (-1) must be from 0 to 2147483642"),
         (["--games", "6"], "ablate: games (6) must be a multiple of 4"),
         (["--opening-plies", "2", "2"], "ablate: opening_plies must be different numbers"),
         (["--opening-plies", "2", "40"], "match: opening_plies (40) must be below"),
