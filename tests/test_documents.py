@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from train import __main__ as train_program
+from train.checkpoints import pretrained
 from train.cli.commands import Command
+from train.cli.run import Run
 from train.cli.study import Study
 from train.config import read_config
 from train.study.scale.reading import read_scale
@@ -84,7 +86,13 @@ def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
     if isinstance(command, Study):
         read_scale(path)
         return 0
-    read_config(path if path and (ROOT / path).exists() else None, overrides)
+    config = read_config(path if path and (ROOT / path).exists() else None, overrides)
+    if isinstance(command, Run) and command.resume is None:
+        for opponent in (*config.evaluation.opponents, *config.evaluation.anchors):
+            kind, _, model = opponent.partition(":")
+            if kind == "pretrained":
+                learned = pretrained.read_config(model.partition("@")[0]).learned
+                assert set(config.learned) <= set(learned), f"{opponent} plays other rules"
     return 0
 
 
@@ -228,6 +236,7 @@ def test_every_config_says_how_it_is_run(path):
         "python -m train nothing",
         "python -m train match random greedy --gamez 4",
         "python -m train run configs/tiny.toml --network.widht 3",
+        "python -m train run configs/cpu.toml --rules wallzero-empty --name empty",
         "cd x && python3 -m wallgo_jax shew A1",
         "python train/bench/table1.py --rounds 5 --siez 9",
         "python train/bench/no_such_script.py",

@@ -87,6 +87,14 @@ def complaint(path: Path, *overrides: str) -> str:
             ["--network.destination_width", "8"],
             "network.destination_width must be 0 where destination_head is false",
         ),
+        (
+            ["--network.walking_bias", "true"],
+            "network.walking_bias must be false where blocks has no T",
+        ),
+        (
+            ["--network.blocks", "R", "--network.stones_close_gates", "true"],
+            "network.stones_close_gates must be false where blocks has no W and walking_bias is",
+        ),
         (["--network.dtype", "float16"], "network.dtype 'float16' is not one of auto, float32"),
         (["--network.planes", "BR"], "network.planes: 'BR' is not one of B, BT, BTR,"),
         (["--search.simulations", "0"], "search.simulations must be at least 1 (got 0)"),

@@ -142,7 +142,15 @@ def late_kept(
     key: jax.Array,
     on_progress: Any = lambda done: None,
 ) -> LateAccuracy:
-    """Measure a player in proven positions, a batch at a time."""
+    """Measure a player in proven positions.
+
+    Args:
+      player: to measure.
+      late: L positions.
+      batch: positions that it is asked about at once.
+      key: of its draws.
+      on_progress: called with the number of positions done.
+    """
     kept, can_err, given_away = [], [], []
     done = 0
     rows = {"states": late.states, "best": late.best, "margins": late.margins}

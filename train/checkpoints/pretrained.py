@@ -12,6 +12,7 @@ from train.checkpoints import exported
 from train.config import RunConfig
 from train.network import Variables
 from train.runtime.errors import UsageError
+from wallgo_jax.game.rules import Rules
 
 
 def models() -> list[str]:
@@ -19,6 +20,11 @@ def models() -> list[str]:
     folder = _folder()
     found = folder.iterdir() if folder.is_dir() else []
     return sorted(entry.name for entry in found if exported.is_model(entry))
+
+
+def model_for(rules: Rules) -> str | None:
+    """Name of the model that has learned these rules, the newest of several; None for none."""
+    return next((name for name in models() if rules in read_config(name).learned), None)
 
 
 def read_card(name: str) -> dict[str, Any]:

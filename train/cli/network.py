@@ -167,8 +167,8 @@ class Probe:
 
     players: Annotated[
         tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="PLAYER ...", help_behavior_hint="(required)"),
-    ]
+        tyro.conf.arg(metavar="[PLAYER ...]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = (SHIPPED,)
     """Trained players, as in docs/players.md; each network is asked with new weights, too."""
     rules: options.RulesText = ""
     """Preset's name, JSON object, or file (JSON or TOML)."""

@@ -3,7 +3,7 @@
 import dataclasses
 
 from train.functions import CustomNetwork, CustomPlanes
-from train.network.blocks import TRANSFORMER, parse_blocks
+from train.network.blocks import TRANSFORMER, WALLED, parse_blocks
 
 NORMS = ("batch", "layer", "none")
 VALUES = ("scalar", "wdl")
@@ -88,6 +88,12 @@ class NetworkConfig:
                 raise ValueError(f"{key} must not be negative")
             if getattr(self, key) > 0 and not self.destination_head:
                 raise ValueError(f"{key} must be 0 where destination_head is false")
+        if self.walking_bias and TRANSFORMER not in blocks:
+            raise ValueError("walking_bias must be false where blocks has no T")
+        if self.stones_close_gates and WALLED not in blocks and not self.walking_bias:
+            raise ValueError(
+                "stones_close_gates must be false where blocks has no W and walking_bias is false"
+            )
         if not 0 < self.mlp_ratio < float("inf"):
             raise ValueError("mlp_ratio must be a number above 0")
         if TRANSFORMER in blocks and self.width % self.heads:

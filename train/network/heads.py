@@ -61,8 +61,11 @@ _largest.defvjp(_largest_forward, _largest_backward)
 
 
 def multiply_cells(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax.Array:
-    """A convolution by a kernel of one cell, computed as a matrix product, which XLA on CPU runs
-    faster, above all backwards."""
+    """[B, H, W, D]: a convolution of `x` [B, H, W, C] by a kernel of one cell [1, 1, C, D].
+
+    It is a matrix product, which XLA on CPU runs faster, above all backwards. Further arguments, of
+    `jax.lax.conv_general_dilated`, are left unread.
+    """
     del args, options
     return jnp.einsum("bhwc,cd->bhwd", x, kernel[0, 0])
 

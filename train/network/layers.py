@@ -37,7 +37,7 @@ class Board(NamedTuple):
 
 
 def keep(x: jax.Array, playable: Playable) -> jax.Array:
-    """`x` with zeros where the cell is not playable."""
+    """[B, H, W, F]: `x` with zeros where the cell is not playable."""
     return x if playable is None else x * playable
 
 

@@ -25,12 +25,14 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
       heuristics: weights of `ethen` and `wjx`.
 
     Raises:
-      UsageError: there is no such player, it needs weights, its budget is time, or it cannot play
-        the rules.
+      UsageError: there is no such player, it needs weights, is a program or has time for a budget,
+        or it cannot play the rules.
     """
     read = read_name(name)
     if read.has_network:
         raise UsageError(f"player {name!r}: needs weights; allowed: {TEACHERS}")
+    if read.kind == "external":
+        raise UsageError(f"player {name!r}: is a program; allowed: {TEACHERS}")
     if read.seconds is not None:
         raise UsageError(
             f"player {name!r}: self-play counts simulations, not seconds, so that a seed repeats it"

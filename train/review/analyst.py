@@ -130,10 +130,7 @@ def analyst_of_game(
 
 def default_analyst(rules: Rules, *, simulations: int) -> str:
     """The name of a model that comes with the package for these rules, else of a heuristic."""
-    shipped = (
-        name for name in pretrained.models() if rules in pretrained.read_config(name).learned
-    )
-    model = next(shipped, None)
+    model = pretrained.model_for(rules)
     kind = "heuristic-search:wjx" if model is None else f"pretrained:{model}"
     return f"{kind}@{simulations}"
 

@@ -66,6 +66,7 @@ def by_name(config: NetworkConfig) -> dict:
         {"norm": "layer", "margin": True},
         {"norm": "none", "reply": True},
         {"value": "wdl", "ownership": False},
+        {"blocks": "WT", "destination_head": True, "destination_width": 4, "walking_bias": True},
     ],
     ids=str,
 )

@@ -152,14 +152,14 @@ def test_network_that_cannot_be_asked_is_refused_by_name(tmp_path):
 @pytest.mark.slow
 def test_runs_side_by_side(tmp_path):
     first = str(save_run(tmp_path / "one", planes="B", blocks="RT"))
-    runs = [first, f"net:{first}", str(save_run(tmp_path / "two", planes="BTRHV", blocks="R"))]
+    runs = [first, f"net:{first}", str(save_run(tmp_path / "two", planes="BTRHV", blocks="W"))]
     rows = probe_runs(runs, RULES, **OPTIONS)
     assert [(row.blocks, row.name) for row in rows] == [
         ("RT", "one"),
         ("RT", "untrained"),
         ("RT", "one"),
-        ("R", "two"),
-        ("R", "untrained"),
+        ("W", "two"),
+        ("W", "untrained"),
     ]
     assert all(row.result.total == 80 for row in rows)
     assert rows[0].result == rows[2].result  # the same weights, the same questions

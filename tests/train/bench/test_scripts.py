@@ -11,6 +11,7 @@ from tests.support.learner import tiny
 from train.bench.harness.script import run_configured_script, run_script
 from train.bench.harness.timing import Row
 from train.bench.scripts import inference_time, match_overhead, openings, weak_scaling
+from train.checkpoints import pretrained
 from train.runtime.errors import UsageError
 
 
@@ -52,6 +53,16 @@ def test_bad_input_is_one_line(words, said, capsys):
     assert stopped.value.code == 2
     complaint = capsys.readouterr().err
     assert said in complaint and complaint.count("\n") == 1
+
+
+def test_openings_vary_only_where_the_command_says_so():
+    """Whatever the player's own run did."""
+    own = pretrained.read_config("wallzero-4stone")
+    assert own.selfplay.cheap_noise and own.selfplay.opening_plies
+    selfplay = openings.configure(own, []).selfplay
+    assert not selfplay.cheap_noise and selfplay.opening_plies == 0
+    assert (selfplay.random_opening_prob, selfplay.temperature) == (0, 0)
+    assert openings.configure(own, ["--selfplay.cheap_noise", "true"]).selfplay.cheap_noise
 
 
 def test_openings_take_keys_of_the_config(capsys):

@@ -165,7 +165,6 @@ SHIPPED = "pretrained:wallzero-4stone"
         (["corridors", "a.jsonl", "--seed", "-1"], "corridors: seed (-1) must be from 0 to"),
         (["corridors", "a.jsonl", "--rules", "playwallgo-3p"], "the rules are for 3 players"),
         (["bench", tiny.PATH, "--report", "/dev/null"], "/dev/null/report.md: cannot be written"),
-        (["probe"], "probe: name at least one trained player"),
         (["probe", "random"], "player 'random': has no network; allowed: PATH, net:PATH, "),
         (["export", "random", "model"], "player 'random': has no network; allowed: PATH, net:"),
         (["probe", "nowhere"], "nowhere: no such run directory"),

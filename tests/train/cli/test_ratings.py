@@ -168,6 +168,7 @@ def test_gate_is_held_by_the_shipped_player_with_the_same_budget(player, against
     [
         ("wjx", "pretrained:wallzero-4stone@64"),
         ("pretrained:wallzero-4stone-v1@3", "pretrained:wallzero-4stone@3"),
+        ("pretrained:wallzero-empty@3", "pretrained:wallzero-empty@3"),
     ],
 )
 def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against, monkeypatch):

@@ -246,9 +246,10 @@ def test_reply_is_the_next_ply_of_the_same_game():
 
 def test_long_games_are_drawn_from_as_often_as_they_are_played():
     """A run as long as the quickstart: games of 22 to 75 plies, an iteration of 32, a replay of
-    17 games' length. Over the run, its first iterations included, the draws of a ply depend on
-    the length of its game by less than a tenth; its last games are left out, as they are cut."""
-    boards, length, rows, count = 256, 32, 800, 26
+    17 games' length, which the run fills twice. Over the run, its first iterations included, the
+    draws of a ply depend on the length of its game by less than a tenth; its last games are left
+    out, as they are cut."""
+    boards, length, rows, count = 256, 32, 800, 50
     rng = np.random.default_rng(0)
     played = count * length
     ended, lengths = np.zeros((played, boards), bool), np.zeros((played, boards), int)

@@ -59,6 +59,7 @@ def test_a_teacher_is_the_player_of_that_name(states, name):
     [
         ("pretrained:wallzero-4stone", "needs weights; allowed: random, greedy, ethen, wjx, "),
         ("net:runs/none", "needs weights; allowed: "),
+        ("external:echo", "is a program; allowed: random, greedy, ethen, wjx, "),
         ("heuristic-search:wjx@1s", "self-play counts simulations, not seconds, so that a seed "),
         ("wjy", "unknown; did you mean wjx?"),
         ("heuristic-search:greedy", "no heuristic 'greedy'; known heuristics: ethen, wjx"),

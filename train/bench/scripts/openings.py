@@ -29,9 +29,11 @@ DEFAULTS = (
     *("--selfplay.boards", "128", "--selfplay.plies", "96"),
     *("--selfplay.full_search_prob", "0.25", "--search.simulations", "16"),
     *("--search.first_simulations", "0", "--selfplay.bootstrap_iterations", "0"),
-    *("--selfplay.opponent", ""),
+    *("--selfplay.opponent", "", "--selfplay.cheap_noise", "false"),
+    *("--selfplay.opening_plies", "0", "--selfplay.random_opening_prob", "0"),
+    *("--selfplay.temperature", "0"),
 )
-"""The amount of self-play that is counted, where the command line does not say."""
+"""The self-play that is counted, where the command line does not say: none of its openings vary."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from train.cli.common import options
-from train.config import read_config
+from train.config import SHIPPED, read_config
 from train.engine.trees.options import EngineOptions
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import leave
@@ -38,7 +38,10 @@ class Engine:
         "engine heuristic-search:wjx@32 --rules hkoi playwallgo-3p",
     )
 
-    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+    player: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(metavar="[PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = SHIPPED
     """Player with a network, or heuristic-search, named as in docs/players.md. Its budget is that
     of an answer, unless the session or the request says another."""
     rules: Annotated[

@@ -10,7 +10,7 @@ import tyro
 
 from train.cli.common import options
 from train.cli.games.ratings import rate
-from train.config import read_config
+from train.config import SHIPPED, read_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from wallgo_jax.cli.parsing import Flag
@@ -31,7 +31,10 @@ class Levels:
         "levels models/mine --budget 4000 --json out/levels.json",
     )
 
-    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+    player: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(metavar="[PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = SHIPPED
     """A network, as docs/players.md names it, without simulations."""
     games: int = 40
     """Games each time that a pairing is chosen, half of them with each colour."""

@@ -44,7 +44,8 @@ class Match(options.MatchSettings):
     second: Annotated[
         tyro.conf.Positional[str],
         tyro.conf.arg(
-            metavar="[OPPONENT]", help_behavior_hint=f"(default: {SHIPPED} with PLAYER's budget)"
+            metavar="[OPPONENT]",
+            help_behavior_hint="(default: the one that ships, with PLAYER's budget)",
         ),
     ] = ""
     """Player that it meets; with three or four seats and no more names, at all other seats."""
@@ -82,7 +83,8 @@ class Match(options.MatchSettings):
         from train.arena import match, sprt
         from train.runtime.display import Display
 
-        names = self.first, self.second or _shipped_like(self.first)
+        second = self.second or _shipped_like(self.first, self.rules_for((self.first,)))
+        names = self.first, second
         rules = self.rules_for(names)
         options.check_seed("match", self.seed)
         try:
@@ -161,7 +163,8 @@ class Gate(options.MatchSettings):
     against: Annotated[
         str,
         tyro.conf.arg(
-            metavar="OPPONENT", help_behavior_hint=f"(default: {SHIPPED} with PLAYER's budget)"
+            metavar="OPPONENT",
+            help_behavior_hint="(default: the one that ships, with PLAYER's budget)",
         ),
     ] = ""
     """Player that it must not be weaker than."""
@@ -180,7 +183,7 @@ class Gate(options.MatchSettings):
         """Returns the exit code."""
         from train.arena.sprt import STRONGER, UNDECIDED, verdict_of
 
-        against = self.against or _shipped_like(self.player)
+        against = self.against or _shipped_like(self.player, self.rules_for((self.player,)))
         rules = self.rules_for((self.player, against))
         if rules.players > 2:
             raise UsageError(f"gate: a test of two players, the rules are for {rules.players}")
@@ -210,12 +213,16 @@ class Gate(options.MatchSettings):
         return 0 if decision == STRONGER else EXIT_NOT_PASSED
 
 
-def _shipped_like(player: str) -> str:
-    """The name of the player that ships with the budget of a player: search, time or none."""
+def _shipped_like(player: str, rules: Rules) -> str:
+    """The name of the player that ships for some rules, else of the one for four stones, with the
+    budget of a player: search, time or none."""
     from train import registry
+    from train.checkpoints import pretrained
 
+    model = pretrained.model_for(rules)
+    shipped = SHIPPED if model is None else f"pretrained:{model}"
     name = registry.read_name(player)
-    return f"net:{SHIPPED}" if name.kind == "net" else f"{SHIPPED}{name.budget_text}"
+    return f"net:{shipped}" if name.kind == "net" else f"{shipped}{name.budget_text}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,7 +241,8 @@ class Accuracy:
         tyro.conf.Positional[tuple[str, ...]],
         tyro.conf.arg(metavar="[PLAYER ...]", help_behavior_hint=f"(default: {SHIPPED})"),
     ] = (SHIPPED,)
-    """Players to measure, named as in docs/players.md; more than one with --late alone."""
+    """Players to measure, named as in docs/players.md; more than one with --late alone, which the
+    default needs, too: its board is not solved."""
     rules: Annotated[
         str,
         tyro.conf.arg(

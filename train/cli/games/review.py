@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from train.cli.common import options
+from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.cli.parsing import Flag
@@ -152,7 +153,10 @@ class Calibrate:
         "calibrate models/mine@64 --games out/games.jsonl.gz --card",
     )
 
-    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
+    player: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(metavar="[PLAYER]", help_behavior_hint=f"(default: {SHIPPED})"),
+    ] = SHIPPED
     """Player that searches, named as in docs/players.md."""
     games: Annotated[
         tuple[Path, ...],
