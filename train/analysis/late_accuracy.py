@@ -215,7 +215,7 @@ def players_table(results: Sequence[LateAccuracy]) -> Table:
         caption="cells: mean margin given away where all margins are proven",
         caption_justify="left",
     )
-    table.add_column("player")
+    table.add_column("player", overflow="fold")
     for heading in (*groups, "cells"):
         table.add_column(heading, justify="right")
     for result, figures in zip(results, records, strict=True):

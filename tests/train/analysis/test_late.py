@@ -1,16 +1,24 @@
 """Files of late positions grow and resume, and a player's accuracy in them is exact."""
 
+import io
 import random
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tests.support.learner.commands import command, complaint
 from tests.support.reference.games import random_game
 from tests.support.reference.referee import Game
-from train.analysis.late_accuracy import late_kept, late_record, load_late
+from train.analysis.late_accuracy import (
+    LateAccuracy,
+    late_kept,
+    late_record,
+    load_late,
+    players_table,
+)
 from train.analysis.late_positions import plies_left, read_late, spread, write_late
 from train.analysis.late_proofs import (
     ProofOptions,
@@ -138,6 +146,20 @@ def test_accuracy_counts_kept_results(late_file):
     assert late_record(kept)["positions"]["all"]["total_with_margins"] == known.sum()
     assert figures["total"] == len(late.value)
     assert figures["total_where_one_can_err"] == lost.can_err.sum()
+
+
+def test_players_with_long_names_are_told_apart():
+    """On 80 columns, where names that share their beginning were cut alike."""
+    left, yes = np.arange(1, 11, dtype=np.int16), np.ones(10, bool)
+    names = ("pretrained:wallzero-4stone-v1@64", "pretrained:wallzero-4stone@64")
+    results = [
+        LateAccuracy(name, np.ones(10, np.int8), left, yes, yes, np.zeros(10, np.float32))
+        for name in names
+    ]
+    out = io.StringIO()
+    Console(file=out, width=80).print(players_table(results))
+    cells = (line.split("│")[1].strip() for line in out.getvalue().splitlines() if "│" in line)
+    assert "".join(cells) == "".join(names)
 
 
 def test_commands(recorded, late_file, tmp_path):
