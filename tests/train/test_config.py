@@ -50,6 +50,7 @@ playable = true
 destination_head = true
 destination_width = 8
 destination_rank = 4
+destination_path = true
 walled_convolutions = 2
 stones_close_gates = true
 walking_bias = true
@@ -112,6 +113,7 @@ max_grad_norm = 2
 symmetry = false
 ema_decay = 0.375
 value_mix = 0.5
+td_steps = 2
 freeze = ["trunk=3"]
 
 [learner.weights]
@@ -181,6 +183,7 @@ FULL_CONFIG = RunConfig(
         destination_head=True,
         destination_width=8,
         destination_rank=4,
+        destination_path=True,
         walled_convolutions=2,
         stones_close_gates=True,
         walking_bias=True,
@@ -226,6 +229,7 @@ FULL_CONFIG = RunConfig(
         False,
         0.375,
         0.5,
+        2,
         LossWeights(1.5, 0.75, 0.0, 0.5, 0.25),
         freeze=("trunk=3",),
     ),
@@ -345,11 +349,13 @@ def test_round_trip_through_json(config):
 def test_config_saved_before_a_key_was_there_has_its_default():
     plain = RunConfig(network=NetworkConfig(), search=SearchConfig())
     fields = config_to_dict(plain)
-    for key in ("destination_head", "destination_width", "destination_rank"):
+    for key in ("destination_head", "destination_width", "destination_rank", "destination_path"):
         del fields["network"][key]
     for key in ("walled_convolutions", "stones_close_gates", "walking_bias"):
         del fields["network"][key]
-    del fields["selfplay"]["cheap_policy_weight"], fields["learner"]["value_mix"]
+    for key in ("value_mix", "td_steps"):
+        del fields["learner"][key]
+    del fields["selfplay"]["cheap_policy_weight"]
     for key in ("value_scale", "player_value_scale", "visit_offset", "rescale_values"):
         del fields["search"][key]
     assert config_from_dict(fields, where="here") == plain

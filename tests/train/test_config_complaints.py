@@ -88,6 +88,10 @@ def complaint(path: Path, *overrides: str) -> str:
             "network.destination_width must be 0 where destination_head is false",
         ),
         (
+            ["--network.destination_path", "true"],
+            "network.destination_path must be false where destination_head is false",
+        ),
+        (
             ["--network.walking_bias", "true"],
             "network.walking_bias must be false where blocks has no T",
         ),
@@ -131,6 +135,15 @@ def complaint(path: Path, *overrides: str) -> str:
         (
             ["--selfplay.cheap_policy_weight", "2"],
             "selfplay.cheap_policy_weight must be from 0 to 1",
+        ),
+        (["--learner.td_steps", "2"], "learner.td_steps must be 0 where value_mix is 0"),
+        (
+            ["--learner.value_mix", "0.5", "--learner.td_steps", "-1"],
+            "learner.td_steps must be at least 0 (got -1)",
+        ),
+        (
+            ["--learner.value_mix", "0.5", "--learner.td_steps", "1000"],
+            "learner.td_steps (1000) must be below",
         ),
         (["--learner.value_mix", "-0.5"], "learner.value_mix must be from 0 to 1 (got -0.5)"),
         (["--selfplay.plies", "0"], "selfplay.plies must be at least 1 (got 0)"),
@@ -197,6 +210,13 @@ def complaint(path: Path, *overrides: str) -> str:
                 *("--rules.players", "3", "--rules.order", "[0, 1, 2]"),
             ],
             "learner.value_mix must be 0 for network.value 'wdl' and rules of 3 players",
+        ),
+        (
+            [
+                *("--learner.value_mix", "0.5", "--learner.td_steps", "2"),
+                *("--rules.players", "3", "--rules.order", "[0, 1, 2]"),
+            ],
+            "learner.td_steps must be 0 for rules of 3 players",
         ),
     ],
 )

@@ -232,6 +232,16 @@ class RunConfig:
                 "learner.value_mix must be 0 for network.value 'wdl' and rules of "
                 f"{self.rules.players} players: a search knows the value of one of them"
             )
+        if self.learner.td_steps >= self.max_plies:
+            raise ValueError(
+                f"learner.td_steps ({self.learner.td_steps}) must be below {self.max_plies}, the "
+                "most plies of a game by these rules"
+            )
+        if self.learner.td_steps > 0 and self.rules.players != 2:
+            raise ValueError(
+                f"learner.td_steps must be 0 for rules of {self.rules.players} players: a search "
+                "knows the value of the player to move alone"
+            )
         if self.rules.players != 2 and self.evaluation.sprt:
             raise ValueError(
                 "evaluation.sprt must be empty for rules of "

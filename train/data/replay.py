@@ -66,7 +66,9 @@ class Sample(NamedTuple):
     position: Position
     policy: jax.Array  # float16[N, A]
     policy_weight: jax.Array  # float32[N]
-    root_value: jax.Array | None  # float32[N], as in `Trajectory`
+    root_value: jax.Array | None
+    """float32[N], as in `Trajectory`, for the player to move here, found so many plies later as
+    `sample` is told; NaN where the game was over by then."""
     outcome: Outcome
     reply: Reply | None  # None unless asked for
 
@@ -127,6 +129,7 @@ def sample(
     *,
     size: int,
     has_reply: bool = False,
+    td_steps: int = 0,
 ) -> Sample:
     """Draw `size` plies with replacement, uniformly over those of finished games.
 
@@ -138,6 +141,7 @@ def sample(
       key: consumed.
       size: N.
       has_reply: add the next ply of each.
+      td_steps: plies after each at which its `root_value` is read, of two players.
     """
     rows, boards = replay_state.plies.terminated.shape
     chex.assert_tree_shape_prefix(variant, (boards,))
@@ -153,10 +157,25 @@ def sample(
         position=jax.tree.map(lambda x: x[row, board], replay_state.plies.position),
         policy=replay_state.plies.policy[row, board],
         policy_weight=replay_state.plies.policy_weight[row, board],
-        root_value=jax.tree.map(lambda x: x[row, board], replay_state.plies.root_value),
+        root_value=_root_value(replay_state.plies, row, board, td_steps),
         outcome=jax.tree.map(lambda x: x[row, board], replay_state.outcome),
         reply=_reply(replay_state.plies, row, board) if has_reply else None,
     )
+
+
+def _root_value(
+    plies: Trajectory, row: jax.Array, board: jax.Array, steps: int
+) -> jax.Array | None:
+    """float32[N]: the search's value `steps` plies after those of the given rows and boards, for
+    the player to move at these; NaN where the game ends in between."""
+    if plies.root_value is None:
+        return None
+    rows, player = plies.terminated.shape[0], plies.position.player
+    between = (row[:, None] + np.arange(steps)[None]) % rows
+    later = (row + steps) % rows
+    found = plies.root_value[later, board]
+    found = jnp.where(player[later, board] == player[row, board], found, -found)
+    return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, found)
 
 
 def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:

@@ -61,6 +61,8 @@ class LearnerConfig:
       value_mix: share of the search's value of the root in the target of the value, the rest of
         which is the game's outcome [0 to 1]. Iterations of the bootstrap and recorded games teach
         outcomes alone. Beyond two players it mixes the value of the player to move.
+      td_steps: plies after the position at which `value_mix` reads the search's value; 0 for the
+        position's own root [plies]. Where the game ends by then, the outcome counts alone.
       freeze: groups of parameters that stay as they are for the first iterations, each as
         GROUP=ITERATIONS, such as `["stem=30", "blocks=20"]` [list of groups]. Groups are `trunk`
         (stem and blocks), `stem`, `blocks`, `blocks.0` and so on, and heads by name (`policy`,
@@ -86,13 +88,14 @@ class LearnerConfig:
     symmetry: bool = True
     ema_decay: float = 0.0
     value_mix: float = 0.0
+    td_steps: int = 0
     weights: LossWeights = dataclasses.field(default_factory=LossWeights)
     custom_loss: CustomLoss = ""
     custom_targets: CustomTargets = ""
     freeze: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for key, least in (("batch", 1), ("steps", 1), ("warmup", 0)):
+        for key, least in (("batch", 1), ("steps", 1), ("warmup", 0), ("td_steps", 0)):
             if getattr(self, key) < least:
                 raise ValueError(f"{key} must be at least {least}")
         # Written so that NaN fails, too.
@@ -110,6 +113,8 @@ class LearnerConfig:
         for key in ("final_rate", "value_mix"):
             if not 0 <= getattr(self, key) <= 1:
                 raise ValueError(f"{key} must be from 0 to 1")
+        if self.td_steps > 0 and self.value_mix == 0:
+            raise ValueError("td_steps must be 0 where value_mix is 0")
         if not all(0 < share < 1 for share in self.lr_drops) or list(self.lr_drops) != sorted(
             self.lr_drops
         ):

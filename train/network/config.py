@@ -35,6 +35,8 @@ class NetworkConfig:
       destination_width: hidden width of the destination head; 0 for one linear map [channels].
       destination_rank: products of a number at the stone and one where the move ends, summed for
         each wall and added to each play's logit; 0 for none [products].
+      destination_path: add to each play of two steps a logit of its move and wall at the cell
+        between, for each way there that no wall or stone closes.
       walled_convolutions: walled convolutions of a W block: 1, its second, or 2 [convolutions].
       stones_close_gates: stones close the sides of their cells to walled convolutions and steps,
         as walls do.
@@ -66,6 +68,7 @@ class NetworkConfig:
     destination_head: bool = False
     destination_width: int = 0
     destination_rank: int = 0
+    destination_path: bool = False
     walled_convolutions: int = 1
     stones_close_gates: bool = False
     walking_bias: bool = False
@@ -88,6 +91,8 @@ class NetworkConfig:
                 raise ValueError(f"{key} must not be negative")
             if getattr(self, key) > 0 and not self.destination_head:
                 raise ValueError(f"{key} must be 0 where destination_head is false")
+        if self.destination_path and not self.destination_head:
+            raise ValueError("destination_path must be false where destination_head is false")
         if self.walking_bias and TRANSFORMER not in blocks:
             raise ValueError("walking_bias must be false where blocks has no T")
         if self.stones_close_gates and WALLED not in blocks and not self.walking_bias:

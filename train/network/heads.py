@@ -3,6 +3,7 @@
 Their last layers start at zero: a new network has a uniform policy and predicts value 0.
 """
 
+import functools
 from typing import Any
 
 import chex
@@ -14,7 +15,18 @@ from flax import nnx
 from train.network.config import NetworkConfig
 from train.network.layers import Playable, keep, shifted
 from train.network.slots import POLICY_PLANES
-from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
+from wallgo_jax.board.geometry import (
+    MOVE_OFFSETS,
+    MOVE_PATHS,
+    NUM_SIDES,
+    PLAYS_PER_STONE,
+    SIDE_OFFSETS,
+)
+
+ONE_STEP_MOVES = sum(len(paths[0]) <= 1 for paths in MOVE_PATHS)
+"""Moves of at most one step, which are numbered before those of two steps."""
+TWO_STEP_PLAYS = NUM_SIDES * (len(MOVE_PATHS) - ONE_STEP_MOVES)
+"""Plays of a stone whose moves have two steps, the last of its plays."""
 
 
 def pool(x: jax.Array, playable: Playable) -> jax.Array:
@@ -155,6 +167,30 @@ def _make_ends(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     rows, columns = rows + down, columns + across
     is_on_board = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     return np.where(is_on_board, rows * width + columns, 0), is_on_board
+
+
+def path_plays(between: jax.Array, gates: jax.Array) -> jax.Array:
+    """float32[B, H, W, 52]: logits of plays from the cells that their moves pass on the way.
+
+    logit(cell, move, wall) is the sum of between(cell on the way, move, wall) over the ways of the
+    move that are open; a diagonal has two ways. Moves of fewer than two steps pass no cell: 0.
+
+    Args:
+      between: float32[B, H, W, 32], for each play of two steps, in their order.
+      gates: [B, H, W, 4] of 0 and 1, closed by stones, too: see `train.network.walls.wall_gates`.
+    """
+    chex.assert_shape(between, (*gates.shape[:3], TWO_STEP_PLAYS))
+    chex.assert_axis_dimension(gates, 3, NUM_SIDES)
+    plays = [jnp.zeros((*between.shape[:3], NUM_SIDES * ONE_STEP_MOVES), between.dtype)]
+    for index, paths in enumerate(MOVE_PATHS[ONE_STEP_MOVES:]):
+        logits = between[..., NUM_SIDES * index : NUM_SIDES * (index + 1)]
+        ways = [
+            gates[..., first, None]
+            * shifted(logits * gates[..., second, None], SIDE_OFFSETS[first])
+            for first, second in paths
+        ]
+        plays.append(functools.reduce(jnp.add, ways))
+    return jnp.concatenate(plays, axis=-1)
 
 
 def add_plays(policy: jax.Array, *plays: jax.Array) -> jax.Array:

@@ -12,6 +12,7 @@ from flax import nnx
 from train.network.blocks import RESIDUAL, TRANSFORMER, WALLED, parse_blocks
 from train.network.config import NetworkConfig
 from train.network.heads import (
+    TWO_STEP_PLAYS,
     BoardHead,
     CellHead,
     PairHead,
@@ -20,6 +21,7 @@ from train.network.heads import (
     destination_head,
     expected_rewards,
     num_values,
+    path_plays,
     pool,
 )
 from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock
@@ -137,6 +139,7 @@ class ResTNet(nnx.Module):
         self.reply = CellHead(config, POLICY_PLANES, **options) if config.reply else None
         self.destination = destination_head(config, **options)
         self.pairs = PairHead(config, **options) if config.destination_rank else None
+        self.path = CellHead(config, TWO_STEP_PLAYS, **options) if config.destination_path else None
 
     def __call__(self, planes: jax.Array) -> Output:
         x, playable = self.trunk(planes)
@@ -147,6 +150,11 @@ class ResTNet(nnx.Module):
             policy = add_destinations(policy, outputs["destination"], playable)
         if "pairs" in outputs:
             policy = add_plays(policy, outputs["pairs"])
+        if "path" in outputs:
+            gates = wall_gates(
+                planes, self.channels, playable, stones_close=True, dtype=policy.dtype
+            )
+            policy = add_plays(policy, path_plays(outputs["path"], gates))
         return Output(
             policy=policy,
             value=expected_rewards(outputs["value"], self.value_kind, self.players),
@@ -178,8 +186,8 @@ class ResTNet(nnx.Module):
         return jnp.stack(maps, axis=1)
 
     def heads(self) -> dict[str, Any]:
-        """The heads that the config has, by their names in `Output`; `destination` and `pairs` are
-        added to the policy."""
+        """The heads that the config has, by their names in `Output`; `destination`, `pairs` and
+        `path` are added to the policy."""
         heads = {
             "policy": self.policy,
             "value": self.value,
@@ -188,6 +196,7 @@ class ResTNet(nnx.Module):
             "reply": self.reply,
             "destination": self.destination,
             "pairs": self.pairs,
+            "path": self.path,
         }
         return {name: head for name, head in heads.items() if head is not None}
 

@@ -106,6 +106,16 @@ def _add_and_count(
     return added, FinishedPlies(counts.sum(dtype=jnp.int32), counts.min())
 
 
+def _sampler(config: RunConfig, size: int) -> Callable[[ReplayState, Variant, jax.Array], Sample]:
+    """`replay.sample` of so many plies, with what the config's losses read."""
+    return functools.partial(
+        replay.sample,
+        size=size,
+        has_reply=config.network.reply,
+        td_steps=config.learner.td_steps,
+    )
+
+
 def _make_device_replay(
     config: RunConfig, rows: int, plies: Trajectory, variants: Variant, devices: Devices
 ) -> ReplayPrograms:
@@ -122,7 +132,7 @@ def _make_device_replay(
         finished=BY_BOARD,
     )
     shardings = devices.shardings(specs)
-    own_batch, has_reply = config.learner.batch // devices.count, config.network.reply
+    draw = _sampler(config, config.learner.batch // devices.count)
     placed_like, plies_like = devices.like(like, specs), devices.like(plies, ROWS_BY_BOARD)
     add = Ahead(
         jax.jit(
@@ -133,8 +143,7 @@ def _make_device_replay(
     )
 
     def sample_own(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
-        own = device_key(key)
-        return replay.sample(replay_state, variant, own, size=own_batch, has_reply=has_reply)
+        return draw(replay_state, variant, device_key(key))
 
     sample = devices.per_device(sample_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD)
 
@@ -165,7 +174,7 @@ def _make_host_replay(
     there = SingleDeviceSharding(cpu)
     empty = functools.partial(replay.init, rows, plies)
     add = Ahead(jax.jit(functools.partial(_add_and_count, parts=1), donate_argnums=0))
-    batch, has_reply = config.learner.batch, config.network.reply
+    draw = _sampler(config, config.learner.batch)
 
     def place_like(tree: Any) -> Any:
         return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=there), tree)
@@ -174,8 +183,7 @@ def _make_host_replay(
 
     def sample_all(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
         # The key of the first device, so that one device draws the same from either memory.
-        own = jax.random.fold_in(key, 0)
-        return replay.sample(replay_state, variant, own, size=batch, has_reply=has_reply)
+        return draw(replay_state, variant, jax.random.fold_in(key, 0))
 
     @functools.cache
     def compiled_sample() -> Compiled:

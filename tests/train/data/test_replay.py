@@ -244,6 +244,29 @@ def test_reply_is_the_next_ply_of_the_same_game():
     assert sample_plies(replay_state, fake_variant(BOARDS), jax.random.key(0), size=4).reply is None
 
 
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_values_are_read_steps_later_for_the_player_to_move_before(steps):
+    """By players in any order; where the game is over by then there is no value."""
+    rng = np.random.default_rng(5)
+    ended = rng.random((5 * LENGTH, BOARDS)) < 0.2
+    ended[-1] = 1
+    player = rng.integers(2, size=ended.shape)
+    replay_state = fill(fake_plies(0, ended, player=player), rows=ROWS, length=LENGTH)
+    sample = jax.jit(replay.sample, static_argnames=("size", "td_steps"))(
+        replay_state, fake_variant(BOARDS), jax.random.key(0), size=2000, td_steps=steps
+    )
+    expected = []
+    for row, board in np.asarray(sample.position.stones):
+        if ended[row : row + steps, board].any():
+            expected.append(np.nan)
+        else:
+            is_same = player[row, board] == player[row + steps, board]
+            expected.append((row + steps + board) / 16 * (1 if is_same else -1))
+    np.testing.assert_array_equal(sample.root_value, np.array(expected, np.float32))
+    assert np.isnan(expected).any() == (steps > 0)
+    assert np.nanmin(expected) < 0 or steps == 0
+
+
 def test_long_games_are_drawn_from_as_often_as_they_are_played():
     """A run as long as the quickstart: games of 22 to 75 plies, an iteration of 32, a replay of
     17 games' length, which the run fills twice. Over the run, its first iterations included, the

@@ -1,13 +1,15 @@
 """The destination head and its variants against plain loops over cells, moves and walls."""
 
 import dataclasses
+import itertools
+from collections import Counter
 
 import jax
 import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.reference.referee import MOVES
+from tests.support.reference.referee import MOVES, SIDES
 from train.network import POLICY_PLANES, NetworkConfig, Variables, make_network
 from train.network.heads import add_destinations
 from wallgo_jax import planes as planes_lib
@@ -68,9 +70,9 @@ def test_destination_head_is_the_only_difference():
     assert np.abs(after.policy - before.policy).max() > 0.1
 
 
-def random_planes() -> np.ndarray:
+def random_planes(seed: int = 0) -> np.ndarray:
     """bool[2, 5, 5, C]"""
-    return np.random.default_rng(0).random((2, 5, 5, len(CHANNELS))) < 0.4
+    return np.random.default_rng(seed).random((2, 5, 5, len(CHANNELS))) < 0.4
 
 
 def without(weights: Variables, head: str) -> tuple[Variables, dict]:
@@ -117,6 +119,47 @@ def test_pairs_multiply_numbers_of_the_stone_and_of_the_end():
     assert np.abs(after.policy - before.policy).max() > 0.01
 
 
+def parted(planes: np.ndarray, cell: tuple[int, int], side: int) -> bool:
+    """Whether a wall, the border or a stone keeps a stone from a step to that side; planes of B:
+    stones in 0 and 1, walls below in 2 and 3, walls to the right in 4 and 5."""
+    (row, column), (down, across) = cell, SIDES[side]
+    there = row + down, column + across
+    if not (0 <= min(there) and max(there) < planes.shape[0]):
+        return True
+    walls = planes[*min(cell, there), 2:4] if down else planes[*min(cell, there), 4:6]
+    return bool(walls.any() or planes[*there, :2].any())
+
+
+def test_path_head_reads_the_cells_between_on_open_ways():
+    config = dataclasses.replace(PLAIN, destination_head=True, destination_path=True)
+    plain = make_network(dataclasses.replace(config, destination_path=False), CHANNELS)
+    more, planes = make_network(config, CHANNELS), random_planes() & random_planes(1)
+    weights = tiny.new_weights(more)
+    rest, head = without(weights, "path")
+    before, after = jax.jit(plain.evaluate)(rest, planes), jax.jit(more.evaluate)(weights, planes)
+    x = np.asarray(jax.jit(more.features)(weights, planes))
+    pooled = np.concatenate([x.mean((1, 2)), x.max((1, 2))], axis=-1)
+    between = x @ head["here"]["kernel"][0, 0] + head["here"]["bias"]
+    between = between + (pooled @ head["everywhere"]["kernel"])[:, None, None]
+    assert between.shape == (2, 5, 5, 8 * 4)
+    expected, ways = np.array(before.policy), Counter()
+    for board, row, column in np.ndindex(2, 5, 5):
+        for first, second in itertools.product(range(4), repeat=2):
+            total = tuple(np.add(SIDES[first], SIDES[second]))
+            if total == (0, 0) or parted(planes[board], (row, column), first):
+                continue
+            middle = row + SIDES[first][0], column + SIDES[first][1]
+            if parted(planes[board], middle, second):
+                continue
+            move = MOVES.index(total)
+            added = between[board, *middle, 4 * (move - 5) : 4 * (move - 4)]
+            expected[board, row, column, 4 * move : 4 * move + 4] += added
+            ways[board, row, column, move] += 1
+    assert set(ways.values()) == {1, 2}
+    np.testing.assert_allclose(after.policy, expected, atol=1e-5)
+    assert np.abs(after.policy - before.policy).max() > 0.01
+
+
 def test_new_pairs_prefer_nothing_but_can_learn():
     config = dataclasses.replace(PLAIN, destination_head=True, destination_rank=2)
     network, planes = make_network(config, CHANNELS), random_planes()
@@ -139,3 +182,5 @@ def test_options_of_the_destination_need_the_head():
             NetworkConfig(**{key: 4})
         with pytest.raises(ValueError, match=f"^{key} must not be negative$"):
             NetworkConfig(destination_head=True, **{key: -1})
+    with pytest.raises(ValueError, match="destination_path must be false where"):
+        NetworkConfig(destination_path=True)

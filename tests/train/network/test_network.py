@@ -36,6 +36,7 @@ VARIANTS = {
     "walking_bias": True,
     "destination_width": 6,
     "destination_rank": 2,
+    "destination_path": True,
 }
 
 

@@ -29,6 +29,7 @@ VARIANTS = NetworkConfig(
     destination_head=True,
     destination_width=5,
     destination_rank=3,
+    destination_path=True,
     walled_convolutions=2,
     stones_close_gates=True,
     walking_bias=True,
@@ -60,7 +61,7 @@ def moved(values: np.ndarray, places: list[int], axis: int) -> np.ndarray:
 
 def turned_places(turn: int) -> dict[str, list[int]]:
     """New places of the taps of a kernel, of matrices of a walled one, of sides (of three numbers
-    each in "pair") and of plays."""
+    each in "pair"), of plays, and of those of two steps among themselves."""
     side = [SIDES.index(turned_offset(turn, offset)) for offset in SIDES]
     move = [MOVES.index(turned_offset(turn, offset)) for offset in MOVES]
     return {
@@ -69,6 +70,7 @@ def turned_places(turn: int) -> dict[str, list[int]]:
         "side": side,
         "pair": [4 * number + place for number in range(3) for place in side],
         "play": [4 * move[play // 4] + side[play % 4] for play in range(52)] + [52],
+        "two steps": [4 * move[play // 4] + side[play % 4] - 20 for play in range(20, 52)],
     }
 
 
@@ -82,6 +84,8 @@ def turned_weights(params: dict, turn: int) -> dict:
             return moved(leaf, places["play"], -1)
         if names[0] == "destination" and leaf.shape[-1] == 4:
             return moved(leaf, places["side"], -1)
+        if names[0] == "path":
+            return moved(leaf, places["two steps"], -1)
         if names[:2] == ["pairs", "end"]:
             return moved(leaf, places["pair"], -1)
         if names[-1] == "offset_bias":
