@@ -162,12 +162,17 @@ def make_selfplay(
         if cheap is not None:
             key, own_coin_key = jax.random.split(key)
             toss_key = own_coin_key if coin_key is None else coin_key
-            is_full = jax.random.bernoulli(toss_key, full_search_prob, (plies,))
+            is_full = toss_coins(toss_key, plies=plies, full_search_prob=full_search_prob)
         boards, played = jax.lax.scan(ply, boards, (jax.random.split(key, plies), is_full))
         metrics = _sum_up(played)
         return boards, _weighted(played, share=targets.policy_surprise_weight), metrics
 
     return selfplay
+
+
+def toss_coins(key: jax.Array, *, plies: int, full_search_prob: float) -> jax.Array:
+    """bool[T], the plies of an iteration that are searched in full; the key is consumed."""
+    return jax.random.bernoulli(key, full_search_prob, (plies,))
 
 
 def _make_ply(

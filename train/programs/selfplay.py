@@ -24,6 +24,7 @@ from train.data.selfplay import (
     TargetOptions,
     first_boards,
     make_selfplay,
+    toss_coins,
 )
 from train.network import Network
 from train.programs.boards import BoardSums, sum_by_board
@@ -38,6 +39,7 @@ from train.runtime.devices import (
     device_key,
 )
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
 from train.search.config import boosts_at, simulations_at
 from train.search.evaluator import Opposed, evaluator_for
 from train.search.search import Boosted, Search, SearchResult, make_search
@@ -271,6 +273,26 @@ def make_selfplay_programs(
     return SelfplayPrograms(selfplay_at, compile_from)
 
 
+def count_full_plies(config: RunConfig, key: jax.Array) -> int:
+    """Number of plies of an iteration that are searched in full once the bootstrap is over.
+
+    Args:
+      config: the run.
+      key: of the iteration's self-play, which is not consumed.
+    """
+    options = config.selfplay
+    if options.full_search_prob == 1:
+        return options.plies
+    _, coin_key = _split_coins(key)
+    coins = toss_coins(coin_key, plies=options.plies, full_search_prob=options.full_search_prob)
+    return int(fetch(coins).sum())
+
+
+def _split_coins(key: jax.Array) -> jax.Array:
+    """The key of all else in an iteration's self-play, and that of its coins."""
+    return jax.random.split(key)
+
+
 def _jitted(
     config: RunConfig,
     stage: Stage,
@@ -282,7 +304,7 @@ def _jitted(
 
     def own_selfplay(variables: Any, variant: Variant, boards: Boards, key: jax.Array) -> Any:
         # Split before the devices get keys of their own: all search a ply equally deep.
-        key, coin_key = jax.random.split(key)
+        key, coin_key = _split_coins(key)
         boards, plies, metrics = selfplay(variables, variant, boards, device_key(key), coin_key)
         variety = opening_variety(
             variant, plies.position, lambda own: jax.lax.all_gather(own, AXIS)

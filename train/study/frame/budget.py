@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from train.config import RunConfig
 from train.loop.training import run_iteration
 from train.programs.assembly import make_programs
-from train.programs.selfplay import Stage, stage_at
+from train.programs.selfplay import Stage, StageKind, count_full_plies, stage_at
 from train.runtime.errors import UsageError
 
 _LONG = 10_000
@@ -21,6 +21,8 @@ TIMED = 3
 """Timed iterations of each stage of self-play."""
 TURNS = 5
 """Timed iterations of each stage that take turns with a base's."""
+_CANDIDATES = 64
+"""Iterations of a stage among which the one that is timed is chosen."""
 
 
 class Pace(NamedTuple):
@@ -86,6 +88,8 @@ class _Timed:
 
     Attributes:
       first_of: the first iteration of each stage of self-play.
+      typical_of: the iteration of each stage that is timed. Its coins search about as many plies in
+        full as iterations do on average, or the time would be one draw's.
       compile_seconds: of all stages.
       done: iterations done.
     """
@@ -99,6 +103,7 @@ class _Timed:
         for iteration in range(self._config.iterations):
             self.first_of.setdefault(stage_at(self._config, iteration), iteration)
         self._programs = make_programs(self._config)
+        self.typical_of = {stage: self._typical(stage) for stage in self.first_of}
         self._state, self.done = self._programs.init(), 0
         self.compile_seconds = sum(map(self._programs.compile, self.first_of.values()))
         first = next(iter(self.first_of.values()))
@@ -109,8 +114,19 @@ class _Timed:
     def seconds(self, stage: Stage) -> float:
         """Seconds of self-play and learning of one more iteration of a stage."""
         # One number again and again: a bootstrap may have only one.
-        row = self._iterate(self.first_of[stage])
+        row = self._iterate(self.typical_of[stage])
         return row["selfplay_seconds"] + row["learn_seconds"]
+
+    def _typical(self, stage: Stage) -> int:
+        first, options = self.first_of[stage], self._config.selfplay
+        if stage.kind is StageKind.BOOTSTRAP or options.full_search_prob == 1:
+            return first
+        expected, distance_of = options.full_search_prob * options.plies, {}
+        for iteration in range(first, min(first + _CANDIDATES, self._config.iterations)):
+            if stage_at(self._config, iteration) == stage:
+                key = self._programs.keys(iteration).play
+                distance_of[iteration] = abs(count_full_plies(self._config, key) - expected)
+        return min(distance_of, key=lambda iteration: distance_of[iteration])
 
     def _iterate(self, iteration: int) -> Mapping[str, Any]:
         self._state, row = run_iteration(self._config, self._programs, self._state, iteration)
