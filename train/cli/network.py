@@ -52,10 +52,12 @@ class Describe:
 class _Drawing:
     """A picture of what a network says of a game."""
 
-    player: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
-    """Trained player, named as in docs/players.md."""
-    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
-    """Game or position, as `python -m wallgo_jax show` takes it."""
+    words: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="[PLAYER] SOURCE", help_behavior_hint=f"(default player: {SHIPPED})"),
+    ]
+    """Trained player, named as in docs/players.md, and a game or position, as `python -m wallgo_jax
+    show` takes it."""
     out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """File to write: a picture (.svg, .png) or the arrays (.npz, .json)."""
     rules: Annotated[
@@ -70,10 +72,18 @@ class _Drawing:
     theme: Theme = "light"
     """Colours of pictures."""
 
-    def _request(self) -> "SourceRequest":
+    def _asked(self) -> tuple[str, "SourceRequest"]:
+        """The player, and the game or position."""
         from wallgo_jax.cli.sources import SourceRequest
 
-        return SourceRequest(self.source, self.rules, game=self.game)
+        if not 1 <= len(self.words) <= 2:
+            raise UsageError(
+                f"{type(self).__name__.lower()}: takes a game or position, and before it a player "
+                f"in place of {SHIPPED}"
+            )
+        *players, source = self.words
+        player = players[0] if players else SHIPPED
+        return player, SourceRequest(source, self.rules, game=self.game)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,7 +103,7 @@ class Attention(_Drawing):
 
         ply = None if self.ply == -1 else self.ply
         attention.draw_attention(
-            self.player, self._request(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
+            *self._asked(), ply=ply, cell=self.cell, out=self.out, theme=self.theme
         )
         options.say_written(self.out, f"attention of {self.cell}")
         return 0
@@ -112,9 +122,7 @@ class Ownership(_Drawing):
         """Returns the exit code."""
         from train.analysis import attention
 
-        attention.draw_ownership(
-            self.player, self._request(), ply=self.ply, out=self.out, theme=self.theme
-        )
+        attention.draw_ownership(*self._asked(), ply=self.ply, out=self.out, theme=self.theme)
         options.say_written(self.out, f"ownership after ply {self.ply}")
         return 0
 

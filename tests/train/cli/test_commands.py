@@ -161,6 +161,11 @@ SHIPPED = "pretrained:wallzero-4stone"
             ["ownership", SHIPPED, "hkoi", "--ply", "0", "--out", "a.svg"],
             "the game has not ended",
         ),
+        (["ownership", "hkoi", "--ply", "0", "--out", "a.svg"], "the game has not ended"),
+        (
+            ["ownership", "--ply", "0", "--out", "a.svg"],
+            f"ownership: takes a game or position, and before it a player in place of {SHIPPED}",
+        ),
         (["corridors", "a.jsonl", "--count", "3"], "corridors: count is 3, not an even number"),
         (["corridors", "a.jsonl", "--seed", "-1"], "corridors: seed (-1) must be from 0 to"),
         (["corridors", "a.jsonl", "--rules", "playwallgo-3p"], "the rules are for 3 players"),

@@ -1,12 +1,17 @@
 """Shipped proofs of 7x7 positions agree with a slow search that looks a few plies ahead."""
 
+from collections import Counter
 from pathlib import Path
 
+import jax
 import pytest
 
 from tests.support.reference.referee import Game
 from tests.support.reference.scores import copy_of, play_bounds
 from train.analysis.late_positions import LatePosition, plies_left, read_late
+from train.data.record_dataset import RecordedGames, make_examples
+from train.runtime.host import fetch
+from train.solver.late import Proof, board_of, prove
 
 DATA = Path(__file__).parents[2] / "data" / "late.jsonl.gz"
 
@@ -70,6 +75,31 @@ def test_all_positions_before_the_last_ply():
     assert sum(decided_plays(*each, plies=1) for each in found) >= 3 * len(found)
     proven = [each for each in found if each[1].margins is not None]
     assert sum(ended_margins(*each) for each in proven) >= 3 * len(proven)
+
+
+def test_positions_are_spread_over_plies_left():
+    counts = Counter(plies_left(game, each.ply) for game in read_late(DATA) for each in game.proven)
+    assert counts.total() == 1000
+    assert set(counts) == set(range(1, 11))
+    assert min(counts.values()) >= 40
+
+
+@pytest.mark.slow
+def test_positions_are_proven_again():
+    """Every fiftieth game's first position, by the search as it is installed, and the shorter ones
+    of them without compiled code, too."""
+    for number, game in enumerate(read_late(DATA)[::50]):
+        found = game.proven[0]
+        recorded = RecordedGames((game.record,), ("game",))
+        position = jax.tree.map(lambda x, ply=found.ply: x[ply], make_examples(recorded).position)
+        rules = game.record.rules
+        board = board_of(fetch(position), rules.size)
+        is_short = plies_left(game, found.ply) <= 3 and number % 2 == 0
+        for is_compiled in (None, False) if is_short else (None,):
+            proof = prove(board, rules, node_limit=game.node_limit, is_compiled=is_compiled)
+            assert isinstance(proof, Proof)
+            assert (proof.value, proof.best) == (found.value, found.best)
+            assert (proof.margin, proof.margins) == (found.margin, found.margins)
 
 
 @pytest.mark.slow
