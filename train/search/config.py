@@ -32,8 +32,9 @@ class SearchConfig:
         self-play [number]. There a small one keeps the learned policies soft, and a player may
         trust its values more.
       visit_offset: gumbel: visits that are added to the most visits of a slot [visits].
-      rescale_values: gumbel: spread the values of a node's slots over 0 to 1 before they are
-        weighed. Without it they are expected rewards, from -1 to 1.
+      rescale_values: spread the values of a node's slots over 0 to 1 before they are weighed, as
+        mctx does. Without it they are expected rewards, from -1 to 1; puct then gives a slot
+        without visits MiniZero's first-play value, the mean of the visited slots' and of a loss.
       c_init: puct: weight of the prior against the value [number].
       c_base: puct: visits of a node at which that weight has grown by log 2 [visits].
       dirichlet_fraction: puct: share of noise in the root's prior in self-play [0 to 1].

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import mctx
 
 from train.search.config import SearchConfig
@@ -55,6 +56,9 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
 
     mctx's own Dirichlet noise falls on illegal slots as well, whose share is lost.
     """
+    qtransform = mctx.qtransform_by_parent_and_siblings
+    if not config.rescale_values:
+        qtransform = qtransform_by_first_play
 
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
         # mctx draws a move and noise from the parts of the key that `make_puct_choice` uses too;
@@ -66,6 +70,7 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
             recurrent_fn=_make_recurrent_fn(play),
             num_simulations=config.simulations,
             invalid_actions=~root.legal,
+            qtransform=qtransform,
             dirichlet_fraction=0.0,
             pb_c_init=config.c_init,
             pb_c_base=config.c_base,
@@ -74,6 +79,17 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
         return tree.children_visits[:, ROOT], tree.node_values[:, ROOT], tree
 
     return make_puct_choice(config, grow, explores=explores)
+
+
+def qtransform_by_first_play(tree: Any, node_index: jax.Array) -> jax.Array:
+    """`train.search.puct.unscaled_qvalues`, float32[A], of one node of mctx's tree of one board.
+
+    The largest Q-value of the visited slots is never below the value of a slot not visited, so
+    below the root, where mctx masks nothing, a prior of 0 keeps illegal slots out.
+    """
+    qvalues, is_seen = tree.qvalues(node_index), tree.children_visits[node_index] > 0
+    first_play = (jnp.sum(qvalues, where=is_seen) - 1.0) / (jnp.sum(is_seen) + 1.0)
+    return jnp.where(is_seen, qvalues, first_play)
 
 
 def _root(root: Root) -> Any:

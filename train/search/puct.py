@@ -5,13 +5,15 @@ through self-play" (Science, 2018), with the scale of values of Schrittwieser et
 Atari, Go, chess and shogi by planning with a learned model" (Nature, 2020), appendix B. The slot
 chosen at a node is the one of the largest sum of
 
-    value   the slot's Q-value, scaled so that the least and the largest of the node's value and the
-            Q-values of its visited slots become 0 and 1; 0 for a slot not visited
+    value   by default the slot's Q-value, scaled so that the least and the largest of the node's
+            value and the Q-values of its visited slots become 0 and 1; 0 for a slot not visited.
+            Without `rescale_values` the Q-value itself; a first-play value for a slot not visited
     prior   sqrt(N) (c_init + log((N + c_base + 1) / c_base)) P / (n + 1), where the node has N
             visits, the slot n visits and the prior P
     noise   below 1e-7, which breaks ties
 
-It finds what `mctx.muzero_policy` finds without its noise, from the same key.
+It finds what `mctx.muzero_policy` finds without its noise, from the same key. The values that are
+not rescaled are MiniZero's, see `unscaled_qvalues`.
 
 B boards, A slots.
 """
@@ -28,13 +30,16 @@ from train.search.config import SearchConfig
 from train.search.distributions import dirichlet, draw_visited, mix, most_visited
 from train.search.engine import Choice, Choose, Root
 from train.search.sequential_halving import first_largest, slot_below
-from train.search.tree import Node, Play, init_tree, root_view, simulate
+from train.search.tree import Node, Play, Select, init_tree, root_view, simulate
 
 _LEAST_SPREAD, _TIE_BREAK = 1e-8, 1e-7
 """mctx's: values closer together than the first are not spread further; the largest noise."""
 
 Grow = Callable[[jax.Array, Root, Play], tuple[jax.Array, jax.Array, Any]]
 """(key, root, play) -> visits int32[B, A] of the root's slots, its value float32[B], the tree."""
+
+QValues = Callable[[Node], jax.Array]
+"""node -> the value of each slot, visited or not, float32[B, A]."""
 
 
 def make_puct(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:
@@ -78,7 +83,7 @@ def make_puct_choice(config: SearchConfig, grow: Grow, *, explores: bool) -> Cho
 
 
 def _make_grow(config: SearchConfig, has_model: bool) -> Grow:
-    select = functools.partial(puct_slot, c_init=config.c_init, c_base=config.c_base)
+    select = make_puct_slot(config)
 
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
         nodes = config.simulations + 1
@@ -91,7 +96,15 @@ def _make_grow(config: SearchConfig, has_model: bool) -> Grow:
     return grow
 
 
-def puct_slot(keys: jax.Array | None, node: Node, *, c_init: float, c_base: float) -> jax.Array:
+def make_puct_slot(config: SearchConfig) -> Select:
+    """`puct_slot` with a config's weights and its scale of values."""
+    qvalues = scaled_qvalues if config.rescale_values else unscaled_qvalues
+    return functools.partial(puct_slot, c_init=config.c_init, c_base=config.c_base, qvalues=qvalues)
+
+
+def puct_slot(
+    keys: jax.Array | None, node: Node, *, c_init: float, c_base: float, qvalues: QValues
+) -> jax.Array:
     """int32[B]: the slot of the largest sum of value, prior and noise; never an illegal one. Where
     an opponent is modelled its policy decides, see `slot_below`.
 
@@ -100,11 +113,12 @@ def puct_slot(keys: jax.Array | None, node: Node, *, c_init: float, c_base: floa
       node: whose slots are chosen from; MASKED logits mark the illegal ones.
       c_init: weight of the prior against the value.
       c_base: visits at which that weight has grown by log 2.
+      qvalues: `scaled_qvalues` or `unscaled_qvalues`.
     """
     visits = node.visits[:, None]
     weight = jnp.sqrt(visits) * (c_init + jnp.log((visits + c_base + 1.0) / c_base))
     prior = weight * jax.nn.softmax(node.logits, axis=1) / (node.slot_visits + 1)
-    score = scaled_qvalues(node) + prior
+    score = qvalues(node) + prior
     if keys is not None:
         # Anew at each node, slot by slot, as mctx draws it: the keys decide the ties.
         draw = jax.vmap(lambda key: jax.random.uniform(key, node.logits.shape[1:]))
@@ -128,3 +142,16 @@ def scaled_qvalues(node: Node) -> jax.Array:
     high = jnp.maximum(own, known.max(axis=1, keepdims=True))
     values = jnp.where(is_seen, node.slot_qvalues, low)
     return (values - low) / jnp.maximum(high - low, _LEAST_SPREAD)
+
+
+def unscaled_qvalues(node: Node) -> jax.Array:
+    """float32[B, A] from -1 to 1: Q-values as the node's mover expects them.
+
+    A slot without visits has MiniZero's first-play value (rlglab/minizero,
+    minizero/actor/mcts.cpp, `calculateInitQValue`, as for board games): the mean of the Q-values of
+    the visited slots and of one loss, -1, each slot counted once; -1 where none is visited.
+    """
+    is_seen = node.slot_visits > 0
+    known = jnp.where(is_seen, node.slot_qvalues, 0.0).sum(axis=1, keepdims=True)
+    count = is_seen.astype(jnp.float32).sum(axis=1, keepdims=True)
+    return jnp.where(is_seen, node.slot_qvalues, (known - 1.0) / (count + 1.0))

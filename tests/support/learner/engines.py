@@ -25,10 +25,15 @@ def opposed_evaluator(variables, states, analysis=None):
     return found._replace(value=found.value[:, :1] * share[None])
 
 
-@functools.cache
-def sessions_of(rules: Rules, kind: str, options: EngineOptions) -> Sessions:
+def sessions_of(
+    rules: Rules, kind: str, options: EngineOptions, *, rescale_values: bool = True
+) -> Sessions:
     """Sessions of 24 simulations an answer; compiled once, and never shut down."""
-    config = SearchConfig(kind=kind)
+    return _sessions_of(rules, SearchConfig(kind=kind, rescale_values=rescale_values), options)
+
+
+@functools.cache
+def _sessions_of(rules: Rules, config: SearchConfig, options: EngineOptions) -> Sessions:
     guide = Guide(
         "random", opposed_evaluator, (), config, 1, 24, None, None, None, True, Calibration()
     )

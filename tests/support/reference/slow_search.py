@@ -1,8 +1,9 @@
 """A slow search that keeps its tree, written without looking at the fast one: one node at a time.
 
 It follows the papers: Danihelka et al., "Policy improvement by planning with Gumbel" (ICLR 2022),
-without noise, and the AlphaZero rule with values scaled as MuZero's. Of more than two players all
-others play against the one at the root (Sturtevant and Korf, "On Pruning Techniques for
+without noise, and the AlphaZero rule with values scaled as MuZero's or, if they are not rescaled,
+with one loss among the values of the visited slots for a slot without visits. Of more than two
+players all others play against the one at the root (Sturtevant and Korf, "On Pruning Techniques for
 Multi-Player Games", 2000), so that a tree is of use to that player alone.
 """
 
@@ -155,17 +156,21 @@ class SlowSearch:
         return int(np.argmax(policy - visits / node.visits))
 
     def puct(self, node: Node) -> int:
-        known = [node.value, *(node.q(slot) for slot in node.children)]
+        values = {slot: node.q(slot) for slot in node.children}
+        known = [node.value, *values.values()]
         low, high = min(known), max(known)
+        unseen = (sum(values.values()) - 1) / (len(values) + 1)
+        if self.config.rescale_values:
+            values = {s: (value - low) / max(high - low, 1e-8) for s, value in values.items()}
+            unseen = 0.0
         c_base = self.config.c_base
         weight = self.config.c_init + math.log((node.visits + c_base + 1) / c_base)
         prior = node.prior()
         best, chosen = -math.inf, -1
         for slot in np.flatnonzero(node.legal).tolist():
-            child = node.children.get(slot)
-            value = 0.0 if child is None else (node.q(slot) - low) / max(high - low, 1e-8)
-            visits = 0 if child is None else child.visits
-            score = value + weight * math.sqrt(node.visits) * prior[slot] / (1 + visits)
+            visits = node.children[slot].visits if slot in values else 0
+            exploration = weight * math.sqrt(node.visits) * prior[slot] / (1 + visits)
+            score = values.get(slot, unseen) + exploration
             if score > best:
                 best, chosen = score, slot
         return chosen

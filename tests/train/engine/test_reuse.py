@@ -45,9 +45,9 @@ def step(state, slot):
     return after, rewards, bool(after.position.terminated)
 
 
-def slow_search(rules: Rules, kind: str) -> SlowSearch:
-    state = fetch(initial_state(rules))
-    return SlowSearch(state, SearchConfig(kind=kind), look, step)
+def slow_search(rules: Rules, kind: str, *, rescale_values: bool = True) -> SlowSearch:
+    config = SearchConfig(kind=kind, rescale_values=rescale_values)
+    return SlowSearch(fetch(initial_state(rules)), config, look, step)
 
 
 def move_of(state, slot: int) -> str:
@@ -60,17 +60,19 @@ def visits_of(answer) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("rules", "kind"),
+    ("rules", "kind", "rescale_values"),
     [
-        (DUEL, "gumbel"),
-        pytest.param(FOUR_STONES, "puct", marks=pytest.mark.slow),
-        pytest.param(FOUR_STONES, "gumbel", marks=pytest.mark.slow),
-        pytest.param(DUEL, "puct", marks=pytest.mark.slow),
+        (DUEL, "gumbel", True),
+        pytest.param(FOUR_STONES, "puct", True, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, "puct", False, marks=pytest.mark.slow),
+        pytest.param(FOUR_STONES, "gumbel", True, marks=pytest.mark.slow),
+        pytest.param(DUEL, "puct", True, marks=pytest.mark.slow),
     ],
 )
-def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind):
+def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind, rescale_values):
     """Both search each position with the tree of the moves before; every visit is the same."""
-    sessions, slow = sessions_of(rules, kind, OPTIONS), slow_search(rules, kind)
+    sessions = sessions_of(rules, kind, OPTIONS, rescale_values=rescale_values)
+    slow = slow_search(rules, kind, rescale_values=rescale_values)
     name, kept = sessions.open(), []
     for ply in range(7):
         answer = sessions.ask(name, simulations=20 + ply, details=True).result()

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import jax
+import mctx
 import numpy as np
 import pytest
 
@@ -104,6 +105,16 @@ def test_gumbel_searches_weigh_values_alike(weights):
     assert (native.root_visits != plain.root_visits).any()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("rules", "explores"), [(FOUR_STONES, True), (TRIO, False)])
+def test_puct_searches_without_rescaled_values_are_the_same(rules, explores):
+    config = dataclasses.replace(PUCT, rescale_values=False)
+    native, by_mctx = _both(rules, config, explores=explores)
+    _assert_same(native, by_mctx)
+    plain = grown(rules, PLIES[rules], PUCT, explores)
+    assert (native.root_visits != plain.root_visits).any()
+
+
 def test_mctx_is_told_how_values_weigh(monkeypatch):
     """In full by the slow test above."""
 
@@ -122,6 +133,27 @@ def test_mctx_is_told_how_values_weigh(monkeypatch):
     assert caught.value.args == (
         {"value_scale": 0.5, "maxvisit_init": 20.0, "rescale_values": False},
     )
+
+
+@pytest.mark.parametrize("rescale_values", [True, False])
+def test_mctx_is_told_whether_puct_rescales_values(monkeypatch, rescale_values):
+    """In full by the slow test above."""
+
+    class AskedError(Exception):
+        """Stops the search with mctx's options."""
+
+    def ask(**options: Any) -> None:
+        raise AskedError(options["qtransform"])
+
+    monkeypatch.setattr(mctx_engine.mctx, "muzero_policy", ask)
+    config = SearchConfig(kind="puct", rescale_values=rescale_values)
+    choose = mctx_engine.make_puct(config, explores=False)
+    states = random_states(FOUR_STONES, 1, 1, 1)
+    root = Root(np.zeros((1, 4)), np.zeros(1), states.position, np.ones((1, 4), bool))
+    with pytest.raises(AskedError) as caught:
+        choose(jax.random.key(0), root, lambda slot, position: None)
+    own, mctxs = mctx_engine.qtransform_by_first_play, mctx.qtransform_by_parent_and_siblings
+    assert caught.value.args == (mctxs if rescale_values else own,)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A max^n tree against a slow search with a vector of returns at each node; what is refused."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -21,7 +22,8 @@ evaluate = jax.jit(lambda states: random_evaluator((), states))
 class SlowNode:
     """A position with the sum of what each player got below it, in plain numbers."""
 
-    def __init__(self, state: Any, rewards: np.ndarray) -> None:
+    def __init__(self, state: Any, rewards: np.ndarray, config: SearchConfig) -> None:
+        self.config = config
         found = evaluate(jax.tree.map(lambda x: jnp.asarray(x)[None], state))
         self.state, self.mover = state, int(state.position.player)
         self.is_over = bool(state.position.terminated)
@@ -39,13 +41,15 @@ class SlowNode:
         if self.visits and not self.is_over:
             slot = self.best_slot()
             if slot not in self.children:
-                self.children[slot] = SlowNode(*jax.device_get(play(self.state, jnp.int32(slot))))
+                self.children[slot] = SlowNode(
+                    *jax.device_get(play(self.state, jnp.int32(slot))), self.config
+                )
             returns = self.children[slot].visit()
         self.total, self.visits = self.total + returns, self.visits + 1
         return returns
 
     def best_slot(self) -> int:
-        """PUCT with the mover's own values, spread over those that the node knows."""
+        """PUCT with the mover's own values, spread over those that the node knows if asked."""
         own = self.total[self.mover] / self.visits
         seen = {s: c.total[self.mover] / c.visits for s, c in self.children.items()}
         low, high = min([own, *seen.values()]), max([own, *seen.values()])
@@ -56,21 +60,25 @@ class SlowNode:
         def score(slot: int) -> float:
             count = self.children[slot].visits if slot in self.children else 0
             value = (seen.get(slot, low) - low) / max(high - low, 1e-8)
+            if not self.config.rescale_values:
+                value = seen.get(slot, float(np.mean([-1.0, *seen.values()])))
             return value + weight * self.prior[slot] / (count + 1)
 
         return max(np.flatnonzero(self.prior > 0).tolist(), key=score)
 
 
-def test_visits_and_values_are_those_of_a_slow_search():
+@pytest.mark.parametrize("rescale_values", [True, False])
+def test_visits_and_values_are_those_of_a_slow_search(rescale_values):
+    config = dataclasses.replace(CONFIG, rescale_values=rescale_values)
     states = random_states(TRIO, 1, 3, 8)
     is_on = ~np.asarray(states.position.terminated)
     states = jax.tree.map(lambda x: x[is_on], states)
-    search = make_search(random_evaluator, CONFIG, explores=False)
+    search = make_search(random_evaluator, config, explores=False)
     found = jax.device_get(jax.jit(search)((), states, jax.random.key(3)))
     movers = set()
     for board in range(len(found.slot)):
         state = jax.device_get(jax.tree.map(lambda x, board=board: x[board], states))
-        root = SlowNode(state, np.zeros(3))
+        root = SlowNode(state, np.zeros(3), config)
         for _ in range(1 + CONFIG.simulations):
             root.visit()
         counts = np.zeros_like(found.policy[board])

@@ -22,7 +22,8 @@ from tests.support.learner.searching import (
 from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluation
-from train.search.puct import puct_slot, scaled_qvalues
+from train.search.mctx_engine import qtransform_by_first_play
+from train.search.puct import make_puct_slot, scaled_qvalues, unscaled_qvalues
 from train.search.search import make_search
 from train.search.tree import Node
 from wallgo_jax.game import actions
@@ -43,6 +44,19 @@ def test_values_are_scaled_between_those_known():
     np.testing.assert_allclose(jax.jit(scaled_qvalues)(node), expected, atol=1e-6)
 
 
+def test_values_without_rescaling_are_those_expected():
+    """The third slot is not visited, the last is illegal. Without visits a slot has the value
+    (1/2 - 1/4 - 1) / 3, then (-3/10 - 1) / 2, (-1 - 1 - 1) / 3, and a loss where none has any."""
+    visits = [[5, 1, 0, 0], [3, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]]
+    qvalues = [[0.5, -0.25, 9, 9], [-0.3, 9, 9, 9], [-1, -1, 9, 9], [9, 9, 9, 9]]
+    node = node_of([[0.0, 0.0, 0.0, MASKED]] * 4, visits, qvalues=qvalues)
+    node = node._replace(value=jnp.full(4, 0.7))
+    seen = np.array([[0.5, -0.25], [-0.3, -0.65], [-1.0, -1.0], [-1.0, -1.0]])
+    unseen = np.array([-0.25, -0.65, -1.0, -1.0])[:, None]
+    found = jax.jit(unscaled_qvalues)(node)
+    np.testing.assert_allclose(found, np.hstack([seen, unseen, unseen]), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("visits", "slot"),
     [
@@ -61,12 +75,41 @@ def test_slot_of_the_largest_score_by_hand(visits, slot):
     and 0 for the others. The weight is 2 sqrt(N), divided by a slot's visits and one."""
     logits = np.array([[np.log(0.6), np.log(0.3), np.log(0.1), MASKED]])
     node = node_of(logits, [visits], qvalues=[[1.0, 0.0, 0.0, 9.0]])
-    select = jax.jit(functools.partial(puct_slot, c_init=2.0, c_base=1e9))
+    select = jax.jit(make_puct_slot(SearchConfig(c_init=2.0, c_base=1e9)))
     assert select(None, node).tolist() == [slot]
 
 
-@pytest.mark.parametrize(("c_init", "c_base"), [(1.25, 19652.0), (2.0, 10.0), (0.0, 19652.0)])
-def test_slot_is_mctxs(c_init, c_base):
+@pytest.mark.parametrize(
+    ("visits", "qvalues", "rescaled", "expected"),
+    [
+        # The weight 4: 0 + 2.4 / 3, 1 + 1.2 / 2, 0.4; then -0.05 + 0.8, 0.02 + 0.6, -0.34 + 0.4.
+        ([2, 1, 0, 0], [-0.05, 0.02, 0.0, 9.0], 1, 0),
+        # The weight 4: 1 + 2.4 / 4, 1.2, 0.4; then 0.1 + 0.6, -0.45 + 1.2, -0.45 + 0.4.
+        ([3, 0, 0, 0], [0.1, 0.0, 0.0, 9.0], 0, 1),
+        # As before, with a value that makes up for less of the prior: 0.9, -0.35 + 1.2, 0.05.
+        ([3, 0, 0, 0], [0.3, 0.0, 0.0, 9.0], 0, 0),
+    ],
+)
+def test_slot_depends_on_the_scale_of_values(visits, qvalues, rescaled, expected):
+    """Priors and weight as above; the node's own value is 0."""
+    logits = np.array([[np.log(0.6), np.log(0.3), np.log(0.1), MASKED]])
+    node = node_of(logits, [visits], qvalues=[qvalues])
+    for rescale_values, slot in ((True, rescaled), (False, expected)):
+        config = SearchConfig(c_init=2.0, c_base=1e9, rescale_values=rescale_values)
+        assert jax.jit(make_puct_slot(config))(None, node).tolist() == [slot]
+
+
+@pytest.mark.parametrize(
+    ("c_init", "c_base", "rescale_values"),
+    [
+        (1.25, 19652.0, True),
+        (2.0, 10.0, True),
+        (0.0, 19652.0, True),
+        (1.25, 19652.0, False),
+        (0.0, 19652.0, False),
+    ],
+)
+def test_slot_is_mctxs(c_init, c_base, rescale_values):
     """Nodes of no visits, of few and of many, with ties: noise from the same keys breaks them."""
     draw = np.random.default_rng(0)
     chance = np.array([0.0, 0.05, 0.5, 1.0] * 16)[:, None]
@@ -76,15 +119,18 @@ def test_slot_is_mctxs(c_init, c_base):
     node = node_of(logits, visits, qvalues=qvalues)
     node = node._replace(value=jnp.asarray(draw.uniform(-1, 1, 64), jnp.float32))
     keys = jax.random.split(jax.random.key(0), 64)
+    # By default without a word of ours.
+    own = {} if rescale_values else {"qtransform": qtransform_by_first_play}
+    config = SearchConfig(c_init=c_init, c_base=c_base, rescale_values=rescale_values)
 
     @jax.jit
     @jax.vmap
     def by_mctx(key: jax.Array, node: Node) -> Any:
         return mctx.muzero_action_selection(
-            key, mctx_tree_of(node), 0, 1, pb_c_init=c_init, pb_c_base=c_base
+            key, mctx_tree_of(node), 0, 1, pb_c_init=c_init, pb_c_base=c_base, **own
         )
 
-    found = jax.jit(functools.partial(puct_slot, c_init=c_init, c_base=c_base))(keys, node)
+    found = jax.jit(make_puct_slot(config))(keys, node)
     np.testing.assert_array_equal(found, by_mctx(keys, node))
     assert len(set(np.asarray(found).tolist())) == 9
 
@@ -94,7 +140,7 @@ def test_noise_alone_picks_no_illegal_slot():
     boards, legal = 100, np.arange(52) % 4 == 1
     logits = np.broadcast_to(np.where(legal, 0.0, MASKED), (boards, 52))
     node = node_of(logits, np.zeros((boards, 52), int))
-    select = jax.jit(functools.partial(puct_slot, c_init=0.0, c_base=1e12))
+    select = jax.jit(make_puct_slot(SearchConfig(c_init=0.0, c_base=1e12)))
     found = np.asarray(select(jax.random.split(jax.random.key(0), boards), node))
     assert legal[found].all()
     assert len(set(found.tolist())) == legal.sum()

@@ -21,7 +21,7 @@ from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.distributions import most_visited
 from train.search.evaluator import make_play, make_symmetric_evaluator
-from train.search.puct import puct_slot
+from train.search.puct import make_puct_slot
 from train.search.sequential_halving import best_due, completed_values, slot_below
 from train.search.tree import Node, Tree, init_tree, root_view, visit_leaf
 from wallgo_jax.board.fusion import fusion_barrier
@@ -69,7 +69,7 @@ def make_rules(config: SearchConfig) -> Rules:
     visits of this search alone, while values and scores know all.
     """
     if config.kind == "puct":
-        select = functools.partial(puct_slot, None, c_init=config.c_init, c_base=config.c_base)
+        select = functools.partial(make_puct_slot(config), None)
         return Rules(lambda node, base, due: select(node), select, _puct_result)
 
     def best(node: Node, base: jax.Array, due: jax.Array) -> jax.Array:
