@@ -81,7 +81,7 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
     return make_puct_choice(config, grow, explores=explores)
 
 
-def qtransform_by_first_play(tree: Any, node_index: jax.Array) -> jax.Array:
+def qtransform_by_first_play(tree: Any, node_index: Any) -> jax.Array:
     """`train.search.puct.unscaled_qvalues`, float32[A], of one node of mctx's tree of one board.
 
     The largest Q-value of the visited slots is never below the value of a slot not visited, so
