@@ -214,9 +214,7 @@ class Bench:
         )
         console = Console()
         console.print(strength.table(curve, title=f"Strength of {run}", caption=caption))
-        console.print(
-            f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
-        )
+        console.print(strength.time_line(curve), highlight=False, soft_wrap=True)
         for passed in curve.passings:
             console.print(strength.passing_line(passed, curve), highlight=False)
         if self.json is not None:

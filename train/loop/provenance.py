@@ -34,12 +34,21 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
         **trained.about,
         "starts": (_read(run / STARTS_FILE) or {}).get("starts"),
         "hours": _hours(rows) if is_whole else None,
-        "stages": _read(run / STAGES_FILE) or [],
+        "stages": stages_of(run),
         "transfer": _read(run / TRANSFER_FILE),
         "curve": _curve(rows),
         "evaluation": evaluation if is_of_these else None,
         "last_metrics": rows[-1] if is_whole else None,
     }
+
+
+def stages_of(run: Path) -> list[dict[str, Any]]:
+    """The runs whose weights a run began with, one after the other, oldest first.
+
+    Raises:
+      UsageError: its list of them cannot be read.
+    """
+    return _read(run / STAGES_FILE) or []
 
 
 def _hours(rows: list[Row]) -> dict[str, float]:
