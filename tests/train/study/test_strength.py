@@ -83,9 +83,22 @@ def test_bench_trains_and_measures(monkeypatch, tmp_path):
         (["--what", "strength", "--games", "3"], "bench: games (3) must be an even number"),
         (["--what", "strength", "--trained", "no-run"], "no-run: not a run directory"),
         (["--trained", "no-run"], "bench: --trained is for --what strength"),
+        *(
+            (["--what", "strength", option, "8"], f"bench: {option} is not for --what strength")
+            for option in ("--simulations", "--batch", "--plot", "--repeats", "--minutes")
+        ),
+        (
+            [tiny.PATH, "--what", "strength", "--trained", "no-run"],
+            f"bench: --trained no-run has a config of its own: leave out {tiny.PATH}",
+        ),
+        (
+            ["--seed", "3", "--what", "strength", "--trained", "no-run"],
+            "bench: --trained no-run has a config of its own: leave out --seed 3",
+        ),
     ],
 )
-def test_wrong_options_are_one_line(words, said):
+def test_wrong_options_are_one_line(words, said, monkeypatch):
+    monkeypatch.setattr("train.loop.training.train", lambda *_, **__: pytest.fail("it trained"))
     assert complaint(command("bench", *words)).startswith(said)
 
 
