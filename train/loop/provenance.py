@@ -51,6 +51,20 @@ def stages_of(run: Path) -> list[dict[str, Any]]:
     return _read(run / STAGES_FILE) or []
 
 
+def code_of(run: Path) -> list[dict[str, Any]]:
+    """The code that a run was trained by: of each start the `version` of the package and `git`, the
+    revision, None where it is not known; what is the same again is left out.
+
+    Raises:
+      UsageError: its list of starts cannot be read.
+    """
+    found: list[dict[str, Any]] = []
+    for start in (_read(run / STARTS_FILE) or {}).get("starts") or []:
+        code = {"version": start["versions"]["wallgo-jax"], "git": start.get("git")}
+        found += [] if code in found else [code]
+    return found
+
+
 def _hours(rows: list[Row]) -> dict[str, float]:
     """Hours of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
     and short matches besides."""
