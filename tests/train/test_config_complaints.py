@@ -67,6 +67,10 @@ def complaint(path: Path, *overrides: str) -> str:
         ),
         (["--selfplay.random_opening_prob", "0.5"], "selfplay.random_opening_prob must be 0 where"),
         (["--selfplay.temperature", "0.001"], "selfplay.temperature must be 0 or from 0.01 to 10"),
+        (
+            ["--selfplay.temperature", "0.1"],
+            "selfplay.temperature must be 0 or at least final_temperature (0.2) (got 0.1)",
+        ),
         (["--selfplay.final_temperature", "0"], "selfplay.final_temperature must be from 0.01 to"),
         (["--selfplay.temperature_halflife", "0"], "selfplay.temperature_halflife must be a numb"),
         (["--name", ""], "name '' must be a plain directory name"),
@@ -293,6 +297,12 @@ def test_numbers_that_are_none(tmp_path, words, said):
 def test_switches_take_numbers_and_truth():
     assert not read_config(None, ["--network.ownership", "0"]).network.ownership
     assert read_config(None, ["--network.margin", "true"]).network.margin
+
+
+@pytest.mark.parametrize(("first", "last"), [("0", "0.5"), ("0.5", "0.5"), ("0.9", "0.5")])
+def test_a_temperature_may_be_off_or_stay_as_it_is(first, last):
+    words = ["--selfplay.temperature", first, "--selfplay.final_temperature", last]
+    assert read_config(None, words).selfplay.final_temperature == 0.5
 
 
 def test_what_is_no_config_at_all():

@@ -8,6 +8,7 @@ Each line is a game's record (see `wallgo_jax.formats.records`) with these keys 
 | `refused` | plies before which no proof was found within the limit |
 | `unclear` | plies before which the result hangs on turns that the proof bounds too coarsely |
 | `node_limit` | positions that one proof could look at |
+| `options` | how positions were taken: `per_game`, `max_plies_left`, `seed`; may be missing |
 
 `ply` counts the plies before a position, `value` (1, 0, -1) is the player's to move, and `best`
 holds the slots of all plays that keep it, as the bits of a hexadecimal number. Where they were
@@ -40,6 +41,14 @@ class LatePosition(NamedTuple):
     margins: tuple[int, ...] | None  # after each legal play, if all were proven
 
 
+class TakeOptions(NamedTuple):
+    """How positions were taken from a game, as in `train.analysis.late_proofs.ProofOptions`."""
+
+    per_game: int
+    max_plies_left: int
+    seed: int
+
+
 class LateGame(NamedTuple):
     """A game, and what was proven of it."""
 
@@ -47,7 +56,8 @@ class LateGame(NamedTuple):
     proven: tuple[LatePosition, ...]
     refused: tuple[int, ...]  # plies before positions that need more nodes
     unclear: tuple[int, ...]  # plies before positions with bounds that are too coarse
-    node_limit: int
+    node_limit: int  # 0 if unknown
+    options: TakeOptions | None  # None if unknown
 
 
 def to_line(game: LateGame) -> str:
@@ -57,6 +67,8 @@ def to_line(game: LateGame) -> str:
     fields["refused"] = list(game.refused)
     fields["unclear"] = list(game.unclear)
     fields["node_limit"] = game.node_limit
+    if game.options is not None:
+        fields["options"] = game.options._asdict()
     return json.dumps(fields, separators=(",", ":"))
 
 
@@ -82,8 +94,23 @@ def read_late(path: Path) -> list[LateGame]:
     except (OSError, EOFError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text or gzip file"
         raise UsageError(f"{path}: cannot be read: {reason}") from None
+    return _from_lines(path, text.splitlines())
+
+
+def read_growing(path: Path) -> list[LateGame]:
+    """Read an uncompressed file that games are being added to; none where it is missing.
+
+    A half-written last line is left out, as the next game takes its place.
+
+    Raises:
+      UsageError: it cannot be read, or which line is wrong and why.
+    """
+    return _from_lines(path, files.read_json_lines(path))
+
+
+def _from_lines(path: Path, lines: Iterable[str]) -> list[LateGame]:
     found = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             found.append(_from_line(line))
         except ValueError as error:
@@ -100,9 +127,20 @@ def _from_line(line: str) -> LateGame:
         proven = tuple(_position(each, len(record.actions)) for each in fields["late"])
         refused = tuple(map(int, fields.get("refused", ())))
         unclear = tuple(map(int, fields.get("unclear", ())))
-        return LateGame(record, proven, refused, unclear, int(fields.get("node_limit", 0)))
+        node_limit = int(fields.get("node_limit", 0))
     except (KeyError, TypeError):
         raise ValueError("key 'late': positions need 'ply', 'value' and 'best'") from None
+    return LateGame(record, proven, refused, unclear, node_limit, _options(fields.get("options")))
+
+
+def _options(fields: Any) -> TakeOptions | None:
+    if fields is None:
+        return None
+    try:
+        return TakeOptions(**{key: int(fields[key]) for key in TakeOptions._fields})
+    except (KeyError, TypeError):
+        names = ", ".join(TakeOptions._fields)
+        raise ValueError(f"key 'options': must be a table of {names}") from None
 
 
 def _position(fields: Any, plies: int) -> LatePosition:

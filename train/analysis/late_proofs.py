@@ -11,8 +11,9 @@ from rich.table import Table
 from train.analysis.late_positions import (
     LateGame,
     LatePosition,
+    TakeOptions,
     plies_left,
-    read_late,
+    read_growing,
     to_line,
 )
 from train.data.record_dataset import (
@@ -87,13 +88,15 @@ def prove_games(
       All games of the file.
 
     Raises:
-      UsageError: the rules cannot be proven, or the file cannot be read or written.
+      UsageError: the rules cannot be proven, the file cannot be read or written, or games of it
+        were made with other options.
     """
     rules = recorded.records[0].rules
     check_provable(rules)
     if out.suffix == ".gz":
         raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
-    found = read_late(out) if out.exists() else []
+    found = read_growing(out)
+    _check_same_options(out, found, options)
     known = {game.record.actions for game in found}
     examples = fetch(make_examples(recorded))
     total = sum(len(game.proven) for game in found)
@@ -105,12 +108,26 @@ def prove_games(
             continue
         known.add(record.actions)
         game = _prove_game(record, examples, index, options)
-        with files.writing(out), out.open("a", encoding="utf-8") as file:
-            file.write(to_line(game) + "\n")
+        files.append_line(out, to_line(game))
         found.append(game)
         total += len(game.proven)
         on_progress(total)
     return found
+
+
+def _check_same_options(out: Path, games: Sequence[LateGame], options: ProofOptions) -> None:
+    """Refuse a file in which tables would mix positions that were taken in several ways."""
+    for number, game in enumerate(games, start=1):
+        made = {} if game.options is None else game.options._asdict()
+        if game.node_limit:
+            made["node_limit"] = game.node_limit
+        for key, old in made.items():
+            new = getattr(options, key)
+            if old != new:
+                raise UsageError(
+                    f"{out}, line {number}: {key} was {old} when the game was proven and is "
+                    f"{new} now; choose another --out, or --{key.replace('_', '-')} {old}"
+                )
 
 
 def _prove_game(record: Record, examples: Examples, index: int, options: ProofOptions) -> LateGame:
@@ -132,7 +149,8 @@ def _prove_game(record: Record, examples: Examples, index: int, options: ProofOp
             found = LatePosition(ply, proof.value, proof.best, proof.margin, proof.margins)
             proven.append(found)
     reasons = tuple(refused[Refusal.NODES]), tuple(refused[Refusal.WAITS])
-    return LateGame(record, tuple(proven), *reasons, options.node_limit)
+    taken = TakeOptions(options.per_game, options.max_plies_left, options.seed)
+    return LateGame(record, tuple(proven), *reasons, options.node_limit, taken)
 
 
 def telling_positions(games: Sequence[LateGame]) -> set[tuple[int, int]]:

@@ -176,10 +176,14 @@ def _curve(curve: Sequence[dict[str, Any]]) -> str:
 
 
 def _caption(strength: dict[str, Any]) -> str:
+    earlier = strength.get("earlier") or {"minutes": 0, "unrecorded": ()}
+    told = f", {earlier['minutes']:.2f} of them in stages before" if earlier["minutes"] else ""
+    if earlier["unrecorded"]:
+        told += f", those of {', '.join(earlier['unrecorded'])} not recorded"
     return (
         f"Checkpoints with {strength['simulations']} simulations against "
         f"`{strength['opponent']}`, {strength['opening_plies']} random opening plies, seed "
-        f"{strength['seed']}; minutes are those of self-play and learning."
+        f"{strength['seed']}; minutes are those of self-play and learning{told}."
     )
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 STRENGTH, ENGINE, ARITHMETIC = "strength", "engine", "arithmetic"
 RUNS = Path("runs")
+_OF_STRENGTH = ("config", "what", "trained", "games", "opening_plies", "json", "report")
+"""Options that measuring strength takes, `report` to say no to it in words of its own."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Bench:
 
         config = read_config(self.config, overrides)
         if STRENGTH in _names(self.what):
-            return self._strength(config)
+            return self._strength(config, overrides)
         if ENGINE in _names(self.what):
             return self._engine(overrides)
         if ARITHMETIC in _names(self.what):
@@ -185,7 +187,22 @@ class Bench:
             options.write_json(self.json, arithmetic.record(found))
         return 0
 
-    def _strength(self, config: RunConfig) -> int:
+    def _check_strength(self, overrides: Sequence[str]) -> None:
+        """Refuse what measuring strength would not read."""
+        if _names(self.what) != (STRENGTH,) or self.report is not None:
+            raise UsageError(f"bench: --what {STRENGTH} is measured alone, without --report")
+        for field in dataclasses.fields(self):
+            if field.name not in _OF_STRENGTH and getattr(self, field.name) != field.default:
+                option = field.name.replace("_", "-")
+                raise UsageError(f"bench: --{option} is not for --what {STRENGTH}")
+        given = [*overrides] if self.config is None else [str(self.config), *overrides]
+        if self.trained is not None and given:
+            raise UsageError(
+                f"bench: --trained {self.trained} has a config of its own: leave out "
+                f"{' '.join(given)}"
+            )
+
+    def _strength(self, config: RunConfig, overrides: Sequence[str]) -> int:
         """Train unless a run is named, and measure its kept checkpoints."""
         from rich.console import Console
 
@@ -193,8 +210,7 @@ class Bench:
         from train.loop import training
         from train.study import strength
 
-        if _names(self.what) != (STRENGTH,) or self.report is not None:
-            raise UsageError(f"bench: --what {STRENGTH} is measured alone, without --report")
+        self._check_strength(overrides)
         run = self.trained
         if run is not None:
             config = read_saved_config(run)
@@ -214,9 +230,7 @@ class Bench:
         )
         console = Console()
         console.print(strength.table(curve, title=f"Strength of {run}", caption=caption))
-        console.print(
-            f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
-        )
+        console.print(strength.time_line(curve), highlight=False, soft_wrap=True)
         for passed in curve.passings:
             console.print(strength.passing_line(passed, curve), highlight=False)
         if self.json is not None:

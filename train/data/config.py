@@ -39,6 +39,7 @@ class SelfPlayConfig:
         policy; 0 to play the search's choice [number]. What is learned stays the same. This is
         after Wu, as above: KataGo begins at 0.8 and falls to 0.2.
       final_temperature: what the temperature falls to over a game [number].
+        It is at most the temperature, unless that is 0.
       temperature_halflife: plies in which the temperature gets halfway there [plies]. KataGo takes
         the width of the board.
       bootstrap_iterations: first iterations, played by `bootstrap_player` in place of the search
@@ -91,6 +92,10 @@ class SelfPlayConfig:
             raise ValueError("temperature must be 0 or from 0.01 to 100")
         if not 0.01 <= self.final_temperature <= 100:
             raise ValueError("final_temperature must be from 0.01 to 100")
+        if 0 < self.temperature < self.final_temperature:
+            raise ValueError(
+                f"temperature must be 0 or at least final_temperature ({self.final_temperature:g})"
+            )
         if not 0 < self.temperature_halflife < float("inf"):
             raise ValueError("temperature_halflife must be a number above 0")
 

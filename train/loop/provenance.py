@@ -34,12 +34,35 @@ def provenance(trained: TrainedNetwork) -> dict[str, Any]:
         **trained.about,
         "starts": (_read(run / STARTS_FILE) or {}).get("starts"),
         "hours": _hours(rows) if is_whole else None,
-        "stages": _read(run / STAGES_FILE) or [],
+        "stages": stages_of(run),
         "transfer": _read(run / TRANSFER_FILE),
         "curve": _curve(rows),
         "evaluation": evaluation if is_of_these else None,
         "last_metrics": rows[-1] if is_whole else None,
     }
+
+
+def stages_of(run: Path) -> list[dict[str, Any]]:
+    """The runs whose weights a run began with, one after the other, oldest first.
+
+    Raises:
+      UsageError: its list of them cannot be read.
+    """
+    return _read(run / STAGES_FILE) or []
+
+
+def code_of(run: Path) -> list[dict[str, Any]]:
+    """The code that a run was trained by: of each start the `version` of the package and `git`, the
+    revision, None where it is not known; what is the same again is left out.
+
+    Raises:
+      UsageError: its list of starts cannot be read.
+    """
+    found: list[dict[str, Any]] = []
+    for start in (_read(run / STARTS_FILE) or {}).get("starts") or []:
+        code = {"version": start["versions"]["wallgo-jax"], "git": start.get("git")}
+        found += [] if code in found else [code]
+    return found
 
 
 def _hours(rows: list[Row]) -> dict[str, float]:

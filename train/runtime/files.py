@@ -97,9 +97,18 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def append_json_line(path: Path, data: Any) -> None:
-    """Add a line of JSON to a file, and make the file and its directory if they are missing.
+    """Add data as a line of JSON to a file, as `append_line` does."""
+    append_line(path, json.dumps(data))
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file of JSON lines, and make the file and its directory if they are missing.
 
     A last line that was left without a line feed gets one; a half-written one is dropped.
+
+    Args:
+      path: the file.
+      line: JSON, without its line end.
 
     Raises:
       CannotWriteError: it cannot be written.
@@ -108,7 +117,7 @@ def append_json_line(path: Path, data: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _mend_end(path)
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(data) + "\n")
+            file.write(line + "\n")
 
 
 def read_json_lines(path: Path) -> list[str]:

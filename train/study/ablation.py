@@ -17,11 +17,15 @@ from train import registry
 from train.arena.match import MatchOptions, play_match
 from train.arena.result import MatchResult
 from train.checkpoints import store
-from train.config import CheckpointConfig, EvaluationConfig, RunConfig
+from train.config import CONFIG_FILE, CheckpointConfig, EvaluationConfig, RunConfig
 from train.loop import training
+from train.loop.provenance import code_of
+from train.loop.start import start_of
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.programs.selfplay import Stage, stage_at
+from train.programs.selfplay import Stage, load_opponent, make_bootstrap, stage_at
 from train.runtime.errors import UsageError
+from train.runtime.files import writing
+from train.runtime.lock import locked
 from train.study.changes import Change
 from train.study.frame import budget
 from train.study.results import BUDGET, MATCH, TRAINING, Results, Row
@@ -160,6 +164,29 @@ class Study:
         name = f"{change.name}-{change.digest[:6]}-{self.options.minutes:g}min-seed{seed}"
         return self.directory / RUNS / name
 
+    def check(self) -> None:
+        """Try what each training that is still to begin plays and starts with.
+
+        Raises:
+          UsageError: a change's bootstrap player cannot be made, or the weights of its opponent or
+            of its start cannot be loaded.
+        """
+        for change in self.changes:
+            if not any(self._is_to_begin(change, seed) for seed in self.options.all_seeds):
+                continue
+            try:
+                make_bootstrap(change.config)
+                load_opponent(change.config)
+                start_of(change.config, self.directory, resume=False)
+            except UsageError as error:
+                raise UsageError(f"ablate: {change.name}: {error}") from None
+
+    def _is_to_begin(self, change: Change, seed: int) -> bool:
+        """Whether a training has neither a row nor a checkpoint, which keeps all that it needs."""
+        run = self.run_of(change, seed)
+        is_left = self.find(Step(TRAINING, change, seed)) is None
+        return is_left and store.newest_iteration(run, store.RESUME) is None
+
     def run(self, show: Reporter, *, on_row: Callable[[], None] = lambda: None) -> bool:
         """Do all that is left.
 
@@ -233,6 +260,7 @@ class Study:
     def _train(self, step: Step, iterations: int) -> bool:
         run = self.run_of(step.change, step.seed)
         config = training_config(step.change.config, run.name, step.seed, iterations)
+        _remove_unbegun(run)
         if not training.train(config, run.parent, resume=run.is_dir()):
             return False
         rows = read_rows(run / METRICS_FILE)
@@ -246,6 +274,7 @@ class Study:
             games=int(_sum(rows, "games")),
             positions=int(_sum(rows, "positions")),
             run=str(run.relative_to(self.directory)),
+            code=code_of(run),
         )
         # The replay of every run would fill a disk; the weights stay.
         shutil.rmtree(run / store.RESUME, ignore_errors=True)
@@ -275,6 +304,17 @@ class Study:
         run = self.run_of(change, seed)
         name = f"search:{run}@{self.options.simulations}"
         return registry.make_player(name, change.config.rules)
+
+
+def _remove_unbegun(run: Path) -> None:
+    """Remove a run's directory that was left before its config was written and that holds no
+    checkpoint, so that the training starts anew."""
+    checkpoints = (
+        entry for kind in (store.WEIGHTS, store.RESUME) for entry in run.glob(f"{kind}/*")
+    )
+    if run.is_dir() and not (run / CONFIG_FILE).exists() and next(checkpoints, None) is None:
+        with locked(run), writing(run):
+            shutil.rmtree(run)
 
 
 def training_config(config: RunConfig, name: str, seed: int, iterations: int) -> RunConfig:

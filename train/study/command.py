@@ -38,7 +38,7 @@ def ablate(
 
     Raises:
       UsageError: the folder is another process's or cannot be written, or a change cannot be
-        trained or matched.
+        trained or matched; what each plays and starts with is tried before anything is trained.
     """
     for change in changes:
         if change.config.rules.players != 2:
@@ -50,6 +50,7 @@ def ablate(
     with locked(directory):
         check_writable(directory / report.TABLE_FILE)
         study = Study(changes, options, directory, Results(directory / RESULTS_FILE))
+        study.check()
         steps = list(steps_of(changes, options))
         left = sum(step.kind == TRAINING and study.find(step) is None for step in steps)
 
@@ -69,6 +70,9 @@ def ablate(
             directory / report.TABLE_FILE, report.markdown(study, title=title, command=words)
         )
         Console().print(report.table(study))
+        told = report.code_line(study)
+        if told:
+            print(told)
         print(f"written: {directory / report.TABLE_FILE} (table)")
         if not finished:
             print(f"stopped; to go on: {words}", file=sys.stderr)

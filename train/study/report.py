@@ -1,5 +1,6 @@
 """The table of an ablation: a line for each change, those that lost as well."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -61,6 +62,8 @@ def markdown(study: Study, *, title: str, command: str) -> str:
     lines += [_row(_HEADS), _row(["---"] * len(_HEADS))]
     found = lines_of(study)
     lines += [_row(_cells(line)) for line in found]
+    told = code_line(study)
+    lines += ["", told] if told else []
     lines += ["", "What each changes:", ""]
     lines += [f"- `{line.change.name}`: {_about(line.change)}" for line in found]
     return "\n".join(lines) + "\n"
@@ -92,6 +95,26 @@ def caption(study: Study) -> str:
         f"paired seed(s), {options.games} games a seed at {options.simulations} simulations from "
         f"shared random openings of {plies} plies; interval: {interval}; {where}; {days}."
     )
+
+
+def code_line(study: Study) -> str:
+    """Which versions of the code trained the rows of the table; empty where it was one."""
+    rows = [row for line in lines_of(study) for row in line.trainings]
+    numbers = Counter(_code(row) for row in rows)
+    if len(numbers) < 2:
+        return ""
+    told = ", ".join(f"{code} ({number})" for code, number in numbers.items())
+    return f"The trainings are of different versions of the code: {told}."
+
+
+def _code(row: Row) -> str:
+    """The code of a training in words; several where it was interrupted and went on by another."""
+    told = []
+    for code in row.get("code") or ():
+        git = code["git"]
+        revision = f" at {git['revision'][:12]}" if git else ""
+        told.append(f"{code['version']}{revision}{' with changes' if git and git['dirty'] else ''}")
+    return " then ".join(told) or "not recorded"
 
 
 def _cells(line: Line) -> list[str]:

@@ -1,7 +1,8 @@
 """The results of a study on disk: JSON lines, a row for each thing that was finished.
 
     {"row": "budget",   "change": NAME, "digest": ..., "minutes": 10, "iterations": 74, ...}
-    {"row": "training", "change": NAME, ..., "seed": 0, "seconds": 597.2, "run": PATH, ...}
+    {"row": "training", "change": NAME, ..., "seed": 0, "seconds": 597.2, "run": PATH,
+     "code": [{"version": "0.1.0", "git": {"revision": ..., "dirty": false}}], ...}
     {"row": "match",    "change": NAME, ..., "seed": 0, "against": NAME, "opening_plies": 2,
      "wins": 61, "draws": 3, "losses": 36, ...}
 

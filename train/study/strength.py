@@ -1,7 +1,8 @@
 """Time to strength: minutes of training until a run's player passes given win rates.
 
 The curve is that of the checkpoints that the run has kept, each against one fixed opponent. Minutes
-are those of self-play and learning; compiling, saving and matches are told apart.
+are those of self-play and learning; compiling, saving and matches are told apart. They count the
+stages before, where the run began with the weights of another.
 """
 
 import dataclasses
@@ -16,6 +17,8 @@ from scipy.optimize import isotonic_regression
 from train.arena import elo
 from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
+from train.loop.provenance import stages_of
+from train.loop.run_directory import STAGES_FILE
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
 from train.ratings.pool import Entrant
@@ -51,13 +54,22 @@ class Passing(NamedTuple):
     high: float | None
 
 
+class Earlier(NamedTuple):
+    """The time of the stages before a run."""
+
+    minutes: float  # of training
+    compile_minutes: float
+    unrecorded: tuple[str, ...]  # stages whose time is not known and not in the minutes
+
+
 class Curve(NamedTuple):
-    """A run's strength over its time."""
+    """A run's strength over its time, the stages before it included."""
 
     points: tuple[Point, ...]
     passings: tuple[Passing, ...]
     minutes: float  # of the whole training
     compile_minutes: float
+    earlier: Earlier
 
 
 def training_config(config: RunConfig, name: str) -> RunConfig:
@@ -103,7 +115,8 @@ def measure(
     (against,) = pool.entrants_of_names([opponent], rules, heuristics=config.heuristics)
     settings = pool.settings_of(rules, opening_plies=opening_plies, seed=seed)
     cache = ResultsCache(run / CACHE_FILE, settings | {"games": games})
-    minutes, compile_minutes = _minutes(run)
+    earlier = _earlier(run)
+    minutes, compile_minutes = _minutes(run, earlier)
     points = []
     for number, entrant in enumerate(entrants):
         found = cache.between(entrant.identity, against.identity)
@@ -121,7 +134,7 @@ def measure(
         rate = (batch.wins + batch.draws / 2) / batch.games
         points.append(Point(iteration, minutes[iteration], rate, batch.games))
     passings = tuple(passing(points, level) for level in LEVELS)
-    curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes)
+    curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes, earlier)
     how = {"opponent": against.name, "simulations": simulations, "opening_plies": opening_plies}
     write_json(run / CURVE_FILE, {**how, "seed": seed, **record(curve)})
     return curve
@@ -162,11 +175,27 @@ def _time_at(minutes: np.ndarray, rates: np.ndarray, games: np.ndarray, level: f
     return float(minutes[place - 1] + share * (minutes[place] - minutes[place - 1]))
 
 
-def _minutes(run: Path) -> tuple[dict[int, float], float]:
-    """Minutes of training by iterations done, and those of compiling."""
+def _earlier(run: Path) -> Earlier:
+    minutes, compile_minutes, unrecorded = 0.0, 0.0, []
+    try:
+        for stage in stages_of(run):
+            hours = stage.get("hours")
+            if hours is None:
+                unrecorded.append(str(stage.get("run") or stage.get("source")))
+            else:
+                minutes += 60 * hours["training"]
+                compile_minutes += 60 * hours["compiling"]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UsageError(f"{run / STAGES_FILE}: cannot be read for the time: {error}") from None
+    return Earlier(minutes, compile_minutes, tuple(unrecorded))
+
+
+def _minutes(run: Path, earlier: Earlier) -> tuple[dict[int, float], float]:
+    """Minutes of training by iterations done, and those of compiling, both since the first stage
+    began."""
     try:
         rows = read_rows(run / METRICS_FILE)
-        total, found = 0.0, {}
+        total, found = 60 * earlier.minutes, {}
         for row in rows:
             total += row["selfplay_seconds"] + row["learn_seconds"]
             found[row["iteration"]] = total / 60
@@ -174,7 +203,8 @@ def _minutes(run: Path) -> tuple[dict[int, float], float]:
         raise UsageError(f"{run / METRICS_FILE}: cannot be read for the time: {error}") from None
     if not found:
         raise UsageError(f"{run / METRICS_FILE}: holds no iteration")
-    return found, sum(row.get("compile_seconds") or 0.0 for row in rows) / 60
+    compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
+    return found, earlier.compile_minutes + compile_seconds / 60
 
 
 def _batch(first: Entrant, second: Entrant, result: Any) -> Batch:
@@ -203,6 +233,20 @@ def table(curve: Curve, *, title: str, caption: str) -> Table:
     return made
 
 
+def time_line(curve: Curve) -> str:
+    """The minutes of the whole training, and which of them are of the stages before, in words."""
+    earlier = curve.earlier
+    told = f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
+    if earlier.minutes > 0:
+        told += (
+            f"; the stages before the run took {earlier.minutes:.2f} min of the training and "
+            f"{earlier.compile_minutes:.2f} min of the compiling"
+        )
+    if earlier.unrecorded:
+        told += f"; not counted, for no hours are recorded: {', '.join(earlier.unrecorded)}"
+    return told
+
+
 def passing_line(passed: Passing, curve: Curve) -> str:
     """A level and the minutes that it takes, in words."""
     level = f"{passed.level:.0%}"
@@ -221,4 +265,5 @@ def record(curve: Curve) -> dict[str, Any]:
         "passings": [each._asdict() for each in curve.passings],
         "minutes": curve.minutes,
         "compile_minutes": curve.compile_minutes,
+        "earlier": curve.earlier._asdict(),
     }

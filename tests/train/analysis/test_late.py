@@ -1,6 +1,7 @@
 """Files of late positions grow and resume, and a player's accuracy in them is exact."""
 
 import io
+import json
 import random
 from pathlib import Path
 
@@ -74,6 +75,52 @@ def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
     table = proofs_table(read_late(path))
     assert table.row_count > 1
     assert next(reversed(list(table.columns[1].cells))) == "12"
+
+
+def test_a_half_written_last_line_is_proven_again(recorded, late_file, tmp_path):
+    path, whole = tmp_path / "late.jsonl", late_file.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for cut in (1, 40, len(lines[-1]) - 2):
+        path.write_bytes(b"".join(lines[:-1]) + lines[-1][:cut])
+        prove_games(recorded, path, OPTIONS)
+        assert path.read_bytes() == whole
+    path.write_bytes(whole[:-1])  # all but the line feed
+    prove_games(recorded, path, OPTIONS)
+    assert len(read_late(path)) == 6
+    path.write_bytes(b"".join([lines[0][:40], b"\n", *lines[1:]]))
+    with pytest.raises(UsageError, match=r"late\.jsonl, line 1: not JSON"):
+        prove_games(recorded, path, OPTIONS)
+
+
+@pytest.mark.parametrize("key", ["per_game", "max_plies_left", "node_limit", "seed"])
+def test_a_file_does_not_go_on_with_other_options(recorded, late_file, tmp_path, key):
+    path, old = tmp_path / "late.jsonl", getattr(OPTIONS, key)
+    path.write_bytes(late_file.read_bytes())
+    with pytest.raises(UsageError) as caught:
+        prove_games(recorded, path, OPTIONS._replace(**{key: old + 1}))
+    assert str(caught.value) == (
+        f"{path}, line 1: {key} was {old} when the game was proven and is {old + 1} now; "
+        f"choose another --out, or --{key.replace('_', '-')} {old}"
+    )
+    assert path.read_bytes() == late_file.read_bytes()
+    prove_games(recorded, path, OPTIONS._replace(positions=1))  # another end is no other way
+
+
+def test_a_file_without_options_goes_on(recorded, late_file, tmp_path):
+    """As files were before lines held them; `node_limit` they have."""
+    lines = [json.loads(line) for line in late_file.read_text().splitlines()]
+    for fields in lines:
+        del fields["options"]
+    path = tmp_path / "late.jsonl"
+    path.write_text("".join(json.dumps(fields) + "\n" for fields in lines[:4]))
+    assert {game.options for game in read_late(path)} == {None}
+    games = prove_games(recorded, path, OPTIONS._replace(seed=3))
+    assert [game.options and game.options.seed for game in games] == [None] * 4 + [3] * 2
+    with pytest.raises(UsageError, match=r"line 1: node_limit was 5000 .* and is 7 now"):
+        prove_games(recorded, path, OPTIONS._replace(node_limit=7))
+    path.write_text(json.dumps(lines[0] | {"options": {"seed": 0}}) + "\n")
+    with pytest.raises(UsageError, match="line 1: key 'options': must be a table of per_game, "):
+        read_late(path)
 
 
 def test_games_without_an_end_are_refused_in_the_words_of_their_reader(tmp_path):
@@ -172,5 +219,9 @@ def test_commands(recorded, late_file, tmp_path):
     assert "--rules" in complaint(
         command("accuracy", "random", "--late", late_file, "--rules", "hkoi")
     )
+    games = tmp_path / "games.jsonl"
+    records.write(games, recorded.records)
+    said = complaint(command("late", games, "--out", late_file))
+    assert "line 1: per_game was 2 when the game was proven and is 4 now; choose another" in said
     missing = tmp_path / "no.jsonl"
     assert "cannot be read" in complaint(command("late", missing, "--out", tmp_path / "l.jsonl"))

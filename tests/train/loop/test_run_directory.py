@@ -49,9 +49,10 @@ def test_a_run_of_an_older_replay_is_refused_in_a_line(saved, monkeypatch):
         run_directory.check_directory(directory, config, resume=True)
 
 
-def test_a_run_of_the_first_version_goes_on(saved):
-    """Its config, which the card of its weights still has, lacks all newer keys: they are read as
-    what was done before there were any."""
+def test_the_config_of_the_first_version_is_that_of_a_run_that_may_go_on(saved):
+    """It lacks all newer keys, which are read as what was done before there were any, so it equals
+    the saved one. The card of the first weights has it; the checkpoint is made up, and whether one
+    of that version can be read is not asked."""
     card = resources.files("train") / "models" / "wallzero-4stone-v1" / "card.json"
     fields = json.loads(card.read_text(encoding="utf-8"))["config"]
     newer = [("network", "destination_head"), ("selfplay", "cheap_noise"), ("search", "engine")]

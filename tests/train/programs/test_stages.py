@@ -1,13 +1,29 @@
 """Stages of self-play: the player of each iteration."""
 
+import functools
+from typing import NamedTuple
+
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.data.selfplay import first_boards
+from train.data.selfplay import POLICY_DTYPE, first_boards
 from train.programs.assembly import make_parts
-from train.programs.selfplay import BOOTSTRAP, Stage, StageKind, selfplay_of, stage_at
+from train.programs.selfplay import (
+    BOOTSTRAP,
+    Stage,
+    StageKind,
+    make_bootstrap,
+    selfplay_of,
+    stage_at,
+)
+from train.registry import make_teacher
 from train.runtime.devices import all_devices
+from train.runtime.errors import UsageError
+from train.search.search import Search
+from wallgo_jax.game.state import State
 
 
 def test_stages_follow_the_config():
@@ -41,3 +57,64 @@ def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for(word):
         _, plies, _ = jax.eval_shape(selfplay, variables, parts.variants, boards, jax.random.key(0))
         assert jax.tree.structure(plies) == jax.tree.structure(parts.plies)
         assert jax.tree.leaves(plies) == jax.tree.leaves(parts.plies)
+
+
+class Bootstrapped(NamedTuple):
+    """The plies of a bootstrap's self-play, each board's first ones."""
+
+    states: State  # [T * B], before each ply
+    policy: np.ndarray  # [T * B, A], what is learned
+    slot: np.ndarray  # [T * B], what was played
+
+
+@functools.cache
+def bootstrapped(player: str) -> Bootstrapped:
+    config = tiny.config(
+        "--selfplay.bootstrap_iterations=1",
+        f"--selfplay.bootstrap_player={player}",
+        "--selfplay.plies=4",
+        "--selfplay.boards=16",
+    )
+    variant = tiny.variants(config.rules, config.selfplay.boards)
+    selfplay = jax.jit(selfplay_of(config, stage_at(config, 0)))
+    _, plies, _ = selfplay((), variant, first_boards(variant), jax.random.key(3))
+    many = jax.tree.map(lambda x: jnp.broadcast_to(x, (4, *x.shape)), variant)
+    states = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), State(many, plies.position))
+    policy, slot = (x.reshape(len(states.position.ply), -1) for x in (plies.policy, plies.slot))
+    return Bootstrapped(states, np.asarray(policy), np.asarray(slot)[:, 0])
+
+
+@functools.cache
+def teacher(player: str) -> Search:
+    return jax.jit(make_teacher(player, tiny.RULES, heuristics=tiny.config().heuristics))
+
+
+def choices(player: str, states: State) -> np.ndarray:
+    """float16[T * B, A]: what a player chooses, as the replay keeps it."""
+    found = teacher(player)((), states, jax.random.key(0))
+    return np.asarray(found.policy.astype(POLICY_DTYPE))
+
+
+@pytest.mark.parametrize("player", ["greedy", "wjx"])
+def test_the_bootstrap_is_the_player_that_the_config_names(player):
+    """Its policies are the player's in the same positions, and its plies are among its choices."""
+    played, other = bootstrapped(player), {"greedy": "wjx", "wjx": "greedy"}[player]
+    assert (np.asarray(played.states.position.ply) == np.repeat(range(4), 16)).all()
+    np.testing.assert_array_equal(played.policy, choices(player, played.states))
+    assert (played.policy[np.arange(len(played.slot)), played.slot] > 0).all()
+    assert (played.policy != choices(other, played.states)).any()
+
+
+@pytest.mark.parametrize(
+    ("player", "said"),
+    [
+        ("pretrained:wallzero-4stone", "player 'pretrained:wallzero-4stone': needs weights; allo"),
+        ("net:no/run", "player 'net:no/run': needs weights; allowed: random, greedy, "),
+        ("wjy", "player 'wjy': unknown; did you mean wjx?"),
+    ],
+)
+def test_a_player_that_cannot_be_the_bootstrap_is_refused_in_a_line(player, said):
+    with pytest.raises(UsageError) as caught:
+        make_bootstrap(tiny.config(f"--selfplay.bootstrap_player={player}"))
+    assert str(caught.value).startswith(f"selfplay.bootstrap_player: {said}")
+    assert "\n" not in str(caught.value)

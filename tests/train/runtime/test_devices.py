@@ -357,7 +357,8 @@ def test_the_replay_lies_where_the_config_says(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("player", ["greedy", "wjx"])
-def test_bootstrap_is_played_by_a_player_without_weights(player):
+def test_a_bootstrap_has_one_program_and_even_policies(player):
+    """Who plays is tested with the stages of self-play."""
     words = ["--selfplay.bootstrap_iterations", "2", "--iterations", "3"]
     config = tiny.config(*words, "--selfplay.bootstrap_player", player)
     programs = make_programs(config)

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
+from train.config import CONFIG_FILE
+from train.loop.run_directory import STARTS_FILE
 from train.programs.selfplay import stage_at
 from train.study import ablation, report
 from train.study.ablation import Options, Study, steps_of
@@ -19,6 +21,7 @@ from train.study.changes import read_changes
 from train.study.frame.budget import Pace
 from train.study.progress import Progress
 from train.study.results import Results
+from wallgo_jax import __version__
 
 LIST = f"""
 [base]
@@ -43,7 +46,7 @@ def path(tmp_path):
 @pytest.fixture
 def calls(monkeypatch):
     """Stand-ins: 10 s an iteration; wide wins 3 of 4 games, wider none. Returns what they did."""
-    done = SimpleNamespace(trained=[], matches=[], timed=[], stops_at="")
+    done = SimpleNamespace(trained=[], matches=[], timed=[], stops_at="", git=None)
 
     def pace(config, *, on_progress):
         done.timed.append(config.network.width)
@@ -56,7 +59,11 @@ def calls(monkeypatch):
     def train(config, runs, *, resume):
         done.trained.append((config.network.width, config.seed, config.iterations, resume))
         run = runs / config.name
+        assert resume == (run / CONFIG_FILE).exists() == run.exists()
         (run / "resume").mkdir(parents=True, exist_ok=True)
+        (run / CONFIG_FILE).write_text("{}")
+        start = {"versions": {"wallgo-jax": "0.1.0"}, "git": done.git}
+        (run / STARTS_FILE).write_text(json.dumps({"starts": [start, start]}))
         if config.name.startswith(done.stops_at or "?"):
             return False
         row = {"iteration": 1, "selfplay_seconds": 20.0, "learn_seconds": 9.0}
@@ -146,6 +153,25 @@ def test_an_interrupted_training_goes_on(path, calls):
     assert not list((path.parent / "out").rglob("resume"))  # the replays
 
 
+def test_a_training_killed_before_its_config_begins_anew(path, calls):
+    found = study(path)
+    run_directory = found.run_of(found.change("wide"), 0)
+    (run_directory / "resume").mkdir(parents=True)
+    (run_directory / "metrics.jsonl").write_text("{}\n")
+    assert run(path)
+    assert (16, 0, 3, False) in calls.trained
+
+
+@pytest.mark.parametrize("name", ["resume/2", "checkpoints/2", "checkpoints/2.aside"])
+def test_a_checkpoint_is_never_removed(path, calls, name):
+    found = study(path)
+    checkpoint = found.run_of(found.change("base"), 0) / name
+    checkpoint.mkdir(parents=True)
+    with pytest.raises(AssertionError):  # the stand-in's, in place of the line of a real training
+        run(path)
+    assert checkpoint.is_dir()
+
+
 def test_a_changed_definition_is_done_anew(path, calls):
     assert run(path)
     forget(calls)
@@ -165,6 +191,36 @@ def test_table_has_every_line(path, calls):
     assert rows[0].startswith("| wide | base | 75.0 % | 75.0 to 75.0 % | screening | 75.0 75.0 | 3")
     assert rows[1].startswith("| wider | wide | 0.0 %")
     assert "Screening" in page and "- `wide`: `network.width = 16`" in page
+
+
+def test_versions_of_the_code_that_differ_are_told(path, calls):
+    title, words = "list", "python -m train ablate list.toml"
+    calls.git = {"revision": "a" * 40, "dirty": False}
+    assert run(path, Options(0.5, 1, 8, 2, (0, 1)))
+    (row, *_) = [row for row in study(path).results.rows if row["row"] == "training"]
+    assert row["code"] == [{"version": "0.1.0", "git": calls.git}]
+    assert report.code_line(study(path)) == ""
+    assert "of the code" not in report.markdown(study(path), title=title, command=words)
+    calls.git = {"revision": "b" * 40, "dirty": True}
+    assert run(path)
+    line = (
+        "The trainings are of different versions of the code: "
+        f"0.1.0 at {'a' * 12} (3), 0.1.0 at {'b' * 12} with changes (3)."
+    )
+    assert report.code_line(study(path)) == line
+    page = report.markdown(study(path), title=title, command=words).splitlines()
+    assert page.index(line) < page.index("What each changes:")
+
+
+def test_rows_that_do_not_hold_the_code_differ_from_those_that_do(path, calls):
+    assert run(path)
+    results = path.parent / "out" / ablation.RESULTS_FILE
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    older = [{key: value for key, value in row.items() if key != "code"} for row in rows]
+    results.write_text("".join(json.dumps(row) + "\n" for row in older))
+    assert report.code_line(study(path)) == ""
+    results.write_text("".join(json.dumps(row) + "\n" for row in [*rows[:2], *older[2:]]))
+    assert report.code_line(study(path)).endswith(" of the code: 0.1.0 (1), not recorded (5).")
 
 
 def test_unfinished_seeds_do_not_count(path, calls):
@@ -202,6 +258,49 @@ def test_matches_of_three_are_refused_before_anything_is_trained(path):
     assert "ablate: base: the rules are for 3 players, a match is for 2" in said
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (
+            'selfplay.bootstrap_player = "net:runs/x"',
+            "selfplay.bootstrap_player: player 'net:runs/",
+        ),
+        (
+            'selfplay.bootstrap_player = "wjy"',
+            "selfplay.bootstrap_player: player 'wjy': unknown; d",
+        ),
+        ('selfplay.opponent = "no/run"', "selfplay.opponent: "),
+    ],
+)
+def test_every_change_is_tried_before_anything_is_trained(path, calls, keys, said):
+    path.write_text(LIST + keys + "\n")
+    found = complaint(command("ablate", path, "--out", path.parent / "out"))
+    assert found.startswith(f"ablate: wider: {said}")
+    assert not (calls.trained or calls.timed)
+
+
+def test_start_weights_are_tried_before_anything_is_trained(path, calls):
+    path.write_text('[base]\nstart_weights = "no/run"\n' + LIST.replace("[base]", "", 1))
+    found = complaint(command("ablate", path, "--out", path.parent / "out"))
+    assert found.startswith("ablate: base: start_weights: ")
+    assert not (calls.trained or calls.timed)
+
+
+def test_what_began_is_not_tried_again(path, calls, monkeypatch):
+    """Its opponent may be gone; a checkpoint and the folder beside it keep what it needs."""
+    calls.stops_at = "wider"
+    options = Options(0.5, 1, 8, 2, (0, 1))
+    assert not run(path, options)
+    tried = []
+    monkeypatch.setattr(ablation, "make_bootstrap", lambda config: tried.append(config))
+    found = study(path, options)
+    found.check()
+    assert [config.network.width for config in tried] == [24]
+    (found.run_of(found.change("wider"), 0) / "resume" / "1").mkdir()
+    found.check()
+    assert len(tried) == 1
+
+
 def test_a_foreign_line_is_named(path):
     out = path.parent / "out"
     out.mkdir()
@@ -223,4 +322,5 @@ def test_command_at_tiny_scale(path):
     kinds = ["budget", "training", "budget", "training", "match", "match"]
     assert [row["row"] for row in rows] == kinds
     assert all(row["wins"] + row["draws"] + row["losses"] == 4 for row in rows[4:])
+    assert [code["version"] for code in rows[1]["code"]] == [__version__]
     assert "| wide | base |" in (out / "table.md").read_text()

@@ -1,14 +1,24 @@
 """Minutes to a win rate, on curves that are given."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
+from train.checkpoints import card_page
+from train.checkpoints.weights import TrainedNetwork
+from train.loop.run_directory import STAGES_FILE
+from train.loop.start import _stages
+from train.metrics.rows import METRICS_FILE
+from train.network import Variables
+from train.ratings import pool
+from train.ratings.pool import Entrant
+from train.ratings.results_cache import Batch, ResultsCache
 from train.runtime.errors import UsageError
 from train.study import strength
-from train.study.strength import Point, passing
+from train.study.strength import Earlier, Point, passing
 
 
 def curve(*rates: float, games: int = 10_000) -> list[Point]:
@@ -73,12 +83,102 @@ def test_bench_trains_and_measures(monkeypatch, tmp_path):
         (["--what", "strength", "--games", "3"], "bench: games (3) must be an even number"),
         (["--what", "strength", "--trained", "no-run"], "no-run: not a run directory"),
         (["--trained", "no-run"], "bench: --trained is for --what strength"),
+        *(
+            (["--what", "strength", option, "8"], f"bench: {option} is not for --what strength")
+            for option in ("--simulations", "--batch", "--plot", "--repeats", "--minutes")
+        ),
+        (
+            [tiny.PATH, "--what", "strength", "--trained", "no-run"],
+            f"bench: --trained no-run has a config of its own: leave out {tiny.PATH}",
+        ),
+        (
+            ["--seed", "3", "--what", "strength", "--trained", "no-run"],
+            "bench: --trained no-run has a config of its own: leave out --seed 3",
+        ),
     ],
 )
-def test_wrong_options_are_one_line(words, said):
+def test_wrong_options_are_one_line(words, said, monkeypatch):
+    monkeypatch.setattr("train.loop.training.train", lambda *_, **__: pytest.fail("it trained"))
     assert complaint(command("bench", *words)).startswith(said)
 
 
 def test_run_without_metrics_is_named(tmp_path):
     with pytest.raises(UsageError, match=r"metrics.jsonl: cannot be read"):
-        strength._minutes(tmp_path)
+        strength._minutes(tmp_path, Earlier(0.0, 0.0, ()))
+
+
+ROWS = [
+    {"iteration": 1, "selfplay_seconds": 60.0, "learn_seconds": 30.0, "compile_seconds": 24.0},
+    {"iteration": 2, "selfplay_seconds": 50.0, "learn_seconds": 40.0, "compile_seconds": 0.0},
+]
+"""Three minutes of training."""
+
+
+def make_run(run: Path, stages: list[dict] | None = None) -> Path:
+    """A run's directory with metrics, and the stages before it."""
+    run.mkdir()
+    (run / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    if stages is not None:
+        (run / STAGES_FILE).write_text(json.dumps(stages))
+    return run
+
+
+def measured(run: Path, monkeypatch) -> strength.Curve:
+    """The curve of a run whose two checkpoints win 1 and 3 games of 4."""
+    config = tiny.config()
+    found = [Entrant(f"run-{n}", f"id-{n}", None, "run", n) for n in (1, 2)]
+    monkeypatch.setattr(strength.pool, "entrants_of_run", lambda *_, **__: found)
+    monkeypatch.setattr(
+        strength.pool, "entrants_of_names", lambda *_, **__: [Entrant("other", "id", None)]
+    )
+    settings = pool.settings_of(config.rules, opening_plies=0, seed=config.seed)
+    cache = ResultsCache(run / strength.CACHE_FILE, settings | {"games": 4})
+    for entrant, wins, pairs in zip(found, (1, 3), ((1, 0, 1, 0, 0), (0, 0, 1, 0, 1)), strict=True):
+        cache.add(Batch(entrant.identity, "id", 0, pairs, wins, 0, 4 - wins, (0, 0)))
+
+    def on_match(entrant, number, count):
+        pytest.fail("all matches are known")
+
+    return strength.measure(run, config, games=4, opening_plies=0, on_match=on_match)
+
+
+def stage_of(run: Path) -> dict:
+    """A run as a stage, as the next one writes it."""
+    about = {"run": run.name, "iteration": 2}
+    trained = TrainedNetwork(tiny.config(), Variables({}, {}), run.name, str(run), run, about)
+    return _stages(trained)[-1]
+
+
+def test_minutes_of_earlier_stages_count(tmp_path, monkeypatch):
+    """A run of three minutes after one as long: its first checkpoint comes at minute 4.5."""
+    alone = measured(make_run(tmp_path / "one"), monkeypatch)
+    assert [point.minutes for point in alone.points] == [1.5, 3.0]
+    assert strength.time_line(alone) == "training 3.00 min, compiling 0.40 min"
+    run = make_run(tmp_path / "two", [stage_of(tmp_path / "one")])
+    found = measured(run, monkeypatch)
+    assert [point.minutes for point in found.points] == pytest.approx([4.5, 6.0])
+    assert found.minutes == pytest.approx(6.0)
+    assert (alone.passings[0].minutes, found.passings[0].minutes) == pytest.approx((2.25, 5.25))
+    assert strength.time_line(found) == (
+        "training 6.00 min, compiling 0.80 min; the stages before the run took 3.00 min of the "
+        "training and 0.40 min of the compiling"
+    )
+    kept = json.loads((run / strength.CURVE_FILE).read_text())
+    assert kept["earlier"]["minutes"] == pytest.approx(3.0) and kept["earlier"]["unrecorded"] == []
+    assert "minutes are those of self-play and learning, 3.00 of them in stages before." in (
+        card_page._caption(kept)
+    )
+
+
+def test_a_stage_without_hours_is_told(tmp_path, monkeypatch):
+    stages = [{"run": "old", "source": "runs/old", "hours": None}, {"run": None, "source": "m/x"}]
+    stages.append({"run": "new", "hours": {"training": 0.1, "compiling": 0.0, "all": 0.2}})
+    found = measured(make_run(tmp_path / "run", stages), monkeypatch)
+    assert [point.minutes for point in found.points] == pytest.approx([7.5, 9.0])
+    assert strength.time_line(found).endswith("; not counted, for no hours are recorded: old, m/x")
+
+
+def test_stages_that_are_none_are_named(tmp_path, monkeypatch):
+    run = make_run(tmp_path / "run", [{"hours": {"all": 1.0}}])
+    with pytest.raises(UsageError, match=r"stages.json: cannot be read for the time: 'training'"):
+        measured(run, monkeypatch)
