@@ -87,14 +87,31 @@ def test_a_model_of_another_game(folder):
     assert "made with version '0' of the game" in complaint("pretrained:small")
 
 
-def test_models_of_the_package():
-    name = "wallzero-4stone"
-    assert name in pretrained.models()
+MODELS = pretrained.models()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_the_package(name):
     config = pretrained.read_config(name)
     network = network_for(config.network, config.rules.players)
     variables = pretrained.read_weights(name, network.shapes)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(variables))
-    assert pretrained.read_card(name)["bytes"] < 1_000_000
+    size = (pretrained.folder_of(name) / "weights.npz").stat().st_size
+    assert size == pretrained.read_card(name)["bytes"] < 1_000_000
+
+
+@pytest.mark.parametrize("name", ["wallzero-4stone", "wallzero-empty"])
+def test_cards_of_the_newest_models_say_how_they_were_made(name):
+    assert name in MODELS
+    card = pretrained.read_card(name)
+    assert pretrained.model_for(pretrained.read_config(name).rules) == name
+    assert all(start["versions"]["wallgo-jax"] for start in card["starts"])
+    assert card["hours"]["training"] > 0
+    assert [point["iteration"] for point in card["curve"]][-1] <= card["iteration"]
+    assert {"seed", "opening_plies", "matches"} <= set(card["evaluation"])
+    page = (pretrained.folder_of(name) / "README.md").read_text()
+    for heading in ("## Matches", "## Curve", "## Config"):
+        assert heading in page
 
 
 @pytest.mark.slow
