@@ -34,9 +34,7 @@ VARIANTS = {
     "walled_convolutions": 2,
     "stones_close_gates": True,
     "walking_bias": True,
-    "destination_width": 6,
-    "destination_rank": 2,
-    "destination_path": True,
+    **{"destination_width": 6, "destination_rank": 2, "destination_path": True},
 }
 
 
