@@ -11,6 +11,7 @@ import pytest
 import scipy.special
 
 from tests.support.learner import tiny
+from tests.train.network.test_census import VARIANTS
 from train.network import MASKED, POLICY_PLANES, NetworkConfig, make_network, slot_logits
 from train.network.heads import pool
 from train.network.restnet import mover_first
@@ -30,12 +31,6 @@ SMALL = NetworkConfig(
     reply=True,
     destination_head=True,
 )
-VARIANTS = {
-    "walled_convolutions": 2,
-    "stones_close_gates": True,
-    "walking_bias": True,
-    **{"destination_width": 6, "destination_rank": 2, "destination_path": True},
-}
 
 
 @pytest.fixture(scope="module")
