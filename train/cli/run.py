@@ -121,8 +121,8 @@ class Ablate:
     what is done is kept."""
 
     EXAMPLES = (
-        "ablate configs/ablations/cpu.toml --out out/ablation --screening",
-        "ablate configs/ablations/cpu.toml --out out/ablation --only planes-d walled-d",
+        "ablate configs/ablations/recipe.toml --out out/recipe --screening",
+        "ablate configs/ablations/recipe.toml --out out/recipe --only td-steps-6 width-64",
     )
 
     changes: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="LIST")]

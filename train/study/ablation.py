@@ -216,10 +216,16 @@ class Study:
         return True
 
     def _iterations(self, change: Change, show: Reporter) -> int:
-        """The budget in iterations, timed once for all seeds of a change."""
+        """The budget in iterations, timed once for all seeds of a change and for all changes whose
+        iterations take the same time."""
         found = self.budget(change)
         if found is not None:
             return found["iterations"]
+        timed = self._timed_before(change)
+        if timed is not None:
+            kept = {key: timed[key] for key in ("iterations", "seconds_an_iteration")}
+            self.results.add(BUDGET, **self._keys(change), **kept, timed_as=timed["change"])
+            return timed["iterations"]
         title, most = f"timing {change.name}", budget.most_iterations(change.config)
         base = self.changes[0]
         with show.task(title, most, "iterations") as task:
@@ -247,6 +253,15 @@ class Study:
             compile_seconds=pace.compile_seconds,
         )
         return iterations
+
+    def _timed_before(self, change: Change) -> Row | None:
+        """The budget of another change whose iterations take the same time, if one was timed."""
+        for other in self.changes:
+            if budget.take_equal_time(other.config, change.config):
+                found = self.budget(other)
+                if found is not None:
+                    return found
+        return None
 
     def _base_seconds(self, show: Reporter) -> dict[Stage, float]:
         """Seconds of an iteration of the base, by stage, as they were timed first."""

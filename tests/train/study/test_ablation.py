@@ -113,6 +113,27 @@ def test_every_seed_is_paired(path, calls):
     assert len(keys) == len({key for *_, key in keys}) == 4
 
 
+def test_changes_of_equal_time_are_timed_once(path, calls):
+    path.write_text(
+        LIST
+        + """
+[[change]]
+name = "slower"
+learner.learning_rate = 1e-4
+[[change]]
+name = "wide-mixed"
+network.width = 16
+learner.value_mix = 0.5
+"""
+    )
+    assert run(path)
+    assert calls.timed == [8, 16, 24]
+    rows = {row["change"]: row for row in study(path).results.rows if row["row"] == "budget"}
+    assert (rows["slower"]["timed_as"], rows["wide-mixed"]["timed_as"]) == ("base", "wide")
+    assert all(row["iterations"] == 3 for row in rows.values()) and len(rows) == 5
+    assert "timed_as" not in rows["wide"]
+
+
 def test_a_finished_study_does_nothing_more(path, calls):
     assert run(path)
     forget(calls)

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from train.config import RunConfig
+from train.config import RunConfig, config_to_dict
 from train.loop.training import run_iteration
 from train.programs.assembly import make_programs
 from train.programs.selfplay import Stage, StageKind, count_full_plies, stage_at
@@ -23,6 +23,16 @@ TURNS = 5
 """Timed iterations of each stage that take turns with a base's."""
 _CANDIDATES = 64
 """Iterations of a stage among which the one that is timed is chosen."""
+_TIMELESS = {
+    "search": ("value_scale", "player_value_scale", "visit_offset"),
+    "selfplay": ("cheap_policy_weight", "policy_surprise_weight"),
+    "learner": (
+        *("learning_rate", "schedule", "final_rate", "lr_drops", "warmup"),
+        *("weight_decay", "max_grad_norm", "ema_decay", "weights", "value_mix", "td_steps"),
+    ),
+}
+"""Keys that change numbers and not how much is computed: an iteration has its plies and steps all
+the same, so its time does not depend on them."""
 
 
 class Pace(NamedTuple):
@@ -81,6 +91,15 @@ def measure_pace_beside(
         ratios = [timed.seconds(stage) / beside.seconds(last) for _ in range(TURNS)]
         seconds[stage] = statistics.median(ratios) * base_seconds[last]
     return Pace(seconds, timed.compile_seconds, timed.done)
+
+
+def take_equal_time(first: RunConfig, second: RunConfig) -> bool:
+    """Whether two runs differ only in keys that an iteration's time does not depend on."""
+    one, other = config_to_dict(first), config_to_dict(second)
+    for fields in (one, other):
+        for table, keys in _TIMELESS.items():
+            fields[table] = {key: x for key, x in fields[table].items() if key not in keys}
+    return one == other
 
 
 class _Timed:
