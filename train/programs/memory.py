@@ -28,6 +28,7 @@ from train.runtime.memory import (
     tree_bytes,
 )
 from train.search.config import MAX_SIMULATIONS
+from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.game.actions import num_slots
 from wallgo_jax.game.state import Variant
 
@@ -97,8 +98,10 @@ def most_bytes(parts: RunParts) -> int:
     cells, slots = grid**2, num_slots(config.stones, grid=grid)
 
     def evaluation_of(network: NetworkConfig, shapes: Any) -> float:
-        # An array of weights stands for a layer, whose features are at most a block's widest ones.
+        # An array of weights stands for a layer, whose features are at most the widest ones of a
+        # block and of the heads.
         features = max(network.mlp_ratio, 4) * network.width + network.heads * cells
+        features += network.destination_width + (1 + NUM_SIDES) * network.destination_rank
         return _FLOAT * len(jax.tree.leaves(shapes)) * cells * features
 
     evaluation = evaluation_of(config.network, parts.network.shapes)

@@ -62,6 +62,10 @@ def test_estimate_of_selfplay_is_near_what_the_compiler_says(as_users_compile):
             "learner.batch = 1000000000 needs ",
             marks=pytest.mark.slow,
         ),
+        (
+            ("--network.destination_head", "true", "--network.destination_rank", "100000000"),
+            "learner.batch = 8 needs ",
+        ),
         (("--evaluation.batch", "1e9", "--evaluation.final_games", "1e9"), "evaluation.batch = "),
         pytest.param(
             ("--evaluation.final_games", "1e9"),
