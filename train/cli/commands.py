@@ -7,9 +7,10 @@ import tyro
 from train.cli.bench import Bench
 from train.cli.config import Config
 from train.cli.export import Export
+from train.cli.games.accuracy import Accuracy, Late
 from train.cli.games.engine import Engine
 from train.cli.games.levels import Levels
-from train.cli.games.match import Accuracy, Gate, Late, Match
+from train.cli.games.match import Gate, Match
 from train.cli.games.play import Play
 from train.cli.games.puzzles import Puzzles
 from train.cli.games.ratings import Elo
