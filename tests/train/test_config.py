@@ -325,8 +325,14 @@ def test_overrides(words, path, value):
 
 
 def test_override_of_a_table_that_the_file_leaves_out(tmp_path):
-    config = read_config(write(tmp_path, 'name = "a"'), ["--search.simulations", "3"])
-    assert config == RunConfig(name="a", search=SearchConfig(simulations=3))
+    """Its other keys stay those that the table has without the override."""
+    path = write(tmp_path, 'name = "a"\n[learner]\nbatch = 64\n')
+    plain = read_config(path)
+    config = read_config(path, ["--search.simulations", "3", "--learner.warmup", "5"])
+    assert config.search == dataclasses.replace(plain.search, simulations=3)
+    assert config.search.player_value_scale == RunConfig().search.player_value_scale > 0
+    assert config.learner == LearnerConfig(batch=64, warmup=5)
+    assert (config.network, config.selfplay) == (RunConfig().network, RunConfig().selfplay)
 
 
 def test_override_changes_nothing_else():

@@ -91,7 +91,7 @@ def read_late(path: Path) -> list[LateGame]:
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except records.UNREADABLE as error:
         reason = getattr(error, "strerror", None) or "not a text or gzip file"
         raise UsageError(f"{path}: cannot be read: {reason}") from None
     return _from_lines(path, text.splitlines())
@@ -128,7 +128,7 @@ def _from_line(line: str) -> LateGame:
         refused = tuple(map(int, fields.get("refused", ())))
         unclear = tuple(map(int, fields.get("unclear", ())))
         node_limit = int(fields.get("node_limit", 0))
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, OverflowError):
         raise ValueError("key 'late': positions need 'ply', 'value' and 'best'") from None
     return LateGame(record, proven, refused, unclear, node_limit, _options(fields.get("options")))
 
@@ -138,7 +138,7 @@ def _options(fields: Any) -> TakeOptions | None:
         return None
     try:
         return TakeOptions(**{key: int(fields[key]) for key in TakeOptions._fields})
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, OverflowError):
         names = ", ".join(TakeOptions._fields)
         raise ValueError(f"key 'options': must be a table of {names}") from None
 

@@ -59,7 +59,7 @@ def read_games(paths: Sequence[Path]) -> RecordedGames:
     for path in paths:
         try:
             first = next(records.read(path), None)
-        except (OSError, EOFError, ValueError) as error:
+        except (*records.UNREADABLE, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(f"{path}: cannot be read: {reason}") from None
         if first is not None:

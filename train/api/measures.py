@@ -138,6 +138,8 @@ def accuracy(
     if batch < 1:
         raise UsageError(f"accuracy: batch ({batch}) must be at least 1")
     if late is not None:
+        if rules is not None or positions:
+            raise UsageError("accuracy: late has rules and positions of its own, leave those out")
         proven = late_lib.load_late(Path(late))
         made = make_player(player, proven.rules)
         late_found = late_lib.late_accuracy(

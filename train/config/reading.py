@@ -28,7 +28,11 @@ def read_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunCo
     Raises:
       UsageError: file or key missing, wrong type or value: which, where, what is allowed.
     """
-    fields = _default_fields() if path is None else _read_toml(Path(path))
+    defaults = _default_fields()
+    fields = defaults if path is None else _read_toml(Path(path))
+    for table in {key.partition(".")[0] for key, _ in _pair_up(overrides)} & defaults.keys():
+        # A table that the file leaves out is the quickstart's, whichever of its keys changes.
+        fields.setdefault(table, defaults[table])
     _assign_all(fields, overrides)
     where = "config" if path is None else f"config {path}"
     refuse_functions({}, fields, where=where)

@@ -58,7 +58,7 @@ def read_recorded_games(paths: Sequence[Path], rules: Rules) -> RecordedGames:
                 if record.result is not None:
                     found.append(record)
                     places.append(place)
-        except (OSError, EOFError, UnicodeDecodeError) as error:
+        except records.UNREADABLE as error:
             reason = getattr(error, "strerror", None) or "not a text or gzip file"
             raise UsageError(f"{path}: cannot be read: {reason}") from None
         except ValueError as error:

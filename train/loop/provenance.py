@@ -1,6 +1,7 @@
 """How a trained network was made: entries of its card, from the directory of its run."""
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,16 @@ def code_of(run: Path) -> list[dict[str, Any]]:
         code = {"version": start["versions"]["wallgo-jax"], "git": start.get("git")}
         found += [] if code in found else [code]
     return found
+
+
+def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
+    """What `code_of` finds as text; several where a run was interrupted and went on by another."""
+    told = []
+    for each in code:
+        git = each["git"]
+        revision = f" at {git['revision'][:12]}" if git else ""
+        told.append(f"{each['version']}{revision}{' with changes' if git and git['dirty'] else ''}")
+    return " then ".join(told) or "not recorded"
 
 
 def _hours(rows: list[Row]) -> dict[str, float]:

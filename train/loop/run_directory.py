@@ -219,7 +219,7 @@ def naming_last_good(directory: Path) -> Iterator[None]:
         yield
     except NotFiniteError as error:
         hint = "start a run with a lower learner.learning_rate"
-        raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None
+        raise NotFiniteError(f"{error}; {_last_good(directory)}; {hint}") from None
     except CannotWriteError as error:
         hint = f"when there is room, go on with: {resume_command(directory)}"
         raise UsageError(f"{error}; {_last_good(directory)}; {hint}") from None

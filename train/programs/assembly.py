@@ -69,12 +69,8 @@ def make_programs(
     """
     if config.deterministic:
         make_deterministic()
-    shared = {"selfplay_boards": config.selfplay.boards, "learner_batch": config.learner.batch}
-    devices = devices_for(**shared) if devices is None else devices
-    devices.check_divides(**shared)
-    check_sizes_of_run(config)
-    parts = make_parts(config, devices, opponent)
-    check_memory_of_run(parts)
+    parts = _checked_parts(config, devices, opponent)
+    devices = parts.devices
     network, learner, variants = parts.network, parts.learner, parts.variants
     variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
     replay_programs = make_replay_programs(config, parts.plies, variants, devices)
@@ -116,6 +112,27 @@ def make_programs(
         learn_program=learn_program,
         compile=compile_from,
     )
+
+
+def check_run(config: RunConfig) -> None:
+    """Refuse a run that cannot begin on this machine; nothing is compiled or computed.
+
+    Raises:
+      UsageError: as `make_programs`, or sizes beyond the memory: which keys take how much.
+    """
+    _checked_parts(config, None, None)
+
+
+def _checked_parts(
+    config: RunConfig, devices: Devices | None, opponent: FrozenOpponent | None
+) -> RunParts:
+    shared = {"selfplay_boards": config.selfplay.boards, "learner_batch": config.learner.batch}
+    devices = devices_for(**shared) if devices is None else devices
+    devices.check_divides(**shared)
+    check_sizes_of_run(config)
+    parts = make_parts(config, devices, opponent)
+    check_memory_of_run(parts)
+    return parts
 
 
 def make_parts(

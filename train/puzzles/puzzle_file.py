@@ -117,7 +117,7 @@ def shipped_puzzles() -> list[Puzzle]:
 def _parse(data: bytes, *, name: str) -> list[Puzzle]:
     try:
         text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
-    except (OSError, EOFError, UnicodeDecodeError):
+    except records.UNREADABLE:
         raise UsageError(f"{name}: cannot be read: not a text or gzip file") from None
     found = []
     for number, line in enumerate(text.splitlines(), start=1):

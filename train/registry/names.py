@@ -99,7 +99,10 @@ class PlayerName(NamedTuple):
     @property
     def budget_text(self) -> str:
         """The budget as it is written in a name, `@64` or `@0.5s`."""
-        return f"@{self.budget}" if self.seconds is None else f"@{self.seconds:.10g}s"
+        if self.seconds is None:
+            return f"@{self.budget}"
+        # Never with an exponent, which names do not have.
+        return f"@{f'{self.seconds:.12f}'.rstrip('0').rstrip('.')}s"
 
     @property
     def has_budget(self) -> bool:

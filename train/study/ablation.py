@@ -22,13 +22,14 @@ from train.loop import training
 from train.loop.provenance import code_of
 from train.loop.start import start_of
 from train.metrics.rows import METRICS_FILE, read_rows
-from train.programs.selfplay import Stage, load_opponent, make_bootstrap, stage_at
-from train.runtime.errors import UsageError
+from train.programs.assembly import check_run
+from train.programs.selfplay import Stage, make_bootstrap, stage_at
+from train.runtime.errors import NotFiniteError, UsageError
 from train.runtime.files import writing
 from train.runtime.lock import locked
 from train.study.changes import Change
 from train.study.frame import budget
-from train.study.results import BUDGET, MATCH, TRAINING, Results, Row
+from train.study.results import BUDGET, FAILURE, MATCH, TRAINING, Results, Row
 
 RUNS, RESULTS_FILE = "runs", "results.jsonl"
 _CHECKPOINTS = 8
@@ -141,6 +142,29 @@ class Study:
             keys |= self._match_keys(step)
         return self.results.find(step.kind, **keys)
 
+    @property
+    def others(self) -> int:
+        """How many trainings of these names have another definition or budget, and do not count."""
+        rows = [row for row in self.results.rows if row["row"] == TRAINING]
+        keys = {change.name: self._keys(change) for change in self.changes}
+        named = [row for row in rows if row["change"] in keys]
+        return sum(
+            any(row[key] != value for key, value in keys[row["change"]].items()) for row in named
+        )
+
+    def failure(self, change: Change, seed: int) -> Row | None:
+        """The row of a training that ended with a NaN or infinite loss or gradient."""
+        return self.results.find(FAILURE, **self._keys(change), seed=seed)
+
+    def is_left(self, step: Step) -> bool:
+        """Whether a step is to be done: it has no row, and no training failed that it needs."""
+        if self.find(step) is not None:
+            return False
+        needed = [step.change]
+        if step.kind == MATCH:
+            needed.append(self.change(step.change.against))
+        return all(self.failure(change, step.seed) is None for change in needed)
+
     def budget(self, change: Change) -> Row | None:
         """The row of a change's number of iterations."""
         return self.results.find(BUDGET, **self._keys(change))
@@ -165,30 +189,48 @@ class Study:
         return self.directory / RUNS / name
 
     def check(self) -> None:
-        """Try what each training that is still to begin plays and starts with.
+        """Try what each training that is still to begin plays and starts with, and look for the
+        weights of those that are done and have matches left.
 
         Raises:
-          UsageError: a change's bootstrap player cannot be made, or the weights of its opponent or
-            of its start cannot be loaded.
+          UsageError: a change's bootstrap player cannot be made; the weights of its opponent, its
+            start or a finished training cannot be loaded; it does not fit this machine.
         """
+        self._check_weights()
         for change in self.changes:
             if not any(self._is_to_begin(change, seed) for seed in self.options.all_seeds):
                 continue
             try:
                 make_bootstrap(change.config)
-                load_opponent(change.config)
                 start_of(change.config, self.directory, resume=False)
+                check_run(training_config(change.config, change.name, 0, change.config.iterations))
             except UsageError as error:
                 raise UsageError(f"ablate: {change.name}: {error}") from None
+
+    def _check_weights(self) -> None:
+        for step in steps_of(self.changes, self.options):
+            if step.kind != MATCH or not self.is_left(step):
+                continue
+            for change in (step.change, self.change(step.change.against)):
+                run = self.run_of(change, step.seed)
+                is_trained = self.find(Step(TRAINING, change, step.seed)) is not None
+                if is_trained and store.newest_iteration(run, store.WEIGHTS) is None:
+                    raise UsageError(
+                        f"ablate: {run}: has no weights, and a match of {step.change.name} needs "
+                        "them; copy the run there from where it was trained"
+                    )
 
     def _is_to_begin(self, change: Change, seed: int) -> bool:
         """Whether a training has neither a row nor a checkpoint, which keeps all that it needs."""
         run = self.run_of(change, seed)
-        is_left = self.find(Step(TRAINING, change, seed)) is None
+        is_left = self.is_left(Step(TRAINING, change, seed))
         return is_left and store.newest_iteration(run, store.RESUME) is None
 
     def run(self, show: Reporter, *, on_row: Callable[[], None] = lambda: None) -> bool:
         """Do all that is left.
+
+        A training whose loss or gradient becomes NaN or infinite has a row that says so, and no
+        matches.
 
         Args:
           show: the console.
@@ -202,13 +244,17 @@ class Study:
         """
         steps = list(steps_of(self.changes, self.options))
         for number, step in enumerate(steps):
-            if self.find(step) is not None:
+            if not self.is_left(step):
                 continue
             if step.kind == TRAINING:
-                iterations = self._iterations(step.change, show)
-                show.step(step, number, len(steps), iterations)
-                if not self._train(step, iterations):
-                    return False
+                try:
+                    iterations = self._iterations(step.change, show)
+                    show.step(step, number, len(steps), iterations)
+                    if not self._train(step, iterations):
+                        return False
+                except NotFiniteError as error:
+                    keys = self._keys(step.change) | {"seed": step.seed}
+                    self.results.add(FAILURE, **keys, reason=str(error))
             else:
                 show.step(step, number, len(steps), 0)
                 self._match(step, show)

@@ -47,7 +47,7 @@ class Change(NamedTuple):
         """Checksum of everything that decides how it learns, besides seed and length."""
         fields = config_to_dict(self.config)
         kept = {key: fields[key] for key in _KEPT}
-        for key in ("start_weights", "init_from"):
+        for key in ("grid", "start_weights", "init_from"):
             if fields[key]:
                 kept[key] = fields[key]
         text = json.dumps(kept, sort_keys=True)

@@ -52,7 +52,7 @@ def ablate(
         study = Study(changes, options, directory, Results(directory / RESULTS_FILE))
         study.check()
         steps = list(steps_of(changes, options))
-        left = sum(step.kind == TRAINING and study.find(step) is None for step in steps)
+        left = sum(step.kind == TRAINING and study.is_left(step) for step in steps)
 
         def on_row() -> None:
             text = report.markdown(study, title=title, command=words)
@@ -61,6 +61,8 @@ def ablate(
             jax.clear_caches()
             gc.collect()
 
+        if study.others:
+            print(f"{study.others} trainings of another definition or budget are left out")
         try:
             with interrupts("what is finished is kept"):
                 finished = study.run(Progress(options, left), on_row=on_row)

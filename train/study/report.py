@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rich.table import Table
 
+from train.loop.provenance import code_in_words
 from train.study.ablation import Step, Study
 from train.study.changes import Change
 from train.study.frame.seeds import EARNEST_SEEDS, Estimate, estimate
@@ -32,6 +33,7 @@ class Line(NamedTuple):
     rates: tuple[float, ...]  # a win rate for each seed whose matches are all done
     score: Estimate | None  # None while there is none
     trainings: tuple[Row, ...]
+    diverged: tuple[int, ...]  # seeds whose loss or gradient became NaN or infinite
 
 
 def lines_of(study: Study) -> list[Line]:
@@ -53,7 +55,8 @@ def _line(study: Study, change: Change) -> Line:
             points = sum(match["wins"] + match["draws"] / 2 for match in matches)
             rates.append(points / study.options.games)
     score = estimate(rates, study.options.games) if rates else None
-    return Line(change, tuple(rates), score, tuple(trained))
+    failed = [seed for seed in study.options.all_seeds if study.failure(change, seed)]
+    return Line(change, tuple(rates), score, tuple(trained), tuple(failed))
 
 
 def markdown(study: Study, *, title: str, command: str) -> str:
@@ -86,8 +89,12 @@ def caption(study: Study) -> str:
     options = study.options
     plies = " and ".join(map(str, options.opening_plies))
     kind = "" if options.seeds >= EARNEST_SEEDS else "Screening: it decides nothing. "
-    interval = "Student's t over seeds" if options.seeds > 1 else "Wilson's over the games"
-    rows = [row for line in lines_of(study) for row in line.trainings]
+    found = lines_of(study)
+    # A line of one seed has the interval of its games, also while others are still to come.
+    kinds = {len(line.rates) > 1 for line in found if line.rates} or {options.seeds > 1}
+    words = {True: "Student's t over seeds", False: "Wilson's over the games of one seed"}
+    interval = ", or ".join(words[kind] for kind in sorted(kinds, reverse=True))
+    rows = [row for line in found for row in line.trainings]
     where = " and ".join(dict.fromkeys(row["where"] for row in rows)) or "not yet trained"
     days = ", ".join(sorted({row["time"][:10] for row in rows})) or "no day yet"
     return (
@@ -100,21 +107,11 @@ def caption(study: Study) -> str:
 def code_line(study: Study) -> str:
     """Which versions of the code trained the rows of the table; empty where it was one."""
     rows = [row for line in lines_of(study) for row in line.trainings]
-    numbers = Counter(_code(row) for row in rows)
+    numbers = Counter(code_in_words(row.get("code") or ()) for row in rows)
     if len(numbers) < 2:
         return ""
     told = ", ".join(f"{code} ({number})" for code, number in numbers.items())
     return f"The trainings are of different versions of the code: {told}."
-
-
-def _code(row: Row) -> str:
-    """The code of a training in words; several where it was interrupted and went on by another."""
-    told = []
-    for code in row.get("code") or ():
-        git = code["git"]
-        revision = f" at {git['revision'][:12]}" if git else ""
-        told.append(f"{code['version']}{revision}{' with changes' if git and git['dirty'] else ''}")
-    return " then ".join(told) or "not recorded"
 
 
 def _cells(line: Line) -> list[str]:
@@ -126,6 +123,9 @@ def _cells(line: Line) -> list[str]:
         by_seed = " ".join(f"{100 * rate:.1f}" for rate in line.rates)
         interval = f"{100 * score.low:.1f} to {100 * score.high:.1f} %"
         cells += [f"{100 * score.mean:.1f} %", interval, score.verdict, by_seed]
+    if line.diverged:
+        seeds = " ".join(map(str, line.diverged))
+        cells[_HEADS.index("verdict")] = f"diverged with seed {seeds}"
     if not rows:
         return [*cells, "", "", ""]
     minutes = " ".join(f"{row['seconds'] / 60:.1f}" for row in rows)

@@ -5,6 +5,7 @@
      "code": [{"version": "0.1.0", "git": {"revision": ..., "dirty": false}}], ...}
     {"row": "match",    "change": NAME, ..., "seed": 0, "against": NAME, "opening_plies": 2,
      "wins": 61, "draws": 3, "losses": 36, ...}
+    {"row": "failure",  "change": NAME, ..., "seed": 0, "reason": ...}
 
 A study that was interrupted reads what is there and does only the rest.
 """
@@ -19,8 +20,8 @@ from train.runtime.errors import UsageError
 from train.runtime.files import append_json_line, read_json_lines
 
 Row = dict[str, Any]
-BUDGET, TRAINING, MATCH = "budget", "training", "match"
-_KINDS = (BUDGET, TRAINING, MATCH)
+BUDGET, TRAINING, MATCH, FAILURE = "budget", "training", "match", "failure"
+_KINDS = (BUDGET, TRAINING, MATCH, FAILURE)
 
 
 class Results:

@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 from train.arena import elo
 from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.loop.provenance import stages_of
+from train.loop.provenance import code_in_words, code_of, stages_of
 from train.loop.run_directory import STAGES_FILE
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
@@ -70,6 +70,7 @@ class Curve(NamedTuple):
     minutes: float  # of the whole training
     compile_minutes: float
     earlier: Earlier
+    code: str  # that trained the run, in words
 
 
 def training_config(config: RunConfig, name: str) -> RunConfig:
@@ -134,7 +135,8 @@ def measure(
         rate = (batch.wins + batch.draws / 2) / batch.games
         points.append(Point(iteration, minutes[iteration], rate, batch.games))
     passings = tuple(passing(points, level) for level in LEVELS)
-    curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes, earlier)
+    code = code_in_words(code_of(run))
+    curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes, earlier, code)
     how = {"opponent": against.name, "simulations": simulations, "opening_plies": opening_plies}
     write_json(run / CURVE_FILE, {**how, "seed": seed, **record(curve)})
     return curve
@@ -237,6 +239,7 @@ def time_line(curve: Curve) -> str:
     """The minutes of the whole training, and which of them are of the stages before, in words."""
     earlier = curve.earlier
     told = f"training {curve.minutes:.2f} min, compiling {curve.compile_minutes:.2f} min"
+    told += f", by the code {curve.code}"
     if earlier.minutes > 0:
         told += (
             f"; the stages before the run took {earlier.minutes:.2f} min of the training and "
@@ -266,4 +269,5 @@ def record(curve: Curve) -> dict[str, Any]:
         "minutes": curve.minutes,
         "compile_minutes": curve.compile_minutes,
         "earlier": curve.earlier._asdict(),
+        "code": curve.code,
     }

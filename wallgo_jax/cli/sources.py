@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wallgo_jax.formats import diagram, hkoi_code, move_text, records
-from wallgo_jax.formats.records import Record
+from wallgo_jax.formats.records import UNREADABLE, Record
 from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.state import State
@@ -175,7 +175,7 @@ def _read_file(path: Path) -> str:
     if path.suffix == ".gz":
         try:
             data = gzip.decompress(data)
-        except (OSError, EOFError):
+        except UNREADABLE:
             raise ValueError("not a gzip file") from None
     try:
         return data.decode("utf-8-sig")  # Some editors open a file with a byte order mark.

@@ -17,6 +17,7 @@ Other keys are left alone. A path that ends in `.gz` is read and written compres
 import dataclasses
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
@@ -28,6 +29,8 @@ from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
 
 _CUSTOM = "custom"
+UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
+"""What reading a file raises that may be compressed: missing, cut short, no text or damaged."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Files of late positions grow and resume, and a player's accuracy in them is exact."""
 
+import gzip
 import io
 import json
 import random
@@ -121,6 +122,24 @@ def test_a_file_without_options_goes_on(recorded, late_file, tmp_path):
     path.write_text(json.dumps(lines[0] | {"options": {"seed": 0}}) + "\n")
     with pytest.raises(UsageError, match="line 1: key 'options': must be a table of per_game, "):
         read_late(path)
+
+
+def test_damaged_files_are_one_line(late_file, tmp_path):
+    """A stream that is broken inside, and numbers that no position has."""
+    path = tmp_path / "late.jsonl.gz"
+    data = bytearray(gzip.compress(late_file.read_bytes(), mtime=0))
+    data[10] = 0xFF  # the first block's kind, which no stream has
+    path.write_bytes(data)
+    for read in (read_late, lambda path: read_games([path])):
+        with pytest.raises(UsageError, match=r"late.jsonl.gz: cannot be read: ") as found:
+            read(path)
+        assert "\n" not in str(found.value)
+    fields = json.loads(late_file.read_text().splitlines()[0])
+    fields["late"] = [{"ply": float("inf"), "value": 1, "best": "1"}]
+    plain = tmp_path / "late.jsonl"
+    plain.write_text(json.dumps(fields) + "\n")
+    with pytest.raises(UsageError, match="line 1: key 'late'"):
+        read_late(plain)
 
 
 def test_games_without_an_end_are_refused_in_the_words_of_their_reader(tmp_path):

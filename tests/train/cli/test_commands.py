@@ -234,7 +234,7 @@ SHIPPED = "pretrained:wallzero-4stone"
         ),
         (
             ["elo", "random", "greedy", "--cache", "games.jsonl", "--opening-plies", "500"],
-            "match: opening_plies (500) must be below",
+            "elo: opening_plies (500) must be below",
         ),
         (
             ["match", "random", "random", "--gmaes", "2"],
@@ -278,6 +278,8 @@ SHIPPED = "pretrained:wallzero-4stone"
             ["gate", "random", "--against", "greedy", "--rules", "playwallgo-3p"],
             "gate: a test of two players, the rules are for 3",
         ),
+        (["gate", "random", "--against", "greedy", "--sprt", ""], "sprt"),
+        (["accuracy", "random", "--json", "/proc/none/a.json"], "/proc/none"),
         (["match", "random", "random", "--rules", '{"size": 2}'], "rules: size is 2, not a whole"),
         (["match", "random", "random", "--rules", '{"sise": 3}'], "rules: unknown key 'sise'"),
         (["match", "random", "random", "--rules", '{"size": 3'], "line 1"),

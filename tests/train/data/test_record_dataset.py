@@ -161,6 +161,10 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(gzip.compress(b"x" * 1000)[:20])
     assert complaint([cut]) == f"{cut}: cannot be read: not a text or gzip file"
+    broken = bytearray(gzip.compress(b"x" * 1000))
+    broken[10] = 0xFF
+    cut.write_bytes(broken)
+    assert complaint([cut]) == f"{cut}: cannot be read: not a text or gzip file"
     plain = tmp_path / "plain.jsonl.gz"
     plain.write_bytes(b"\xff\xfe")
     assert "cannot be read" in complaint([plain])

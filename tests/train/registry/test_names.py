@@ -72,6 +72,7 @@ def test_names_are_taken_apart(text, kind, target, simulations, full):
         ("heuristic-search:wjx@2s", "wjx", 2.0, 1, "heuristic-search:wjx@2s"),
         ("runs/one@.25s?symmetries=3", "runs/one", 0.25, 3, "search:runs/one@0.25s?symmetries=3"),
         ("runs/a@b?symmetries=3", "runs/a@b", None, 3, "search:runs/a@b@64?symmetries=3"),
+        ("runs/one@0.00001s", "runs/one", 1e-5, 1, "search:runs/one@0.00001s"),
         ("runs/what?", "runs/what?", None, 1, "search:runs/what?@64"),
         ("runs/what??symmetries=3", "runs/what?", None, 3, "search:runs/what?@64?symmetries=3"),
     ],

@@ -4,6 +4,7 @@ Training and matches are stood in for; the last test runs the command for real a
 """
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import jax
@@ -15,6 +16,7 @@ from tests.support.learner.commands import command, complaint
 from train.config import CONFIG_FILE
 from train.loop.run_directory import STARTS_FILE
 from train.programs.selfplay import stage_at
+from train.runtime.errors import NotFiniteError, UsageError
 from train.study import ablation, report
 from train.study.ablation import Options, Study, steps_of
 from train.study.changes import read_changes
@@ -46,7 +48,7 @@ def path(tmp_path):
 @pytest.fixture
 def calls(monkeypatch):
     """Stand-ins: 10 s an iteration; wide wins 3 of 4 games, wider none. Returns what they did."""
-    done = SimpleNamespace(trained=[], matches=[], timed=[], stops_at="", git=None)
+    done = SimpleNamespace(trained=[], matches=[], timed=[], stops_at="", diverges="?", git=None)
 
     def pace(config, *, on_progress):
         done.timed.append(config.network.width)
@@ -60,6 +62,8 @@ def calls(monkeypatch):
         done.trained.append((config.network.width, config.seed, config.iterations, resume))
         run = runs / config.name
         assert resume == (run / CONFIG_FILE).exists() == run.exists()
+        if config.name.startswith(done.diverges):
+            raise NotFiniteError("step 3: the loss is NaN")
         (run / "resume").mkdir(parents=True, exist_ok=True)
         (run / CONFIG_FILE).write_text("{}")
         start = {"versions": {"wallgo-jax": "0.1.0"}, "git": done.git}
@@ -69,6 +73,7 @@ def calls(monkeypatch):
         row = {"iteration": 1, "selfplay_seconds": 20.0, "learn_seconds": 9.0}
         row |= {"compile_seconds": 4.0, "games": 5.0, "positions": 40.0}
         (run / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+        (run / "checkpoints" / "3").mkdir(parents=True)
         return True
 
     def play_match(first, second, rules, how, *, key, on_progress):
@@ -196,10 +201,52 @@ def test_a_checkpoint_is_never_removed(path, calls, name):
 def test_a_changed_definition_is_done_anew(path, calls):
     assert run(path)
     forget(calls)
+    assert study(path).others == 0
     path.write_text(LIST.replace("24", "32"))
+    assert study(path).others == 2
     assert run(path)
     assert [width for width, *_ in calls.trained] == [32, 32]
     assert len(calls.matches) == 4
+
+
+def test_the_grid_is_part_of_a_definition(path):
+    digests = []
+    for grid in ("", "grid = 6"):
+        path.write_text(LIST.replace("[base]", f"[base]\n{grid}\nnetwork.playable = true"))
+        digests += [change.digest for change in read_changes(path)]
+    assert len(set(digests)) == 6
+
+
+def test_a_diverging_change_stops_nothing_else(path, calls):
+    """Its line says so, it is not tried again, and matches that need it are left out."""
+    calls.diverges = "wide-"
+    assert run(path)
+    assert [width for width, *_ in calls.trained] == [8, 16, 24] * 2 and not calls.matches
+    base, wide, wider = report.lines_of(study(path))
+    assert (base.diverged, wide.diverged, wider.diverged) == ((), (0, 1), ())
+    assert len(wider.trainings) == 2 and wider.score is None
+    page = report.markdown(study(path), title="list", command="python -m train ablate list.toml")
+    assert "| wide | base |  |  | diverged with seed 0 1 |" in page
+    forget(calls)
+    assert run(path)
+    assert not (calls.trained or calls.matches)
+
+
+def test_weights_that_a_match_needs_are_missed_before_anything_is_trained(path, calls):
+    assert run(path)
+    (base,) = (path.parent / "out" / "runs").glob("base-*-seed1")
+    shutil.rmtree(base)
+    study(path).check()  # all matches are done
+    path.write_text(LIST + '[[change]]\nname = "widest"\nnetwork.width = 32\n')
+    with pytest.raises(UsageError, match=f"ablate: {base}: has no weights, and a match of widest"):
+        study(path).check()
+
+
+def test_memory_is_tried_before_anything_is_trained(path, calls):
+    path.write_text(LIST + "replay.positions = 2_000_000_000\n")
+    said = complaint(command("ablate", path, "--out", path.parent / "out"))
+    assert said.startswith("ablate: wider: ") and "replay.positions" in said
+    assert not (calls.trained or calls.timed)
 
 
 def test_table_has_every_line(path, calls):

@@ -9,7 +9,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.checkpoints import card_page
 from train.checkpoints.weights import TrainedNetwork
-from train.loop.run_directory import STAGES_FILE
+from train.loop.run_directory import STAGES_FILE, STARTS_FILE
 from train.loop.start import _stages
 from train.metrics.rows import METRICS_FILE
 from train.network import Variables
@@ -19,6 +19,7 @@ from train.ratings.results_cache import Batch, ResultsCache
 from train.runtime.errors import UsageError
 from train.study import strength
 from train.study.strength import Earlier, Point, passing
+from wallgo_jax import __version__
 
 
 def curve(*rates: float, games: int = 10_000) -> list[Point]:
@@ -81,6 +82,10 @@ def test_bench_trains_and_measures(monkeypatch, tmp_path):
     [
         (["--what", "strength,env"], "bench: --what strength is measured alone"),
         (["--what", "strength", "--games", "3"], "bench: games (3) must be an even number"),
+        (
+            ["--what", "strength", "--opening-plies", "500"],
+            "bench: opening_plies (500) must be below",
+        ),
         (["--what", "strength", "--trained", "no-run"], "no-run: not a run directory"),
         (["--trained", "no-run"], "bench: --trained is for --what strength"),
         *(
@@ -151,17 +156,23 @@ def stage_of(run: Path) -> dict:
 
 def test_minutes_of_earlier_stages_count(tmp_path, monkeypatch):
     """A run of three minutes after one as long: its first checkpoint comes at minute 4.5."""
-    alone = measured(make_run(tmp_path / "one"), monkeypatch)
+    run = make_run(tmp_path / "one")
+    git = {"revision": "a" * 40, "dirty": False}
+    starts = [{"versions": {"wallgo-jax": __version__}, "git": git}]
+    (run / STARTS_FILE).write_text(json.dumps({"starts": starts}))
+    alone = measured(run, monkeypatch)
     assert [point.minutes for point in alone.points] == [1.5, 3.0]
-    assert strength.time_line(alone) == "training 3.00 min, compiling 0.40 min"
+    assert strength.time_line(alone) == (
+        f"training 3.00 min, compiling 0.40 min, by the code {__version__} at {'a' * 12}"
+    )
     run = make_run(tmp_path / "two", [stage_of(tmp_path / "one")])
     found = measured(run, monkeypatch)
     assert [point.minutes for point in found.points] == pytest.approx([4.5, 6.0])
     assert found.minutes == pytest.approx(6.0)
     assert (alone.passings[0].minutes, found.passings[0].minutes) == pytest.approx((2.25, 5.25))
     assert strength.time_line(found) == (
-        "training 6.00 min, compiling 0.80 min; the stages before the run took 3.00 min of the "
-        "training and 0.40 min of the compiling"
+        "training 6.00 min, compiling 0.80 min, by the code not recorded; the stages before the "
+        "run took 3.00 min of the training and 0.40 min of the compiling"
     )
     kept = json.loads((run / strength.CURVE_FILE).read_text())
     assert kept["earlier"]["minutes"] == pytest.approx(3.0) and kept["earlier"]["unrecorded"] == []

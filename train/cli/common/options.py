@@ -124,9 +124,11 @@ def read_rules_for(
 def check_games(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:
     """Refuse numbers of games and plies, or rules, that no match can have with a UsageError."""
     from train.arena.match import MatchOptions, check_rules
+    from train.arena.match_programs import check_opening
 
     try:
         check_rules(rules)
+        check_opening(rules, opening_plies)
         MatchOptions(games=games, batch=games, opening_plies=opening_plies)
     except ValueError as error:
         raise UsageError(f"{command}: {str(error).removeprefix('match: ')}") from None

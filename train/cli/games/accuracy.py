@@ -70,6 +70,7 @@ class Accuracy:
             raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
         if not self.players:
             raise UsageError("accuracy: name a player, see docs/players.md")
+        options.check_files(self.json)
         if self.late is not None:
             return self._measure_late(self.late)
         if len(self.players) > 1:
@@ -89,7 +90,6 @@ class Accuracy:
         from train.runtime.display import Display
 
         sample = sampled_accuracy.Sample(self.positions, self.min_walls, self.seed)
-        options.check_files(self.json)
         display = Display()
         with (
             display,

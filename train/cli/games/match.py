@@ -180,6 +180,10 @@ class Gate(options.MatchSettings):
         """Returns the exit code."""
         from train.arena.sprt import STRONGER, UNDECIDED, verdict_of
 
+        try:
+            test = parse_sprt(self.sprt)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         against = self.against or _shipped_like(self.player, self.rules_for((self.player,)))
         rules = self.rules_for((self.player, against))
         if rules.players > 2:
@@ -198,7 +202,7 @@ class Gate(options.MatchSettings):
             **shared,
         )
         result, is_interrupted = match.play()
-        decision = verdict_of(parse_sprt(self.sprt), result).decision
+        decision = verdict_of(test, result).decision
         words = {
             STRONGER: "passed: {} is not weaker than {}",
             UNDECIDED: "not passed: {} is not known to be as strong as {}",

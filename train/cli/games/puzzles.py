@@ -211,7 +211,7 @@ class Puzzles:
         for path in self.games:
             try:
                 return next(json.dumps(record.rules.to_dict()) for record in records.read(path))
-            except (OSError, EOFError, ValueError, StopIteration):
+            except (*records.UNREADABLE, ValueError, StopIteration):
                 return ""  # The reader of all games says what is wrong.
         return ""
 
