@@ -71,7 +71,8 @@ def start(tmp_path, **given):
     "names",
     [
         ["planes", "loss", "targets"],
-        *([name] for name in ALL),
+        ["network"],
+        ["search"],
     ],
     ids=" ".join,
 )

@@ -126,9 +126,14 @@ def test_tables_of_three_are_those_of_the_commands(tmp_path):
 
     names = ["random", "greedy", "wjx", "ethen"]
     several = train.seated_tournament(names, **how)
-    said = command("tournament", *names, *SEATED, "--json", tmp_path / "t.json")
-    assert said.code == 0
+    files = ["--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"]
+    # Seven games are no whole number of seatings.
+    said = command("tournament", *names, *SEATED, "--games", "7", *files)
+    assert (said.code, said.err) == (0, "")
     told = json.loads((tmp_path / "t.json").read_text())
+    assert [table["games"] for table in told["tables"]] == 4 * [12]
+    assert sum(row["reward"] for row in told["table"]) == pytest.approx(0, abs=1e-6)
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 48
     assert several.summary()["table"] == told["table"]
     assert len(several.tables) == 4 and set(drawn(several)) == set(names)
     assert list(several.to_dataframe()["name"]) == [row.name for row in several.standings]

@@ -103,16 +103,9 @@ def test_three_players_learn_and_play_matches(tmp_path):
 
 
 @pytest.mark.slow
-def test_three_players_meet_in_tournaments_and_pools(tmp_path):
+def test_three_players_meet_in_pools(tmp_path):
     rules = json.dumps({"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]})
     players = ["random", "greedy", "wjx", "ethen"]
-    files = ["--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"]
-    said = command("tournament", *players, "--rules", rules, "--games", "7", *files)
-    assert (said.code, said.err) == (0, "")
-    record = json.loads((tmp_path / "t.json").read_text())
-    assert [table["games"] for table in record["tables"]] == 4 * [12]
-    assert sum(row["reward"] for row in record["table"]) == pytest.approx(0, abs=1e-6)
-    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 48
     pool = ["elo", "--anchors", *players, "--rules", rules, "--games", "6", "--budget", "24"]
     assert command(*pool, "--out", tmp_path).code == 0
     record = json.loads((tmp_path / "elo.json").read_text())

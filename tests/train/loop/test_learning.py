@@ -74,7 +74,8 @@ def test_training_beats_random_by_a_margin(engine):
 
 @pytest.mark.slow
 def test_a_solved_board_is_learned(as_users_compile):
-    """A quarter of the run of `configs/tiny.toml` keeps the value of nearly every position."""
+    """A quarter of the run of `configs/tiny.toml` keeps the value of nearly every position, of
+    which every eighth is asked about."""
     config = read_config(TINY, ["--iterations", "20"])
     programs = make_programs(config)
     state = programs.init()
@@ -88,9 +89,9 @@ def test_a_solved_board_is_learned(as_users_compile):
         config.rules,
         simulations=64,
     )
-    levels = list(reachable_levels(config.rules))
+    levels = [jax.tree.map(lambda x: x[::8], level) for level in reachable_levels(config.rules)]
     found = value_kept(
         player, config.rules, tables_of(config.rules), levels, key=jax.random.key(0), batch=512
     )
-    assert len(found.kept) == 69_138
+    assert len(found.kept) > 69_138 / 8
     assert found.kept.mean() >= 0.99

@@ -106,15 +106,7 @@ def test_same_run_twice_is_the_same(straight, tmp_path):
     assert_same_run(tmp_path / DIRECTORY, straight)
 
 
-@pytest.mark.parametrize(
-    ("done", "number"),
-    [
-        (1, signal.SIGTERM),
-        (3, signal.SIGINT),
-        pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param(3, signal.SIGTERM, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("done", "number"), [(1, signal.SIGTERM), (3, signal.SIGINT)])
 def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, number):
     # Neither 1 nor 3 is due for a checkpoint: the signal itself makes it.
     break_off(monkeypatch, done - 1, lambda: signal.raise_signal(number))

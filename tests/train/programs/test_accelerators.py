@@ -4,6 +4,7 @@ Lowering needs no accelerator, so these programs are those that a GPU or TPU wou
 the compiler's input; what a device makes of it is not tested here.
 """
 
+import functools
 import re
 from pathlib import Path
 
@@ -28,10 +29,6 @@ FORBIDDEN = ("callback", "infeed", "outfeed", "send", "recv", "f64", "complex<")
 def on_an_accelerator(monkeypatch):
     """Programs are traced as they are where the default backend is no CPU."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-
-
-def _lowered(function, *arguments, platform: str) -> str:
-    return jax.jit(function).trace(*arguments).lower(lowering_platforms=(platform,)).as_text()
 
 
 def _assert_runs_alone(text: str) -> None:
@@ -63,12 +60,13 @@ def _programs_of(config):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_programs_of_a_config_run_without_the_host(path, platform, on_an_accelerator):
+def test_programs_of_a_config_run_without_the_host(path, on_an_accelerator):
     config = read_config(path)
     for program, arguments in _programs_of(config):
-        _assert_runs_alone(_lowered(program, *arguments, platform=platform))
+        traced = jax.jit(program).trace(*arguments)
+        for platform in PLATFORMS:
+            _assert_runs_alone(traced.lower(lowering_platforms=(platform,)).as_text())
 
 
 def _loops(jaxpr, platform: str) -> int:
@@ -96,11 +94,16 @@ def _is_program(value) -> bool:
     return hasattr(value, "eqns") or hasattr(value, "jaxpr")
 
 
-def _loops_of_selfplay(platform: str, *words: str) -> int:
+@functools.cache
+def _traced_selfplay(words: tuple[str, ...]):
     config = read_config(Path("configs/gpu.toml"))
     words = (*words, "--selfplay.full_search_prob", "1", "--selfplay.plies", "1")
     selfplay, arguments = next(iter(_programs_of(change_config(config, words))))
-    return _loops(jax.make_jaxpr(selfplay)(*arguments).jaxpr, platform)
+    return jax.make_jaxpr(selfplay)(*arguments).jaxpr
+
+
+def _loops_of_selfplay(platform: str, *words: str) -> int:
+    return _loops(_traced_selfplay(words), platform)
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from train.runtime.errors import UsageError
 NOISE = re.compile(r"[WEI]\d{4} ")  # of XLA's own log
 ROOT = Path(__file__).parents[3]
 RUN = ["-m", "train", "run", str(tiny.PATH), "--selfplay.boards", "8", "--learner.batch", "8"]
+WITHOUT_MATCHES = ["--evaluation.every", "0", "--evaluation.opponents", "[]"]
 
 
 def environment(*, devices: int, **more: str) -> dict[str, str]:
@@ -50,10 +51,9 @@ def run(*words: str, devices: int) -> str:
 @pytest.mark.slow
 def test_eight_devices_learn_what_one_learns():
     """Losses, gradients and batch statistics are those of the whole batch."""
-    one, eight = (
-        json.loads(run("-m", "tests.support.learner.devices_driver", devices=count))
-        for count in (1, 8)
-    )
+    devices_driver.first_batch()
+    one = devices_driver.losses(all_devices(1))
+    eight = json.loads(run("-m", "tests.support.learner.devices_driver", devices=8))
     assert (one["devices"], eight["devices"]) == (1, 8)
     assert_same_learning(one, eight)
 
@@ -83,7 +83,7 @@ def test_a_run_changes_its_devices(tmp_path):
     """Begun on eight devices, gone on with on one, ended on four; all draw the same coins."""
     directory = tmp_path / "tiny"
     begun = [*RUN, "--runs", str(tmp_path), "--selfplay.full_search_prob", "0.5"]
-    begun += ["--selfplay.cheap_simulations", "2"]
+    begun += ["--selfplay.cheap_simulations", "2", *WITHOUT_MATCHES]
     resumed = ["-m", "train", "run", "--resume", str(directory)]
     for devices, iterations, words in ((8, 2, begun), (1, 4, resumed), (4, 6, resumed)):
         said = run(*words, "--iterations", str(iterations), devices=devices)
@@ -152,7 +152,7 @@ def test_two_processes_train_together(tmp_path, launcher):
 @pytest.mark.slow
 def test_a_process_whose_neighbour_is_killed_ends_with_a_line(tmp_path):
     """The first process tells how the run goes on, and it does, on as many devices."""
-    words = [*RUN, "--runs", str(tmp_path), "--evaluation.every", "0", "--checkpoint.every", "1"]
+    words = [*RUN, "--runs", str(tmp_path), *WITHOUT_MATCHES, "--checkpoint.every", "1"]
     variables = {"JAX_COORDINATOR_ADDRESS": f"localhost:{free_port()}", "JAX_NUM_PROCESSES": "2"}
     directory = tmp_path / "tiny"
     logs = [(tmp_path / f"said{number}").open("w") for number in range(2)]
@@ -347,7 +347,7 @@ def test_the_replay_lies_where_the_config_says(tmp_path):
         "device": ["--replay.memory", "device"],
         "host": ["--replay.memory", "host"],
     }.items():
-        words += ["--name", name, "--evaluation.every", "0", "--selfplay.boards", "5"]
+        words += ["--name", name, *WITHOUT_MATCHES, "--selfplay.boards", "5"]
         config = tiny.config(*words)
         assert training.train(config, tmp_path, resume=False)
         rows[name] = [untimed(row) for row in rows_of(tmp_path / name)]
