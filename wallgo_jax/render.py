@@ -35,6 +35,8 @@ from wallgo_jax.view.win_chances import win_chances
 
 MAX_BOARDS = 16
 """Boards of a batch that `contact_sheet` and `html` show."""
+MIN_SECONDS, MAX_SECONDS = 0.02, 600
+"""Bounds of a ply's time: a GIF counts hundredths of a second in 16 bits, and viewers keep two."""
 _ANSI = (91, 94, 92, 93)
 """Foreground colour codes of the players."""
 
@@ -232,7 +234,7 @@ def animation(game: Game, *, theme: str = "light", seconds: float = 0.9, loop: b
     """Draw a game as an animated SVG document, `seconds` a ply.
 
     Raises:
-      ValueError: if a ply takes no time.
+      ValueError: if a ply takes less than MIN_SECONDS or more than MAX_SECONDS.
     """
     check_seconds(seconds)
     return animation_lib.draw(game, theme_lib.named(theme), seconds=seconds, loop=loop)
@@ -255,7 +257,7 @@ def page(
         chances.
 
     Raises:
-      ValueError: if a ply takes no time, or for an unknown theme.
+      ValueError: as `animation`, or for an unknown theme.
     """
     check_seconds(seconds)
     chances = None if values is None else win_chances(game, values)
@@ -289,8 +291,8 @@ def position_page(state: EnvState | State, *, theme: str = "auto", reach: int | 
 
 def check_seconds(seconds: float) -> None:
     """Refuse a time for one ply that no animation can have, with a ValueError."""
-    if not 0 < seconds < 3600:
-        raise ValueError(f"seconds: {seconds} a ply is not between 0 and an hour")
+    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+        raise ValueError(f"seconds: {seconds} a ply is not from {MIN_SECONDS} to {MAX_SECONDS}")
 
 
 def png(svg: str, *, scale: float = 2.0) -> bytes:
@@ -325,7 +327,7 @@ def gif(game: Game, *, theme: str = "light", seconds: float = 0.9, scale: float 
 
     Raises:
       ImportError: without the extra `wallgo-jax[png]`, naming it.
-      ValueError: if a ply takes no time.
+      ValueError: as `animation`.
     """
     check_seconds(seconds)
     frames = [svg(state, theme=theme) for state in game.states]

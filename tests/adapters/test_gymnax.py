@@ -96,6 +96,24 @@ def test_against_an_opponent_all_is_the_learners(against_reader, seat, reward):
     assert int(info["current_player"]) == seat
 
 
+@pytest.mark.parametrize("seat", [2, -2, np.int32(3), jnp.int32(2)])
+def test_a_seat_that_is_none_is_refused(against_reader, seat):
+    env = against_reader
+    params = env.default_params.replace(seat=seat)
+    _, state = env.reset(KEY)
+    for call in (env.reset, jax.jit(lambda key, _: env.reset(key, params))):
+        with pytest.raises(ValueError, match=f"seat: {seat} is not a player from 0 to 1"):
+            call(KEY, params)
+    with pytest.raises(ValueError, match=f"seat: {seat} is not a player from 0 to 1"):
+        env.step(KEY, state, GAME[0], params)
+
+
+def test_a_seat_may_be_traced(against_reader):
+    env = against_reader
+    play = jax.jit(lambda seat: env.reset(KEY, env.default_params.replace(seat=seat))[1].seat)
+    assert [int(play(seat)) for seat in range(2)] == [0, 1]
+
+
 def test_an_illegal_action_costs_one(selfplay, against_reader):
     for env in (selfplay, against_reader):
         _, state = env.reset(KEY, env.default_params.replace(seat=1))

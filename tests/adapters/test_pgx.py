@@ -188,6 +188,7 @@ def test_pictures_have_pgx_options(games, tmp_path):
     assert (tmp_path / "board.svg").read_text("utf-8") == dark
     assert state._repr_html_() == plain
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *games[0])
-    assert batch.to_svg().count("<svg") >= 1 and sizes(batch.to_svg()) > sizes(plain)
+    assert batch.to_svg().count("<svg") == 1 + len(games[0])
+    assert sizes(batch.to_svg()) > sizes(plain)
     with pytest.raises(ValueError, match=r"'board\.png' does not end in \.svg"):
         state.save_svg("board.png")

@@ -130,7 +130,7 @@ def test_replay_every_step(capsys, here):
 
 
 def test_watch_a_game(capsys, here):
-    arguments = ("--rules", "small.json", "--watch", "--seconds", "0.001")
+    arguments = ("--rules", "small.json", "--watch", "--seconds", "0.02")
     assert "over, Blue won." in run(capsys, "replay", "moves.txt", *arguments)
 
 
@@ -190,6 +190,9 @@ PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwa
         ("show gone.txt", f"'gone.txt' is not a file, preset, HKOI code or move; {PRESETS}"),
         ("show hkoi --ply 1", "--ply 1: the game has plies 0 to 0"),
         ("show hkoi --grid 10", "grid: 10 is not between the board's size 7 and 9"),
+        ("show hkoi --reach B", "--reach: has no effect without a picture; name one by --out"),
+        ("show hkoi --theme dark --out a.txt", "--theme: has no effect without a picture; name"),
+        ("show hkoi --diagram --out a.txt", "--diagram: has no effect with --out; .txt files hold"),
         ("show hkoi --reach G --out a.svg", "reach: 2 is not a player from 0 to 1"),
         ("show hkoi --out a.bmp", "--out a.bmp: the ending is not one of .svg, .png, .gif, .html"),
         ("show hkoi --out binary.dat/a.svg", "binary.dat: File exists"),
@@ -209,7 +212,10 @@ PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwa
         ("replay games.jsonl --game 2", "--game 2: games.jsonl has 1 games"),
         ("replay binary.dat", "binary.dat: not a text file"),
         ("replay broken.gz", "broken.gz: not a gzip file"),
-        ("replay moves.txt --rules small.json --seconds 0 --watch", "0.0 a ply is not between"),
+        ("replay moves.txt --rules small.json --seconds 0 --watch", "0.0 a ply is not from 0.02"),
+        ("replay moves.txt --steps --out a.svg", "--steps: has no effect with --out"),
+        ("replay moves.txt --watch --out a.svg", "--watch: has no effect with --out"),
+        ("replay moves.txt --theme light", "--theme: has no effect without a picture; name one by"),
         ("convert moves.txt --rules small.json --to hkoi", "game 1: code: only games of 2 players"),
         ("convert moves.txt --rules small.json", "Missing from python -m wallgo_jax convert: --to"),
     ],
@@ -283,6 +289,18 @@ def test_a_pipe_is_a_file(here, capsys):
     with subprocess.Popen(["sh", "-c", "cat moves.txt > pipe"]) as writer:
         assert run(capsys, "show", "pipe", "--rules", "small.json") == BOARD
     assert writer.returncode == 0
+
+
+def test_a_file_that_cannot_be_written_is_as_before(here, capsys, monkeypatch):
+    (here / "a.jsonl").write_text("kept")
+
+    def fails(*paths):
+        raise OSError(28, "No space left on device", "a.jsonl.tmp")
+
+    monkeypatch.setattr(os, "replace", fails)
+    assert main(["convert", CODE, "--to", "record", "--out", "a.jsonl"]) == 2
+    assert capsys.readouterr().err == "error: a.jsonl: No space left on device\n"
+    assert (here / "a.jsonl").read_text() == "kept"
 
 
 def test_endings_in_capitals(here, capsys):

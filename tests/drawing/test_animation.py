@@ -115,8 +115,21 @@ def test_a_gif_has_a_frame_a_position(small):
     assert min(image.convert("RGB").getpixel((0, 0))) > 250
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+@pytest.mark.parametrize("seconds", [0, 0.019, -1, 601, float("nan")])
 def test_a_ply_takes_time(small, seconds):
     for make in (render.animation, render.page, render.gif):
-        with pytest.raises(ValueError, match="a ply is not between 0 and an hour"):
+        with pytest.raises(ValueError, match=r"a ply is not from 0\.02 to 600"):
             make(small, seconds=seconds)
+
+
+@pytest.mark.parametrize("seconds", [0.02, 600])
+def test_a_gif_holds_the_shortest_and_the_longest_ply(small, seconds):
+    image = Image.open(io.BytesIO(render.gif(small, seconds=seconds)))
+    assert image.info["duration"] == 1000 * seconds
+    image.seek(5)
+    assert image.info["duration"] == 1000 * (seconds + 3)
+
+
+def test_the_time_of_a_film_is_not_rounded(small):
+    found = set(re.findall('dur="(.*?)s"', render.animation(small, seconds=0.0234)))
+    assert [float(duration) for duration in found] == [pytest.approx(6 * 0.0234 + 4, abs=1e-6)]

@@ -6,10 +6,11 @@ import jax
 import numpy as np
 import pytest
 
+from wallgo_jax import render
 from wallgo_jax.formats import diagram
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import PRESETS, Rules
-from wallgo_jax.game.state import empty_trail
+from wallgo_jax.game.state import empty_trail, initial_state
 from wallgo_jax.view.game_replay import replay_actions
 from wallgo_jax.view.snapshot import take_snapshot
 
@@ -94,9 +95,8 @@ def test_a_board_drawn_by_hand():
     assert diagram.parse("walls left: 2 4\n" + BY_HAND).position.walls_left.tolist() == [2, 4]
 
 
-def test_the_result_is_not_claimed_where_it_hangs_on_the_last_ply():
-    text = """
-    rules: {"size": 3, "stones": 1, "order": [0, 1], "tie": ["region", "mover_loses"]}
+ONE_REGION_EACH = """
+    rules: {"size": 3, "stones": 1, "order": [0, 1], "tie": TIE}
     turn: R
     over: yes
          A   B   C
@@ -107,10 +107,57 @@ def test_the_result_is_not_claimed_where_it_hangs_on_the_last_ply():
        +   +   +   +
      3 | . r . r . |
        +---+---+---+
-    """
-    snapshot = take_snapshot(diagram.parse(text))
-    assert snapshot.territory == (3, 3) and snapshot.is_over and not snapshot.by_illegal_action
-    assert snapshot.payoff is None
+"""
+TWO_REGIONS_TO_ONE = """
+    rules: {"size": 4, "stones": 2, "order": [0, 1, 1, 0], "tie": TIE}
+    turn: R
+    over: yes
+         A   B   C   D
+       +---+---+---+---+
+     1 | R r . r B   . |
+       +   +   +   +   +
+     2 | . r . r .   . |
+       +   +   +   +   +
+     3 | . r R r .   . |
+       +   +   +   +   +
+     4 | . r . b B   . |
+       +---+---+---+---+
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "tie", "payoff"),
+    [
+        (ONE_REGION_EACH, [], (0, 0)),
+        (ONE_REGION_EACH, ["region"], (0, 0)),
+        (ONE_REGION_EACH, ["region", "mover_loses"], None),
+        (ONE_REGION_EACH, ["mover_loses", "region"], None),
+        (TWO_REGIONS_TO_ONE, ["region", "mover_loses"], (-1, 1)),
+        (TWO_REGIONS_TO_ONE, ["mover_loses", "region"], None),
+    ],
+)
+def test_the_result_is_not_claimed_where_it_hangs_on_the_last_ply(text, tie, payoff):
+    snapshot = take_snapshot(diagram.parse(text.replace("TIE", json.dumps(tie))))
+    assert snapshot.territory in ((3, 3), (8, 8))
+    assert snapshot.is_over and not snapshot.by_illegal_action
+    assert snapshot.payoff == payoff
+
+
+def test_a_finished_game_has_to_say_so():
+    text = ONE_REGION_EACH.replace("TIE", "[]")
+    for running in (text.replace("over: yes", ""), text.replace("yes", "no")):
+        with pytest.raises(ValueError, match='game is over; write "over: yes"'):
+            diagram.parse(running)
+
+
+def test_room_for_more_stones_is_no_part_of_the_rules():
+    started = Rules(size=4, stones=2, start=((0, 0, 0), (3, 3, 1)), order=(1, 0))
+    for rules in (PRESETS["playwallgo-3p"], started):
+        state = initial_state(rules, stones=4)
+        assert diagram.rules_of(state) == rules
+        assert "Red" in render.position_page(state)
+        text = diagram.draw(state)
+        assert diagram.draw(diagram.parse(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,13 @@ def test_players_are_read_as_they_are_written(rules):
     assert move_text.read_players(move_text.header(rules, names), rules) == names
 
 
+def test_a_name_does_not_end_the_comment():
+    names = ("a\nD4", "b\u2028\tc  d")
+    line = move_text.header(SMALL, names)
+    assert len(line.splitlines()) == 1
+    assert move_text.read_players(line, SMALL) == ("a D4", "b c d")
+
+
 @pytest.mark.parametrize(
     "text", ["", "A1 C3", "# a game\nA1", "A1 # hkoi", "# hkoist, x", "#\n#hkoi"]
 )

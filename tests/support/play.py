@@ -25,7 +25,7 @@ class PlainThinker:
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
 
-    async def think(self, rules: Rules, node: Node, simulations: int) -> Thought:
+    async def think(self, rules: Rules, node: Node, simulations: int, *, is_move: bool) -> Thought:
         self.asked.append((node.number, simulations))
         await asyncio.sleep(0)
         legal = sorted(node.snapshot.legal)

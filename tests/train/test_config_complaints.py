@@ -305,9 +305,15 @@ def test_a_temperature_may_be_off_or_stay_as_it_is(first, last):
     assert read_config(None, words).selfplay.final_temperature == 0.5
 
 
-def test_what_is_no_config_at_all():
-    with pytest.raises(UsageError, match=r"^run/config\.json: Input should be a dictionary"):
-        config_from_dict([], where="run/config.json")
+@pytest.mark.parametrize(
+    ("text", "given"), [("[]", "[]"), ("null", "None"), ("5", "5"), ('"a\\nb"', r"'a\nb'")]
+)
+def test_what_is_no_config_at_all(tmp_path, text, given):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_saved_config(tmp_path)
+    path = tmp_path / "config.json"
+    assert str(caught.value) == f"{path}: Input should be a dictionary (got {given})"
 
 
 def test_a_file_of_a_run_is_no_run(tmp_path):

@@ -99,3 +99,13 @@ def test_wrong_lists_are_refused_in_one_line(words, said):
 def test_alone_is_a_run_of_one_rule_set():
     config = tiny.config("--rules", "hkoi,wallzero-empty")
     assert config.alone(PRESETS["hkoi"]).rule_sets == (RuleSet(PRESETS["hkoi"], 1.0, "hkoi"),)
+
+
+def test_alone_is_allowed_where_targets_look_further_than_its_games():
+    small = {"rules": {"size": 3, "stones": 1, "order": [0, 1]}}
+    words = ["--rules", json.dumps([small, "wallzero-4stone"]), "--network.playable", "true"]
+    words += ["--learner.value_mix", "0.5", "--learner.td_steps", "20"]
+    config = tiny.config(*words, "--network.planes", "BTRV")
+    assert config.learned[0].max_plies < config.learner.td_steps
+    for rules in config.learned:
+        assert config.alone(rules).learned == (rules,)

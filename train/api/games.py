@@ -19,7 +19,6 @@ from train.arena.seats.match import SeatOptions
 from train.arena.sprt import play_until_decided
 from train.arena.tournament import Meeting, Score, Standing, score_of
 from train.metrics.intervals import Interval, intervals_figure
-from train.players.config import HeuristicsConfig
 from train.ratings import curves, pool, table_pool
 from train.ratings.pool import MAX_BATCH, Entrant, Measured
 from train.ratings.results_cache import ResultsCache
@@ -67,11 +66,13 @@ class PlayedMatch(MatchResult):
         return match_record(self)
 
     def figure(self) -> Any:
-        """The first player's win rates as a figure of matplotlib: all games, each colour."""
+        """The first player's win rates as a figure of matplotlib: all games, each colour that it
+        had."""
         rows = [Interval("all games", self.win_rate, *self.interval)]
         for name, is_red in (("as Red", True), ("as Blue", False)):
             rate, games = self.win_rate_as(red=is_red), int((self.first_is_red == is_red).sum())
-            rows.append(Interval(name, rate, *wilson_interval(rate, games)))
+            if rate is not None:
+                rows.append(Interval(name, rate, *wilson_interval(rate, games)))
         return intervals_figure(
             rows,
             title=f"{self.first} against {self.second}",
@@ -295,12 +296,13 @@ def elo(
       budget: games in all, those of the cache included.
       games: each time that a pairing is chosen, or a table where the rules have more seats.
       simulations: of the checkpoints; 0 for their raw policy.
-      checkpoints: most checkpoints of a run; 0 for all.
+      checkpoints: most checkpoints of a run, at least 2; 0 for all.
       zero: name of the player whose rating is 0; by default the first one's that is no run's, else
         the mean is 0.
       opening_plies: as in `match`.
       seed: random seed.
-      cache: file that keeps games between calls; None keeps none.
+      cache: file that keeps games between calls; None keeps none. Players of a name and weights
+        are the same in every process, a function in this one alone.
       progress: show a bar.
 
     Raises:
@@ -310,6 +312,8 @@ def elo(
     _check_list("elo", players)
     key_of("elo", seed)
     check_whole("elo", games=games, budget=budget, simulations=simulations, checkpoints=checkpoints)
+    if checkpoints < 0 or checkpoints == 1:
+        raise UsageError(f"elo: checkpoints ({checkpoints}) must be 0, or at least 2")
     runs = [player for player in players if isinstance(player, Path)]
     singles = [player for player in players if not isinstance(player, Path)]
     given: list[Opponent] = [*singles, *(str(run) for run in runs)]
@@ -332,7 +336,7 @@ def elo(
             run, played, name=name, simulations=simulations, count=checkpoints
         )
     ]
-    own = [_entrant(player, given) for player, given in zip(made, singles, strict=True)]
+    own = [Entrant(player.name, player.identity, player.registered) for player in made]
     names = [entrant.name for entrant in (*own, *entrants)]
     if zero is not None and zero not in names:
         raise UsageError(f"elo: zero {zero!r} is not one of {', '.join(names)}")
@@ -360,19 +364,6 @@ def elo(
     if measured.is_interrupted:
         raise KeyboardInterrupt
     return RatedPool(measured)
-
-
-def _entrant(player: Player, given: Opponent) -> Entrant:
-    """A player of a pool; one that has no name in the registry is itself and nobody else."""
-    if isinstance(given, str):
-        (found,) = pool.entrants_of_names(
-            [given],
-            player.rules,
-            heuristics=HeuristicsConfig(),
-            make_player=lambda name, rules: player.registered,
-        )
-        return found
-    return Entrant(player.name, f"python:{player.name}:{id(player.registered)}", player.registered)
 
 
 def _check_two(what: str, rules: Rules) -> None:

@@ -4,8 +4,10 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from train.api.common.tables import check_whole
 from train.metrics.figure import metrics_figure
 from train.metrics.rows import Row
+from train.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from train.api.runs import Run
@@ -18,11 +20,21 @@ def watch(run: "Run", *, every: int = 1) -> Iterator[Row]:
 
     Args:
       run: that trains.
-      every: iterations between two drawings; the last one is drawn in any case.
+      every: iterations between two drawings, at least 1; the last one is drawn in any case.
 
     Returns:
       The rows, as `for row in run` gives them.
+
+    Raises:
+      UsageError: `every` is not allowed.
     """
+    check_whole("watch", every=every)
+    if every < 1:
+        raise UsageError(f"watch: every ({every}) must be at least 1")
+    return _drawn(run, every)
+
+
+def _drawn(run: "Run", every: int) -> Iterator[Row]:
     handle = None
     for row in run:
         if row["iteration"] % every == 0 or row["iteration"] == run.config.iterations:

@@ -1,5 +1,8 @@
 """Players as objects: they act on states, and those with an evaluator search them."""
 
+import functools
+import uuid
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,11 +16,13 @@ from train.api.configs import read_rules
 from train.api.searches import SearchReport, change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
 from train.checkpoints.weights import TrainedNetwork
-from train.config import RunConfig
+from train.config import RunConfig, config_to_dict
 from train.engine.trees.guide import Guide, make_guide, network_guide
 from train.network import Variables
 from train.players import basic
+from train.players.config import HeuristicsConfig
 from train.players.learned import network_player, search_player
+from train.ratings import pool
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.env import WallGo
@@ -27,6 +32,8 @@ from wallgo_jax.game.state import State
 DEFAULT_RULES = "wallzero-4stone"
 Act = Callable[[State, jax.Array], jax.Array]
 """(states [B], key) -> legal slots int32[B]; JAX must be able to trace it."""
+_TOKENS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+"""What this process knows functions by; an id may come again."""
 
 
 class Player:
@@ -43,14 +50,18 @@ class Player:
         registered: basic.Player,
         rules: Rules,
         *,
-        guide: Callable[[], Guide] | None,
-        trained: Callable[[], TrainedNetwork] | None,
+        identity: Callable[[], str],
+        guide: Callable[[], Guide] | None = None,
+        trained: Callable[[], TrainedNetwork] | None = None,
         has_learned: bool = False,
     ) -> None:
-        """Wrap a player; `guide` makes what its searches need and `trained` gives its network, None
-        where it has none; one that has learned these rules refuses boards of others."""
+        """Wrap a player; `guide` makes what its searches need and `trained` gives its network, each
+        called once, None where it has none; one that has learned these rules refuses boards of
+        others."""
         self.registered, self.rules, self.name = registered, rules, registered.name
-        self._guide, self._trained, self._has_learned = guide, trained, has_learned
+        self._identity, self._has_learned = functools.cache(identity), has_learned
+        self._guide = None if guide is None else functools.cache(guide)
+        self._trained = None if trained is None else functools.cache(trained)
 
     def __repr__(self) -> str:
         return f"<train.Player {self.name}>"
@@ -113,6 +124,11 @@ class Player:
         return batch
 
     @property
+    def identity(self) -> str:
+        """The key of its games in a cache: that of all players that play alike."""
+        return self._identity()
+
+    @property
     def guide(self) -> Guide:
         """What its searches ask.
 
@@ -158,16 +174,9 @@ def make_player(
         return player
     learned = registry.common_rules([player]) if rules is None and isinstance(player, str) else None
     played = learned or read_rules(DEFAULT_RULES if rules is None else rules)
-    if not isinstance(player, str):
-        return Player(_player_of_function(player), played, guide=None, trained=None)
-    made = registry.make_player(player, played, transfer=transfer)
-    return Player(
-        made,
-        played,
-        guide=lambda: make_guide(player, transfer=transfer),
-        trained=lambda: registry.load_network(player),
-        has_learned=registry.common_rules([player]) is not None and not transfer,
-    )
+    if isinstance(player, str):
+        return player_of_name(player, played, transfer=transfer)
+    return Player(_player_of_function(player), played, identity=lambda: _token_of(player))
 
 
 def make_players(
@@ -183,6 +192,51 @@ def make_players(
         own = [player.rules for player in players if isinstance(player, Player)]
         rules = own[0] if own else registry.common_rules(names) or DEFAULT_RULES
     return [make_player(player, rules) for player in players]
+
+
+def player_of_name(
+    name: str,
+    rules: Rules,
+    *,
+    heuristics: HeuristicsConfig | None = None,
+    transfer: bool = False,
+) -> Player:
+    """The player of a name, which keeps the weights and the simulations that it is made with.
+
+    Args:
+      name: of the player.
+      rules: to play.
+      heuristics: weights of `ethen` and `wjx`; None for those of the package.
+      transfer: as in `make_player`.
+
+    Raises:
+      UsageError: as `make_player`.
+    """
+    weighed = heuristics or HeuristicsConfig()
+    made = registry.make_player(name, rules, heuristics=weighed, transfer=transfer)
+
+    # A run may have newer weights by the time that these are asked for.
+    def guide() -> Guide:
+        found = make_guide(made.name, heuristics=weighed, transfer=transfer)
+        return found._replace(variables=made.variables)
+
+    def trained() -> TrainedNetwork:
+        return registry.load_network(made.name)._replace(variables=made.variables)
+
+    def identity() -> str:
+        (entrant,) = pool.entrants_of_names(
+            [made.name], rules, heuristics=weighed, make_player=lambda *_: made
+        )
+        return entrant.identity
+
+    return Player(
+        made,
+        rules,
+        identity=identity,
+        guide=guide,
+        trained=trained,
+        has_learned=registry.common_rules([name]) is not None and not transfer,
+    )
 
 
 def player_of_weights(
@@ -201,13 +255,31 @@ def player_of_weights(
         )
     else:
         made = network_player(f"net:{name}", weights, config.network, rules)
+    # As the run's checkpoints are known by, so that equal weights are the same player.
+    called = f"search:weights@{simulations}" if simulations else "net:weights"
+    decides = ("network", "search") if simulations else ("network",)
+
+    def identity() -> str:
+        fields = config_to_dict(config)
+        return pool.identity(called, made, {key: fields[key] for key in decides})
+
     return Player(
         made,
         rules,
+        identity=identity,
         guide=lambda: network_guide(made.name, config, weights, simulations=simulations),
         trained=lambda: TrainedNetwork(config, weights, name, "this process", None, {}),
         has_learned=True,
     )
+
+
+def _token_of(act: Act) -> str:
+    """The key of a function's games, which no other function has, here or in another process."""
+    token = f"python:{getattr(act, '__name__', 'player')}:{uuid.uuid4().hex}"
+    try:
+        return _TOKENS.setdefault(act, token)
+    except TypeError:  # it takes no weak reference, or is not hashable
+        return token
 
 
 def _player_of_function(act: Act) -> basic.Player:

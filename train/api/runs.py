@@ -12,7 +12,7 @@ import numpy as np
 from train.api.common.tables import to_dataframe
 from train.api.configs import Source, make_config, read_rules, use_functions, with_functions
 from train.api.games import Opponent, match
-from train.api.players import Player, player_of_weights
+from train.api.players import Player, player_of_name, player_of_weights
 from train.arena.result import MatchResult
 from train.arena.seats.result import SeatedResult
 from train.config import RunConfig
@@ -195,17 +195,28 @@ class Run:
         """Play the newest weights against each opponent; nothing is written.
 
         Args:
-          opponents: players; by default those of the config's evaluation.
+          opponents: players, of the config's heuristics where they are named; by default those of
+            the config's evaluation.
           games: of each match, an even number; by default those of the final matches.
           simulations: as in `player`.
           seed: random seed.
           rules: as in `player`.
+
+        Raises:
+          UsageError: an opponent or a number is not allowed, or the rules are for three or four
+            players, whose games `train.seated_match` plays.
         """
         options, player = self.config.evaluation, self.player(simulations, rules=rules)
+
+        def made(opponent: Opponent) -> Opponent:
+            if not isinstance(opponent, str):
+                return opponent
+            return player_of_name(opponent, player.rules, heuristics=self.config.heuristics)
+
         return [
             match(
                 player,
-                opponent,
+                made(opponent),
                 games=options.final_games if games is None else games,
                 opening_plies=options.opening_plies,
                 seed=seed,

@@ -62,7 +62,7 @@ class SearchReport:
       network_value: float32[], before it.
       values: float32[P], after the search, of each player, player 0 first.
       lines: int32[K, D] public actions, the chosen one's line first, then those of the most visits;
-        NO_ACTION behind the end of a line.
+        NO_ACTION behind the end of a line, and in lines beyond the visited moves.
       owners: float32[H, W, P + 1], chances of each cell's final owners, player 0 first, nobody
         last; None without a head for them.
     """
@@ -236,6 +236,8 @@ def search_states(
     slots = np.argsort(-found["visits"], axis=1, kind="stable")[:, :LINES]
     slots = _first(slots, found.pop("slot"))
     lines = _lines(batch, tree, slots)
+    is_seen = np.take_along_axis(found["visits"], slots, axis=1) > 0
+    lines[:, 1:][~is_seen[:, 1:]] = NO_ACTION  # the chosen one may have no visit
     mover = np.asarray(batch.position.player)
     report = SearchReport(
         player=guide.name,

@@ -133,7 +133,7 @@ def selfplay(
       rules: as in `make_player`.
       explores: search with the noise of training, and give back policies and values; the player
         must be one that searches.
-      simulations: of a search where `explores`; by default those of the player's name.
+      simulations: of a search, only where `explores`; by default those of the player's name.
       opening_plies: random plies that each game begins with.
       seed: random seed.
       progress: show a bar.
@@ -147,6 +147,11 @@ def selfplay(
         raise UsageError(f"selfplay: games ({games}) must be from 1 to {MAX_GAMES}")
     if opening_plies < 0:
         raise UsageError(f"selfplay: opening_plies ({opening_plies}) must not be negative")
+    if simulations is not None and not explores:
+        raise UsageError(
+            "selfplay: simulations are of a search that explores: say explores=True, or the number "
+            "in the player's name"
+        )
     key = key_of("selfplay", seed)
     choose, variables = _chooser(made, simulations) if explores else _acting(made)
     play = _make_plies(choose, opening_plies)

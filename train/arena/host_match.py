@@ -108,8 +108,12 @@ class HostMatch:
         return sum(game.is_over for game in self.games)
 
     def play_round(self) -> None:
-        """Play a ply of each game that is on, up to B of them."""
-        active = [game for game in self.games if not game.is_over][: self._boards]
+        """Play a ply of each game that is on, up to B of them; those of a pair are taken together,
+        so that a match that is stopped has whole pairs."""
+        pairs = len(self.games) // 2
+        order = sorted(self.games, key=lambda game: game.number % pairs)
+        active = [game for game in order if not game.is_over][: self._boards]
+        active.sort(key=lambda game: game.number)
         by_side = [[game for game in active if game.side == side] for side in (0, 1)]
         for side, own in enumerate(by_side):
             if own:

@@ -53,6 +53,10 @@ def _interval(result: MatchResult) -> str:
     return f"{low:.1%} to {high:.1%}"
 
 
+def _rate(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.2%}"
+
+
 def _territory(result: MatchResult) -> str:
     own, other = result.territory.mean(axis=0)
     return f"{own:.1f} : {other:.1f}"
@@ -67,8 +71,8 @@ _FIGURES: tuple[tuple[str, Callable[[MatchResult], str]], ...] = (
     ("won, drawn, lost", lambda result: f"{result.wins}, {result.draws}, {result.losses}"),
     ("win rate", lambda result: f"{result.win_rate:.2%}"),
     ("95 % interval", _interval),
-    ("win rate as Red", lambda result: f"{result.win_rate_as(red=True):.2%}"),
-    ("win rate as Blue", lambda result: f"{result.win_rate_as(red=False):.2%}"),
+    ("win rate as Red", lambda result: _rate(result.win_rate_as(red=True))),
+    ("win rate as Blue", lambda result: _rate(result.win_rate_as(red=False))),
     ("Red's win rate", lambda result: f"{result.red_win_rate:.2%}"),
     ("territory, cells", _territory),
     ("territory ratio", _territory_ratio),
@@ -80,7 +84,8 @@ _FIGURES: tuple[tuple[str, Callable[[MatchResult], str]], ...] = (
 def match_record(result: MatchResult) -> dict[str, Any]:
     """A match as JSON-ready figures from the first player's side.
 
-    `territory_ratio` is None where the second player had no territory at all.
+    `territory_ratio` is None where the second player had no territory at all, the win rate as a
+    colour where there is no game with it, as in a match that was stopped.
     """
     return {
         "first": result.first,

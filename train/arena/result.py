@@ -86,9 +86,10 @@ class MatchResult:
         own, other = self.territory.sum(axis=0)
         return float(own) / float(other) if other else math.inf
 
-    def win_rate_as(self, *, red: bool) -> float:
-        """The first player's win rate in the games where it has this colour."""
-        return float((self.outcome[self.first_is_red == red] + 1).mean() / 2)
+    def win_rate_as(self, *, red: bool) -> float | None:
+        """The first player's win rate in the games where it has this colour; None without any."""
+        outcome = self.outcome[self.first_is_red == red]
+        return float((outcome + 1).mean() / 2) if len(outcome) else None
 
     @property
     def red_win_rate(self) -> float:

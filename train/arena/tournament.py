@@ -86,18 +86,33 @@ class Elimination:
     starts_behind: tuple[str, ...]
 
 
+def counting_pairs(play: Play) -> Play:
+    """Wrap `play` with a count of its own of the pairs that each two have played before.
+
+    A tournament of several formats, as heats and an elimination, gives the same wrapped function to
+    all of them: else each counts from zero, and a later one plays the games of an earlier one
+    again.
+    """
+    played: Counter[frozenset[str]] = Counter()
+
+    def play_on(first: str, second: str, pairs: int, before: int) -> Score:
+        both = frozenset((first, second))
+        before = played[both]
+        played[both] += pairs
+        return play(first, second, pairs, before)
+
+    return play_on
+
+
 class _Meetings:
-    """Plays meetings and counts the pairs of games of each two players."""
+    """Plays meetings of one format."""
 
     def __init__(self, play: Play) -> None:
-        self._play = play
-        self._played: Counter[frozenset[str]] = Counter()
+        self._play = counting_pairs(play)
 
     def meet(self, first: str, second: str, pairs: int) -> Score:
         """Play this many more pairs of games."""
-        both = frozenset((first, second))
-        self._played[both] += pairs
-        return self._play(first, second, pairs, self._played[both] - pairs)
+        return self._play(first, second, pairs, 0)
 
     def decide(self, bracket: str, round_: int, better: str, worse: str, pairs: int) -> Meeting:
         """Play a meeting that has a winner: the player with more wins, then with more cells.

@@ -25,11 +25,28 @@ PARTS = ("env", "search", "selfplay", "learn")
 MCTX, MCTX_PUBLIC = "mctx", "mctx-public"
 LOOP = "pgx-alphazero"
 LOOP_GAME = "othello"
-AGAINST = (*peers.GAMES, LOOP, MCTX, MCTX_PUBLIC)
+AGAINST = {
+    **dict.fromkeys(peers.GAMES, "env"),
+    LOOP: "selfplay",
+    MCTX: "search",
+    MCTX_PUBLIC: "search",
+}
+"""The part in which each baseline is measured."""
 ENV_PLANES = "BTRH"
 ONE_DEVICE = ", one device"
 MAX_TREE_BYTES = 8 * 10**9
 """Largest tree of a search over public actions; a larger one is not measured."""
+
+
+def check_rules(config: RunConfig, what: str) -> None:
+    """Refuse a config of several rule sets, or of a grid larger than the board: boards of one size
+    are measured.
+
+    Raises:
+      UsageError: the message opens with `what`.
+    """
+    if config.mix or config.grid_side != config.rules.size:
+        raise UsageError(f"{what}: rules must be one rule set, on a grid of its own")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,14 +58,15 @@ class Request:
       parts: names of PARTS.
       batches: boards at once, or samples of a step of the learner; empty for those of the device
         (`sweep.default_batches`), up to the end of its memory.
-      against: baselines, names of AGAINST.
+      against: baselines, names of AGAINST of these parts.
       simulations: simulations of the searches outside self-play.
       repeats: runs of each benchmark; their median counts.
       seconds: least length of a run, about.
       fit: boards and simulations of the search whose memory is analysed.
 
     Raises:
-      UsageError: an unknown name, or a number below 1.
+      UsageError: an unknown name, a baseline of another part, a number below 1, or rules that
+        `check_rules` refuses.
     """
 
     config: RunConfig
@@ -61,6 +79,7 @@ class Request:
     fit: tuple[int, int] = (memory.BOARDS, memory.SIMULATIONS)
 
     def __post_init__(self) -> None:
+        check_rules(self.config, "bench")
         for option, given, known in (
             ("what", self.parts, PARTS),
             ("against", self.against, AGAINST),
@@ -72,6 +91,9 @@ class Request:
                     )
         if not self.parts:
             raise UsageError(f"bench: --what names nothing; allowed: {', '.join(PARTS)}")
+        for name in self.against:
+            if AGAINST[name] not in self.parts:
+                raise UsageError(f"bench: --against {name!r} is for --what {AGAINST[name]}")
         if min(self.batches, default=1) < 1:
             raise UsageError("bench: --batch must be numbers from 1 on")
         for option, least in (("simulations", self.simulations), ("repeats", self.repeats)):
@@ -87,12 +109,21 @@ class Request:
 
 
 def wide_request(request: Request, width: int) -> Request:
-    """The request for self-play and learner alone, with a wide network of one R block."""
+    """The request for self-play and learner alone, with the network of `wide_config`."""
+    config = wide_config(request.config, width)
+    return dataclasses.replace(request, config=config, parts=("selfplay", "learn"), against=())
+
+
+def wide_config(config: RunConfig, width: int) -> RunConfig:
+    """The config with a wide network of one R block.
+
+    Raises:
+      ValueError: there is no such network.
+    """
     network = NetworkConfig(
         blocks="R", width=width, value_width=width, planes="BTRH", dtype="bfloat16"
     )
-    config = dataclasses.replace(request.config, network=network)
-    return dataclasses.replace(request, config=config, parts=("selfplay", "learn"), against=())
+    return dataclasses.replace(config, network=network)
 
 
 class Ratio(NamedTuple):

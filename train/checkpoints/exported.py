@@ -103,7 +103,9 @@ def check_folder(folder: Path) -> None:
       UsageError: it is a file, or a folder that is not empty and that `write_model` did not write.
     """
     if folder.is_dir():
-        if any(folder.iterdir()) and not _is_written_here(folder):
+        # All that a first writing may leave is the card, half written.
+        held = {entry.name for entry in folder.iterdir()} - {f"{CARD_FILE}.tmp"}
+        if held and not _is_written_here(folder):
             raise UsageError(f"{folder}: is not empty and holds no exported model; choose another")
     elif folder.exists():
         raise UsageError(f"{folder}: is a file, not a folder")
@@ -153,8 +155,9 @@ def write_model(
         "config": config_to_dict(config),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    _replace_bytes(folder / WEIGHTS_FILE, data)
+    # First, for it tells whose folder this is; without its weights it is refused by readers alone.
     write_json(folder / CARD_FILE, {SUM_KEY: _sum_of(card), **card})
+    _replace_bytes(folder / WEIGHTS_FILE, data)
     replace_text(folder / PAGE_FILE, card_page(card, player=player or str(folder)))
 
 

@@ -13,9 +13,9 @@ import dataclasses
 import logging
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ from train.checkpoints.checkpoint import (
     signed_meta,
     without_others,
 )
+from train.config import BEST, EvaluationConfig
 from train.network import Variables
 from train.runtime.errors import UsageError
 from train.runtime.files import CannotWriteError, disk_error
@@ -47,14 +48,23 @@ class Store:
     Args:
       directory: the run's.
       keep: how many of the newest weights are kept.
-      keep_best: how many more weights are kept, those with the highest win rates.
+      keep_best: how many more weights are kept, those with the highest win rates. Those found by
+        other matches than the config's come after all of its own.
       keep_every: weights of multiples of this iteration are kept for ever; 0 for none.
+      config: of the run, as in its checkpoints; None where all matches are alike.
     """
 
     def __init__(
-        self, directory: Path, *, keep: int, keep_best: int = 0, keep_every: int = 0
+        self,
+        directory: Path,
+        *,
+        keep: int,
+        keep_best: int = 0,
+        keep_every: int = 0,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
-        self._win_rates = _win_rates(directory / WEIGHTS)
+        self._config = config
+        self._win_rates = _win_rates(directory / WEIGHTS, config)
         policy = _Retention(keep, keep_best, keep_every, self._win_rates)
         self._weights = _open(directory / WEIGHTS, policy)
         self._resume = _open(directory / RESUME, _Retention(_RESUME_KEEP))
@@ -81,7 +91,7 @@ class Store:
         # neither this nor orbax, which could go on afterwards, copies it.
         weights, run = jax.tree.map(_held, fetch((weights, run)))
         if win_rate is not None:
-            self._win_rates[iteration] = win_rate
+            self._win_rates[iteration] = _WinRate(_is_alike(config, self._config), win_rate)
         for manager, item, tree in (
             (self._weights, "weights", weights),
             (self._resume, "run", run),
@@ -153,6 +163,13 @@ def _without_closed_loops(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return show
 
 
+class _WinRate(NamedTuple):
+    """A win rate in a short match; those that count are above all others."""
+
+    counts: bool  # whether the match was as those of the run are now
+    rate: float
+
+
 @dataclasses.dataclass(frozen=True)
 class _Retention:
     """Chooses the checkpoints to keep, as orbax's preservation policy."""
@@ -160,7 +177,7 @@ class _Retention:
     keep: int
     keep_best: int = 0
     keep_every: int = 0
-    win_rates: dict[int, float] = dataclasses.field(default_factory=dict)  # grows as the run does
+    win_rates: dict[int, _WinRate] = dataclasses.field(default_factory=dict)  # grows with the run
 
     def should_preserve(self, checkpoints: Sequence[Any], *, context: Any) -> list[bool]:
         """Whether each of orbax's checkpoints is kept."""
@@ -199,13 +216,14 @@ def iterations_of(directory: Path) -> list[int]:
     return _iterations(directory / WEIGHTS)
 
 
-def best_iteration(directory: Path, *, before: int) -> int | None:
+def best_iteration(directory: Path, config: Mapping[str, Any], *, before: int) -> int | None:
     """Return the earlier iteration of the highest win rate, the newest of equals.
 
-    It is None while no checkpoint has played a match.
+    It is None while no checkpoint has played a match such as the config's: against its first anchor
+    that is the same player all along, with its simulations and opening plies.
     """
-    rates = _win_rates(directory / WEIGHTS)
-    rated = [(rate, iteration) for iteration, rate in rates.items() if iteration < before]
+    found = _win_rates(directory / WEIGHTS, config)
+    rated = [(its.rate, step) for step, its in found.items() if its.counts and step < before]
     return max(rated)[1] if rated else None
 
 
@@ -291,17 +309,28 @@ def _unfinished(folder: Path) -> list[tuple[int, Path]]:
     return [(int(name), entry) for entry, (name, mark, _) in parts if mark and name.isdecimal()]
 
 
-def _win_rates(folder: Path) -> dict[int, float]:
+def _win_rates(folder: Path, config: Mapping[str, Any] | None) -> dict[int, _WinRate]:
     """Win rates by iteration, of checkpoints that played a match and whose `meta` can be read."""
     found = {}
     for iteration in _iterations(folder):
         try:
-            win_rate = read_meta_of(folder / str(iteration))["win_rate"]
+            meta = read_meta_of(folder / str(iteration))
         except (UnreadableError, UsageError):
             continue
-        if win_rate is not None:
-            found[iteration] = win_rate
+        if meta["win_rate"] is not None:
+            found[iteration] = _WinRate(_is_alike(meta["config"], config), meta["win_rate"])
     return found
+
+
+def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
+    """Whether the win rates of two configs are found by the same matches."""
+    return other is None or _match_of(one) == _match_of(other)
+
+
+def _match_of(config: Mapping[str, Any]) -> tuple[Any, ...]:
+    options = dataclasses.asdict(EvaluationConfig()) | config.get("evaluation", {})
+    fixed = next((anchor for anchor in options["anchors"] if anchor != BEST), None)
+    return fixed, options["simulations"], options["opening_plies"]
 
 
 def _say(line: str) -> None:

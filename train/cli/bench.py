@@ -26,8 +26,19 @@ if TYPE_CHECKING:
 
 STRENGTH, ENGINE, ARITHMETIC = "strength", "engine", "arithmetic"
 RUNS = Path("runs")
-_OF_STRENGTH = ("config", "what", "trained", "games", "opening_plies", "json", "report")
-"""Options that measuring strength takes, `report` to say no to it in words of its own."""
+PARTS, REPORT = "parts", "report"
+"""What is done where `--what` names none of those three."""
+_TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scaling", "fit")
+_TAKES = {
+    STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
+    ENGINE: ("config", "what", "player", "sessions", "seconds", "repeats", "json"),
+    ARITHMETIC: ("config", "what", "plies_a_game", "json"),
+    PARTS: ("config", "what", "plot", *_TIMED),
+    REPORT: ("config", "report", "minutes", "wide", *_TIMED),
+}
+"""The options that each of them reads; the engine takes a config to refuse it in its own words."""
+_NEEDS = {"simulations": "--what search", "fit": "--what search", "scaling": "--plot"}
+"""Options that are read, where there is no report, beside others alone."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,19 +113,20 @@ class Bench:
         from train.cli.bench_report import PLOT_FILE, Pages, measured
         from train.runtime.devices import make_deterministic
 
-        config = read_config(self.config, overrides)
-        if STRENGTH in _names(self.what):
+        config, mode = read_config(self.config, overrides), self._mode()
+        self._check_options(mode)
+        if mode == STRENGTH:
             return self._strength(config, overrides)
-        if ENGINE in _names(self.what):
+        if mode == ENGINE:
             return self._engine(overrides)
-        if ARITHMETIC in _names(self.what):
+        if mode == ARITHMETIC:
             return self._arithmetic(config)
-        if self.trained is not None:
-            raise UsageError(f"bench: --trained is for --what {STRENGTH}")
         request = self._request(config)
         batches = _numbers_or_none("scaling", self.scaling)
         if self.minutes is not None and not 0 < self.minutes < math.inf:
             raise UsageError(f"bench: --minutes ({self.minutes}) must be above 0")
+        if self.report is not None:
+            self._check_wide(config)
         if config.deterministic:
             make_deterministic()
         options.check_files(self.json)
@@ -138,6 +150,44 @@ class Bench:
             pages.go_on(points, wide=self.wide, minutes=self.minutes, console=console)
         return 0
 
+    def _mode(self) -> str:
+        """Which of `_TAKES` is asked for.
+
+        Raises:
+          UsageError: one that is done alone, and something else.
+        """
+        for mode, done in ((STRENGTH, "measured"), (ENGINE, "measured"), (ARITHMETIC, "counted")):
+            if mode in _names(self.what):
+                if _names(self.what) != (mode,) or self.report is not None:
+                    raise UsageError(f"bench: --what {mode} is {done} alone, without --report")
+                return mode
+        return PARTS if self.report is None else REPORT
+
+    def _check_options(self, mode: str) -> None:
+        """Refuse what a mode would not read."""
+        taken = set(_TAKES[mode])
+        if mode == PARTS:
+            asked = {f"--what {name}" for name in _names(self.what)}
+            asked |= {"--plot"} if self.plot is not None else set()
+            taken -= {name for name, wanted in _NEEDS.items() if wanted not in asked}
+        for field in dataclasses.fields(self):
+            name, option = field.name, f"--{field.name.replace('_', '-')}"
+            if name in taken or getattr(self, name) == field.default:
+                continue
+            if mode != PARTS:
+                raise UsageError(f"bench: {option} is not for {_called(mode)}")
+            wanted = _NEEDS.get(name) or _called(next(x for x in _TAKES if name in _TAKES[x]))
+            raise UsageError(f"bench: {option} is for {wanted}")
+
+    def _check_wide(self, config: RunConfig) -> None:
+        """Refuse a wide network that cannot be, before anything is measured."""
+        from train.bench import suite
+
+        try:
+            suite.wide_config(config, self.wide)
+        except ValueError as error:
+            raise UsageError(f"bench: --wide ({self.wide}): {error}") from None
+
     def _command(self, overrides: Sequence[str]) -> str:
         given = "" if self.config is None else f" {self.config}"
         words = "".join(f" {word}" for word in overrides)
@@ -149,10 +199,12 @@ class Bench:
 
         from train.bench import engine_speed
 
-        if _names(self.what) != (ENGINE,) or self.report is not None:
-            raise UsageError(f"bench: --what {ENGINE} is measured alone, without --report")
         if self.config is not None or overrides:
             raise UsageError(f"bench: --what {ENGINE} takes --player in place of a config")
+        if self.repeats < 1:
+            raise UsageError(f"bench: --repeats ({self.repeats}) must be at least 1")
+        if not 0 <= self.seconds < math.inf:
+            raise UsageError(f"bench: --seconds ({self.seconds}) must not be negative")
         numbers = _numbers("sessions", self.sessions)
         options.check_files(self.json)
         console = Console()
@@ -174,10 +226,9 @@ class Bench:
         """Show the work of an iteration, counted from the config."""
         from rich.console import Console
 
-        from train.bench import arithmetic
+        from train.bench import arithmetic, suite
 
-        if _names(self.what) != (ARITHMETIC,) or self.report is not None:
-            raise UsageError(f"bench: --what {ARITHMETIC} is counted alone, without --report")
+        suite.check_rules(config, "bench")
         if not 1 <= self.plies_a_game < math.inf:
             raise UsageError(f"bench: --plies-a-game ({self.plies_a_game}) must be at least 1")
         options.check_files(self.json)
@@ -187,14 +238,8 @@ class Bench:
             options.write_json(self.json, arithmetic.record(found))
         return 0
 
-    def _check_strength(self, overrides: Sequence[str]) -> None:
-        """Refuse what measuring strength would not read."""
-        if _names(self.what) != (STRENGTH,) or self.report is not None:
-            raise UsageError(f"bench: --what {STRENGTH} is measured alone, without --report")
-        for field in dataclasses.fields(self):
-            if field.name not in _OF_STRENGTH and getattr(self, field.name) != field.default:
-                option = field.name.replace("_", "-")
-                raise UsageError(f"bench: --{option} is not for --what {STRENGTH}")
+    def _check_trained(self, overrides: Sequence[str]) -> None:
+        """Refuse a config beside a run, which has its own."""
         given = [*overrides] if self.config is None else [str(self.config), *overrides]
         if self.trained is not None and given:
             raise UsageError(
@@ -210,7 +255,7 @@ class Bench:
         from train.loop import training
         from train.study import strength
 
-        self._check_strength(overrides)
+        self._check_trained(overrides)
         run = self.trained
         if run is not None:
             config = read_saved_config(run)
@@ -299,6 +344,11 @@ class Bench:
         for line in report.scaling_lines(points):
             console.print(line)
         return points
+
+
+def _called(mode: str) -> str:
+    """A mode as the command line asks for it."""
+    return f"--{REPORT}" if mode == REPORT else f"--what {mode}"
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ class Describe:
 
         from train.analysis import describe
 
+        options.check_files(self.json)
         found = describe.describe(self.target, batch=self.batch, measure=self.measure)
         Console().print(describe.describe_report(found))
         if self.json is not None:
@@ -153,6 +154,7 @@ class Corridors:
         from train.analysis import corridors
 
         options.check_seed("corridors", self.seed)
+        options.check_files(self.out)
         try:
             made = corridors.make_corridors(
                 options.read_rules(self.rules),
@@ -203,6 +205,7 @@ class Probe:
         for seed in self.seeds:
             options.check_seed("probe", seed)
         rules = options.read_rules_for(self.rules, self.players, are_networks=True)
+        options.check_files(self.json)
         try:
             rows = probe.probe_runs(
                 self.players,

@@ -97,6 +97,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def config_from_dict(fields: Mapping[str, Any], *, where: str) -> RunConfig:
     """A config from nested tables; the message of a `UsageError` begins with `where`."""
+    if not isinstance(fields, Mapping):
+        raise UsageError(f"{where}: Input should be a dictionary (got {repr(fields)[:60]})")
     complaint = wrong_number(fields, RunConfig())
     if complaint:
         raise UsageError(one_line(f"{where}: {complaint}"))

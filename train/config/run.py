@@ -37,7 +37,8 @@ class EvaluationConfig:
       opponents: players of the final matches (`docs/players.md`); empty for a run without matches
         [list of players].
       anchors: players of the short matches; `best` is the strongest checkpoint so far [list of
-        players]. The strongest is the one that has won most against the first other anchor.
+        players]. The strongest is the one that has won most against the first other anchor,
+        with these simulations and opening plies.
       games: games of a short match, even [games]. With three or four players at least so many, one
         opponent at all other seats, in every seating.
       sprt: `ELO0,ELO1`: ends a short match once a sequential test has decided; empty to play all
@@ -74,7 +75,8 @@ class CheckpointConfig:
     """Choice of the checkpoints that are saved and kept.
 
     Attributes:
-      every: iterations between checkpoints [iterations].
+      every: iterations between checkpoints [iterations]. Weights that played a short match are
+        saved, too.
       keep: newest weights that are kept [checkpoints]. What resuming needs is kept for the newest
         two.
       keep_best: further weights kept, those with the best short matches [checkpoints].
@@ -194,8 +196,13 @@ class RunConfig:
         return max(rules.max_plies for rules in self.learned)
 
     def alone(self, rules: Rules) -> "RunConfig":
-        """The same run with these rules alone, on a grid of their own."""
-        return dataclasses.replace(self, rules=rules, mix=(), grid=0)
+        """The same run with these rules alone, on a grid of their own, as its matches take it.
+
+        What is learned from later plies is left out: `learner.td_steps` may be longer than a game
+        by these rules.
+        """
+        learner = dataclasses.replace(self.learner, td_steps=0)
+        return dataclasses.replace(self, rules=rules, mix=(), grid=0, learner=learner)
 
     def __post_init__(self) -> None:
         rules, mix = take_apart(self.rules, self.mix)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import threading
@@ -13,6 +14,8 @@ from train.engine.protocol import MAX_MESSAGE, Protocol, Response, failure
 _MOST_OPEN = 4096
 """Requests that are read before the first of them is answered."""
 _BLOCK = 65_536
+
+_LOG = logging.getLogger(__name__)
 
 Send = Callable[[Response], None]
 
@@ -44,8 +47,8 @@ class LineSplitter:
 async def serve(protocol: Protocol, *, read_from: int, send: Send) -> None:
     """Answer what comes from a file descriptor until it ends, or SIGTERM comes.
 
-    At the end of input all that was asked is answered; at a SIGTERM nothing more is. Then all
-    sessions end.
+    At the end of input, or where it cannot be read on, all that was asked is answered; at a SIGTERM
+    nothing more is. Then all sessions end.
 
     Args:
       protocol: answers.
@@ -56,12 +59,15 @@ async def serve(protocol: Protocol, *, read_from: int, send: Send) -> None:
     room = threading.Semaphore(_MOST_OPEN)
 
     def read() -> None:
-        for line in _lines_of(read_from):
-            room.acquire()
+        with contextlib.suppress(RuntimeError):  # The loop has ended.
             try:
-                loop.call_soon_threadsafe(lines.put_nowait, line)
-            except RuntimeError:
-                return  # The loop has ended.
+                for line in _lines_of(read_from):
+                    room.acquire()
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+            except OSError as error:
+                _LOG.error("the input cannot be read: %s", error.strerror)
+            finally:
+                loop.call_soon_threadsafe(lines.put_nowait, EOFError())
 
     async def answer(line: bytes | None) -> None:
         try:
@@ -99,14 +105,13 @@ async def _serve_lines(lines: "asyncio.Queue[bytes | EOFError | None]", answer: 
             group.create_task(answer(line))
 
 
-def _lines_of(descriptor: int) -> Iterator[bytes | EOFError | None]:
-    """Lines as they come, None for one that is too long, an EOFError at the end."""
+def _lines_of(descriptor: int) -> Iterator[bytes | None]:
+    """Lines as they come, None for one that is too long."""
     splitter = LineSplitter()
     # Not by a file object: its lock would be held when the process ends.
     while block := os.read(descriptor, _BLOCK):
         yield from splitter.add(block)
     yield from splitter.end()
-    yield EOFError()
 
 
 def make_send(descriptor: int) -> Send:

@@ -52,7 +52,8 @@ def make_sessions(
       transfer: let networks play rules that they were not trained on.
 
     Raises:
-      UsageError: there is no such player, it cannot evaluate positions, or not by these rules.
+      UsageError: there is no such player, it cannot evaluate positions, or not by these rules; or
+        the trees do not fit in the memory.
     """
     guide = make_guide(player, heuristics=heuristics, transfer=transfer)
     sessions = Sessions(guide, rules, options)
@@ -80,7 +81,8 @@ class Sessions:
         """Compile what the smallest batches need.
 
         Raises:
-          UsageError: the guide cannot play these rules, or its own budget is too large.
+          UsageError: the guide cannot play these rules, its own budget is too large, or the trees
+            do not fit in the memory.
         """
         guide_lib.check_rules(guide, rules)
         try:
@@ -213,8 +215,10 @@ class Sessions:
 
         Args:
           session: its name.
-          simulations: new ones; 0 is the raw policy. By default the session's, else the player's.
-          seconds: in place of simulations; counted from now.
+          simulations: new ones; 0 answers by the tree that is kept, by the raw policy where none
+            is. By default the session's, else the player's.
+          seconds: in place of simulations; counted from when the search begins, which may wait for
+            a place in the batch. It ends early once half a tree is searched.
           details: fill the details of the evaluation.
           temperature: 0 plays the strongest move; else the move is drawn with chances
             policy^(1 / temperature) of the search's policy.

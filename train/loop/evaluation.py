@@ -4,6 +4,7 @@ With three or four players one opponent has all seats but the player's. Each rul
 matches of its own, on a grid of its board's size.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from train.arena.seats.report import opponents_table, seats_line, seats_record
 from train.arena.seats.result import SeatedResult
 from train.arena.sprt import UNDECIDED, decide, in_words
 from train.checkpoints import store
-from train.config import BEST, RunConfig
+from train.config import BEST, RunConfig, config_to_dict
 from train.loop.run_directory import RESULT_FILE
 from train.network import Variables
 from train.network.build import network_for
@@ -45,10 +46,10 @@ def check_opponents(config: RunConfig) -> None:
       UsageError: names the opponent and the reason.
     """
     options = config.evaluation
-    for opponent in dict.fromkeys((*options.opponents, *options.anchors)):
-        if opponent != BEST:
-            for rules in config.learned:
-                check_players([_opponent(config.alone(rules), opponent)], rules)
+    anchors = (anchor for anchor in options.anchors if anchor != BEST)
+    for opponent in dict.fromkeys((*options.opponents, *anchors)):
+        for rules in config.learned:
+            check_players([_opponent(config.alone(rules), opponent)], rules)
 
 
 def games_after(config: RunConfig, done: int) -> int:
@@ -227,89 +228,85 @@ def final_matches(
     config: RunConfig, variables: Variables, directory: Path, display: Display
 ) -> list[MatchResult] | list[SeatedResult]:
     """Play the last weights against every opponent, with more than two players against it at all
-    other seats; print a table for each rule set and write all of them to a file."""
+    other seats; print a table for each rule set, and write all matches to a file, each as soon as
+    it is over."""
     found: list[Any] = []
     records: list[dict[str, Any]] = []
     for number, each in enumerate(config.rule_sets):
-        alone = config.alone(each.rules)
-        salt = _FINAL * (number + 1)
-        play = _final_seats if config.rules.players > 2 else _final_pairs
-        results, table, own = play(alone, variables, display, salt)
+        alone, salt = config.alone(each.rules), _FINAL * (number + 1)
+        told = {"rule_set": each.name} if config.mix else {}
+        results: list[Any] = []
+        for place, name in enumerate(config.evaluation.opponents):
+            result = _final_match(alone, variables, name, _key(config, salt + place), display)
+            results.append(result)
+            if isinstance(result, SeatedResult):
+                record = seats_record(result)
+            else:
+                record = match_record(result)
+            records.append(record | told)
+            _write(config, directory, records)
+        table = _final_table(alone, results)
         if config.mix:
             table.title = Text(f"{config.name} on {each.name}")
-            own = [record | {"rule_set": each.name} for record in own]
         display.console.print(table)
         found += results
-        records += own
-    _write(config, directory, records)
     return found
 
 
-def _caption(config: RunConfig) -> str:
+def _final_match(
+    config: RunConfig, variables: Variables, name: str, key: jax.Array, display: Display
+) -> MatchResult | SeatedResult:
+    """A final match by a run's one rule set."""
+    options, opponent = config.evaluation, _opponent(config, name)
+    if config.rules.players > 2:
+        return _meet_seated(config, variables, opponent, options.final_games, key, display)
+    how = MatchOptions(
+        games=options.final_games, batch=options.batch, opening_plies=options.opening_plies
+    )
+    title = f"{config.name} against {opponent.name}"
+    with display.match(title, options.final_games) as task:
+        player = _player(config, variables)
+        result = play_match(player, opponent, config.rules, how, key=key, on_progress=task)
+    display.say(match_line(result, seconds=task.seconds))
+    return result
+
+
+def _final_table(config: RunConfig, results: Sequence[Any]) -> Table:
+    """The final matches by a run's one rule set."""
     options = config.evaluation
-    return (
+    caption = (
         f"seed {config.seed} · {options.simulations} simulations · "
         f"{options.opening_plies} random opening plies · "
         "95 % intervals by Wilson · territory in cells"
     )
+    if config.rules.players > 2:
+        return opponents_table(results, caption=caption)
+    return match_table(results, caption=f"{caption}, this player's first")
 
 
-def _final_seats(
-    config: RunConfig, variables: Variables, display: Display, salt: int
-) -> tuple[list[SeatedResult], Table, list[dict[str, Any]]]:
-    """The final matches of rules for three or four players, as results, table and records."""
-    options = config.evaluation
-    seated = [
-        _meet_seated(
-            config,
-            variables,
-            _opponent(config, name),
-            options.final_games,
-            _key(config, salt + number),
-            display,
-        )
-        for number, name in enumerate(options.opponents)
-    ]
-    table = opponents_table(seated, caption=_caption(config))
-    return seated, table, [seats_record(result) for result in seated]
-
-
-def _final_pairs(
-    config: RunConfig, variables: Variables, display: Display, salt: int
-) -> tuple[list[MatchResult], Table, list[dict[str, Any]]]:
-    """The final matches of rules for two players, as results, table and records."""
-    options, results = config.evaluation, []
-    how = MatchOptions(
-        games=options.final_games, batch=options.batch, opening_plies=options.opening_plies
-    )
-    for number, name in enumerate(options.opponents):
-        opponent = _opponent(config, name)
-        title = f"{config.name} against {opponent.name}"
-        with display.match(title, options.final_games) as task:
-            result = play_match(
-                _player(config, variables),
-                opponent,
-                config.rules,
-                how,
-                key=_key(config, salt + number),
-                on_progress=task,
-            )
-        display.say(match_line(result, seconds=task.seconds))
-        results.append(result)
-    table = match_table(results, caption=f"{_caption(config)}, this player's first")
-    return results, table, [match_record(result) for result in results]
-
-
-def _write(config: RunConfig, directory: Path, matches: list[dict[str, Any]]) -> None:
-    options = config.evaluation
-    record = {
+def _write(config: RunConfig, directory: Path, matches: Sequence[dict[str, Any]]) -> None:
+    """Write the final matches so far. Those after them that an earlier start has played stay until
+    they are played again, if the ones so far came out as they did there."""
+    options, path = config.evaluation, directory / RESULT_FILE
+    about = {
         "seed": config.seed,
         "iterations": config.iterations,
         "simulations": options.simulations,
         "opening_plies": options.opening_plies,
-        "matches": matches,
     }
-    write_json(directory / RESULT_FILE, record)
+    done, total = len(matches), len(config.rule_sets) * len(options.opponents)
+    before = _matches_before(path, about)
+    more = before[done:total] if before[:done] == [*matches] else []
+    write_json(path, {**about, "matches": [*matches, *more]})
+
+
+def _matches_before(path: Path, about: Mapping[str, Any]) -> list[Any]:
+    """The matches in a file of final ones; none where it is missing, damaged or about others."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return list(found["matches"]) if about.items() <= found.items() else []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def _key(config: RunConfig, salt: int) -> jax.Array:
@@ -335,7 +332,7 @@ def _opponent(config: RunConfig, name: str) -> Player:
 
 def _predecessor(config: RunConfig, directory: Path, done: int) -> Player | None:
     """The best checkpoint of an earlier iteration; None where there is none."""
-    best = store.best_iteration(directory, before=done)
+    best = store.best_iteration(directory, config_to_dict(config), before=done)
     if best is None:
         return None
     network = network_for(config.network, config.rules.players, size=config.rules.size)

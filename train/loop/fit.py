@@ -143,12 +143,13 @@ def _fit(
     def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
         return _iterate(config, programs, state, data, iteration)
 
-    with open_session(config, directory, state, FIT_COLUMNS) as session:
+    # With its records the directory is one of `fit`, whatever stops the run from here on.
+    beside = {RECORDS_FILE: summary}
+    with open_session(config, directory, state, FIT_COLUMNS, beside=beside) as session:
         session.display.say(
             f"{summary['games']} games, {summary['learned']} positions to learn, "
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
         )
-        write_json(directory / RECORDS_FILE, summary)
         show_start(start, session.display)
         note_stages(directory, start)
         ended = run_loop(session, state, compile_for, iterate)

@@ -13,6 +13,7 @@ from train.loop.run_directory import has_checkpoint
 from train.programs.selfplay import load_opponent
 from train.registry import FrozenOpponent
 from train.runtime.devices import is_first_process
+from train.runtime.errors import UsageError
 from train.runtime.files import writing
 
 FOLDER = "opponent"
@@ -29,11 +30,18 @@ def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> FrozenOp
       resume: take the weights that the run began with.
 
     Raises:
-      UsageError: as `load_opponent`.
+      UsageError: as `load_opponent`, or a run that goes on has lost them.
     """
     folder = directory / FOLDER
-    is_kept = resume and has_checkpoint(directory) and is_model(folder)
-    return load_opponent(config, kept=folder if is_kept else None)
+    if not (config.selfplay.opponent and resume and has_checkpoint(directory)):
+        return load_opponent(config)
+    if not is_model(folder):
+        raise UsageError(
+            f"{folder}: the weights that the run plays against are gone, and "
+            f"{config.selfplay.opponent!r} may have others by now: put the folder back, or start a "
+            "new run"
+        )
+    return load_opponent(config, kept=folder)
 
 
 def keep_opponent(directory: Path, opponent: FrozenOpponent | None) -> None:

@@ -9,8 +9,9 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import jax
@@ -255,11 +256,18 @@ def first_state(
     return init()
 
 
-def begin(directory: Path, config: RunConfig, weights: Any, *, done: int) -> store_lib.Store:
+def begin(
+    directory: Path,
+    config: RunConfig,
+    weights: Any,
+    *,
+    done: int,
+    beside: Mapping[str, Any] = MappingProxyType({}),
+) -> store_lib.Store:
     """Make the directory ready for a run that goes on after `done` iterations with these weights.
 
-    Writes the config and the start, sets newer checkpoints aside, and saves the weights where their
-    checkpoint is missing.
+    Writes the config, the files `beside` it (JSON-ready, by name) and the start, sets newer
+    checkpoints aside, and saves the weights where their checkpoint is missing.
 
     Returns:
       The store of the run's checkpoints, open.
@@ -267,31 +275,37 @@ def begin(directory: Path, config: RunConfig, weights: Any, *, done: int) -> sto
     Raises:
       UsageError: the directory cannot be made.
     """
-    _make_run_directory(directory, config)
+    fields = config_to_dict(config)
+    _make_run_directory(directory, {CONFIG_FILE: fields, **beside})
     store_lib.set_aside(directory, weights, after=done)
     _note_start(directory, config, done)
     keep = dataclasses.asdict(config.checkpoint)
     del keep["every"]
-    store = store_lib.Store(directory, **keep)
+    store = store_lib.Store(directory, config=fields, **keep)
     if done and store_lib.newest_iteration(directory, store_lib.WEIGHTS) != done:
         # They were being written when the run was killed, or were damaged.
-        win_rate = store_lib.read_meta(directory, store_lib.RESUME)["win_rate"]
-        store.save(done, weights, None, config_to_dict(config), win_rate=win_rate)
+        meta = store_lib.read_meta(directory, store_lib.RESUME)
+        store.save(done, weights, None, meta["config"], win_rate=meta["win_rate"])
     return store
 
 
-def _make_run_directory(directory: Path, config: RunConfig) -> None:
-    """Make the run's directory and those above it; it never exists without its config."""
+def _make_run_directory(directory: Path, files: Mapping[str, Any]) -> None:
+    """Make the run's directory and those above it; it never exists without these files."""
     if not directory.exists():
         # A run's name opens with no dot, so no other run has this one.
         unnamed = directory.with_name(f".{directory.name}")
         try:
             unnamed.mkdir(parents=True, exist_ok=True)
-            write_json(unnamed / CONFIG_FILE, config_to_dict(config))
+            _write_all(unnamed, files)
             unnamed.rename(directory)
         except OSError as error:
             raise UsageError(f"{directory}: cannot be made: {reason_of(error)}") from None
-    write_json(directory / CONFIG_FILE, config_to_dict(config))
+    _write_all(directory, files)
+
+
+def _write_all(directory: Path, files: Mapping[str, Any]) -> None:
+    for name, data in files.items():
+        write_json(directory / name, data)
 
 
 def _note_start(directory: Path, config: RunConfig, done: int) -> None:

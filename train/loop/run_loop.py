@@ -3,9 +3,10 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import jax
 
@@ -25,6 +26,7 @@ from train.metrics.writer import MetricsWriter
 from train.runtime.clock import RunClock
 from train.runtime.devices import Mute, any_process, is_first_process
 from train.runtime.display import Display
+from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 from train.runtime.lines import Column
@@ -81,6 +83,7 @@ def open_session(
     state: State,
     columns: Sequence[Column],
     *,
+    beside: Mapping[str, Any] = MappingProxyType({}),
     games_after: Callable[[int], int] = lambda done: 0,
     is_quiet: bool = False,
 ) -> Iterator[Session]:
@@ -88,6 +91,7 @@ def open_session(
 
     Args:
       columns: figures of an iteration that the console shows.
+      beside: further files of the directory, JSON-ready by name; it never exists without them.
       games_after: games of the matches that follow the iteration with that number.
       is_quiet: show nothing on the console.
 
@@ -99,7 +103,7 @@ def open_session(
     with contextlib.ExitStack() as stack:
         store, writer, rows = Mute(), Mute(), []
         if is_first_process():
-            store = begin(directory, config, weights, done=done)
+            store = begin(directory, config, weights, done=done, beside=beside)
             stack.callback(store.close)
             writer = MetricsWriter(directory, done=done, mirrors=_mirrors(config, directory))
             stack.callback(writer.close)
@@ -191,7 +195,7 @@ def iterations(
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[S, Row]]:
     """Yield the state and the row after each iteration that is left, reported and, where that is
-    due, saved.
+    due or weights have a win rate, saved. The row is the one that `metrics.jsonl` gets.
 
     Args:
       session: the run.
@@ -203,26 +207,35 @@ def iterations(
       should_stop: asked after each iteration; True saves it and ends.
 
     Raises:
-      UsageError: a loss or gradient is NaN or infinite; names the last good checkpoint.
+      UsageError: a loss or gradient is NaN or infinite; names the last good checkpoint. An error of
+        `evaluate` comes once the iteration is saved.
     """
     last = session.config.iterations
     with naming_last_good(session.directory):
+        session.writer.start()
         began = time.perf_counter()
         for iteration in range(int(fetch(state.iterations)), last):
             compile_seconds = compile_for(state, iteration)
             state, row = iterate(state, iteration)
             done, seconds = iteration + 1, time.perf_counter() - began - compile_seconds
-            row |= {"compile_seconds": compile_seconds} | evaluate(state, done)
+            row |= {"compile_seconds": compile_seconds}
+            row |= _evaluate(session, state, row, seconds, evaluate)
             # All processes ask at this point, so all stop after the same iteration.
             stops = any_process(should_stop())
+            # Only weights on disk can be the best ones.
+            is_rated = any_process("win_rate" in row)
             # The saving of the iteration before is part of these seconds.
             began = time.perf_counter()
-            _report(session, row, seconds)
-            if stops or done == last or is_due(done, session.config.checkpoint.every):
+            row = _report(session, row, seconds)
+            is_over = stops or done == last
+            if is_over or is_rated or is_due(done, session.config.checkpoint.every):
                 save(session, state, row)
             waited = time.perf_counter()
             yield state, row
-            began += time.perf_counter() - waited  # what the caller did is no part of the run
+            # What the caller did is no part of the run.
+            waited = time.perf_counter() - waited
+            began += waited
+            session.writer.leave_out(waited)
             if stops:
                 return
 
@@ -239,14 +252,36 @@ def is_due(done: int, every: int) -> bool:
     return every > 0 and done % every == 0
 
 
-def _report(session: Session, row: Row, seconds: float) -> None:
-    session.writer.write(row)
+def _evaluate(
+    session: Session, state: S, row: Row, seconds: float, evaluate: Callable[[S, int], Row]
+) -> Row:
+    """What to add to the row of an iteration; an error costs the matches, not the iteration, which
+    is reported and saved first."""
+    try:
+        return evaluate(state, row["iteration"])
+    except Exception as error:
+        if jax.process_count() > 1:  # the others wait elsewhere, and a save needs all
+            raise
+        save(session, state, _report(session, row, seconds))
+        if isinstance(error, UsageError):
+            command = resume_command(session.directory)
+            raise UsageError(
+                f"{error}; iteration {row['iteration']} is saved; to go on: {command}"
+            ) from None
+        say_saved(session, state)
+        raise
+
+
+def _report(session: Session, row: Row, seconds: float) -> Row:
+    """Write and show a row; returns it as it is written, with its times."""
+    row = session.writer.write(row) or row
     done, matches = row["iteration"], describe_matches(row)
     if matches:
         session.display.keep(matches)
     session.display.show(done, row, seconds=seconds)
     if "warning" in row:
         session.display.say(f"iteration {done}: {row['warning']}")
+    return row
 
 
 def save(session: Session, state: State, row: Row) -> None:

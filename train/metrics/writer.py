@@ -41,8 +41,19 @@ class MetricsWriter:
         self._before = elapsed_seconds(self.kept)[-1] if self.kept else 0.0
         self._started = time.monotonic()
 
-    def write(self, row: Mapping[str, Any]) -> None:
+    def start(self) -> None:
+        """Count the time of this start from now on."""
+        self._started = time.monotonic()
+
+    def leave_out(self, seconds: float) -> None:
+        """Count no time that was not the run's."""
+        self._started += seconds
+
+    def write(self, row: Mapping[str, Any]) -> Row:
         """Append a row with its times; when this returns it is out of the process's hands.
+
+        Returns:
+          The row as it is written.
 
         Raises:
           CannotWriteError: the disk is full, or cannot be written.
@@ -63,6 +74,7 @@ class MetricsWriter:
             self._file.write(json.dumps(whole) + "\n")
             self._file.flush()
         self.rows_sum = sum_of([whole], self.rows_sum)
+        return whole
 
     def close(self) -> None:
         """Close all files. Every row was flushed, or its error told."""

@@ -4,7 +4,6 @@ A program is started once and plays all its games, one session a game. docs/play
 messages and has a whole program.
 """
 
-import atexit
 import collections
 import contextlib
 import json
@@ -13,6 +12,7 @@ import shlex
 import subprocess
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -68,6 +68,8 @@ class Program:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                # Ctrl-C is for the match: a program that took it, too, would lose all its games.
+                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -223,8 +225,10 @@ class ExternalAct:
         """
         if self._program is None or self._program.has_failed:
             self.close()
-            self._program = Program(self.command, start_seconds=self._start_seconds)
-            atexit.register(self.close)
+            program = Program(self.command, start_seconds=self._start_seconds)
+            # At the end of the process, too; `atexit` would keep this player until then.
+            self._end = weakref.finalize(self, program.close)
+            self._program = program
         return self._program
 
     def ask(self, requests: Sequence[Message]) -> list[Message | ProgramError]:
@@ -247,8 +251,8 @@ class ExternalAct:
         """End the program."""
         if self._program is not None:
             self._program.close()
+            self._end.detach()
             self._program = None
-            atexit.unregister(self.close)
 
     def __call__(self, *arguments: Any) -> NoReturn:
         raise UsageError(

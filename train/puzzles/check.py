@@ -117,12 +117,22 @@ def check_puzzles(
     `options.wins`, and a search that must not choose it finds no more than `options.others`. On a
     solved board exact play decides.
 
+    Args:
+      analyst: searches.
+      puzzles: as `check_puzzle` allows them.
+      options: of the search that found them.
+      on_progress: see `Progress`.
+
     Raises:
-      UsageError: the puzzles are of other rules than the analyst.
+      UsageError: the puzzles are of other rules than the analyst, or on a larger grid.
     """
     for number, puzzle in enumerate(puzzles, start=1):
         if puzzle.record.rules != analyst.rules:
             raise UsageError(f"puzzle {number}: its rules are not those of the first")
+        if puzzle.grid != analyst.rules.size:
+            raise UsageError(
+                f"puzzle {number}: its grid is {puzzle.grid}, only the board's own is checked"
+            )
     states = [state_of(puzzle) for puzzle in puzzles]
     is_only_win = exact_judge(analyst.rules)
     if is_only_win is not None:

@@ -68,7 +68,7 @@ def find_puzzles(
     most: int,
     counts_played: bool = False,
     on_progress: Progress = lambda step, done, total: None,
-    on_found: Callable[[int, int], None] = lambda puzzles, games: None,
+    on_found: Callable[[list[Puzzle], int], None] = lambda puzzles, games: None,
 ) -> list[Puzzle]:
     """Find puzzles in finished games, until there are enough; the easiest come first.
 
@@ -79,22 +79,24 @@ def find_puzzles(
       most: puzzles to keep, spread over difficulties.
       counts_played: a move that the game's player missed is a puzzle though the policy saw it.
       on_progress: see `Progress`; `StoppedError` ends the search.
-      on_found: called after each round with the puzzles found and the games searched so far.
+      on_found: called after each round with the puzzles to keep and the games searched so far.
     """
     search = PuzzleSearch(analyst, on_progress)
     found: dict[bytes, Puzzle] = {}
+    kept: list[Puzzle] = []
     games = 0
     try:
         for recorded in rounds:
             for puzzle in _find_in(search, recorded, options, counts_played=counts_played):
                 found.setdefault(sameness_key(state_of(puzzle)), puzzle)
             games += len(recorded.records)
-            on_found(len(found), games)
+            kept = spread(list(found.values()), most)
+            on_found(kept, games)
             if len(found) >= most:
                 break
     except StoppedError:
         pass
-    return spread(list(found.values()), most)
+    return kept
 
 
 def _find_in(

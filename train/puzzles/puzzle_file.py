@@ -13,9 +13,11 @@ these keys more:
 | `found_by` | the player that found the puzzle |
 """
 
+import contextlib
 import gzip
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +27,8 @@ from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
+from wallgo_jax.view.illegality import illegality
+from wallgo_jax.view.snapshot import take_snapshot
 
 SHIPPED_FILE = "puzzles.jsonl.gz"
 MAX_DIFFICULTY = 5
@@ -88,15 +92,33 @@ def from_line(line: str) -> Puzzle:
             played=None if played is None else parse_action(played, grid=grid).action,
             found_by=str(fields["found_by"]),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"no puzzle: {error!r}") from None
     if not 1 <= puzzle.difficulty <= MAX_DIFFICULTY:
         raise ValueError(f"difficulty {puzzle.difficulty} is not from 1 to {MAX_DIFFICULTY}")
     return puzzle
 
 
+def check_puzzle(puzzle: Puzzle) -> None:
+    """Refuse a puzzle that nobody can be asked: its position must offer a choice, and its solution
+    must be allowed there.
+
+    Raises:
+      ValueError: in one line, what is wrong.
+    """
+    snapshot = take_snapshot(records.replay(puzzle.record).states[-1])
+    if snapshot.is_over:
+        raise ValueError("the game is over before the solution")
+    if puzzle.solution not in snapshot.legal:
+        raise ValueError(f"solution: {illegality(snapshot, puzzle.solution)}")
+    if len(snapshot.legal) < 2:
+        raise ValueError("the solution is the only legal move: no puzzle")
+    if puzzle.line[:1] != (puzzle.solution,):
+        raise ValueError("line: does not begin with the solution")
+
+
 def read_puzzles(path: Path) -> list[Puzzle]:
-    """Read a file of puzzles; one that ends in .gz is compressed.
+    """Read a file of puzzles and check each of them; a file that ends in .gz is compressed.
 
     Raises:
       UsageError: it cannot be read, or which line is wrong and why.
@@ -105,16 +127,19 @@ def read_puzzles(path: Path) -> list[Puzzle]:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    return _parse(data, name=str(path))
+    return _parse(data, name=str(path), check=check_puzzle)
 
 
 def shipped_puzzles() -> list[Puzzle]:
     """The puzzles that come with the package; none where there are none."""
     file = resources.files("train").joinpath("models", SHIPPED_FILE)
-    return _parse(file.read_bytes(), name=SHIPPED_FILE) if file.is_file() else []
+    if not file.is_file():
+        return []
+    # They are known to be right, and to replay them takes seconds.
+    return _parse(file.read_bytes(), name=SHIPPED_FILE, check=lambda puzzle: None)
 
 
-def _parse(data: bytes, *, name: str) -> list[Puzzle]:
+def _parse(data: bytes, *, name: str, check: Callable[[Puzzle], None]) -> list[Puzzle]:
     try:
         text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     except records.UNREADABLE:
@@ -124,21 +149,30 @@ def _parse(data: bytes, *, name: str) -> list[Puzzle]:
         if line.strip():
             try:
                 found.append(from_line(line))
+                check(found[-1])
             except ValueError as error:
                 raise UsageError(f"{name}, line {number}: {error}") from None
     return found
 
 
 def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:
-    """Write a file of puzzles; the same puzzles give the same bytes.
+    """Write a file of puzzles in one step, so that it is never half-written; the same puzzles give
+    the same bytes.
 
     Raises:
-      UsageError: the file cannot be written.
+      UsageError: the file cannot be written, and is as before.
     """
     data = "".join(to_line(puzzle) + "\n" for puzzle in puzzles).encode()
+    unnamed = path.with_name(f"{path.name}.tmp")
     with files.writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
+        try:
+            unnamed.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
+            os.replace(unnamed, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                unnamed.unlink(missing_ok=True)
+            raise
 
 
 def _text(action: int, grid: int) -> str:

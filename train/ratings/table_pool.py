@@ -90,15 +90,18 @@ class TableCache:
         """Return the batches of players, named in the order of the file."""
         return list(self._batches.get(players, {}).values())
 
+    def next_number(self, players: Table) -> int:
+        """The number of the players' next batch: above those of all that are kept."""
+        return max(self._batches.get(players, {}), default=-1) + 1
+
     def add(self, batch: TableResult) -> None:
-        """Append a batch to the file.
+        """Append a batch to the file, as that of `next_number`.
 
         Raises:
           UsageError: it cannot be written.
         """
-        known = self._batches.setdefault(batch.players, {})
-        number = max(known, default=-1) + 1
-        known[number] = batch
+        number = self.next_number(batch.players)
+        self._batches.setdefault(batch.players, {})[number] = batch
         append_json_line(
             self._path,
             {
@@ -263,7 +266,7 @@ class _TablePool:
         """Play and note the next batch of a table."""
         identities = self._identities(table)
         seated = [self._entrants[self._names[identity]] for identity in identities]
-        self._cache.add(play(seated, len(self._cache.of(identities))))
+        self._cache.add(play(seated, self._cache.next_number(identities)))
 
     def results(self) -> list[TableResult]:
         """All batches of a table as one, by names."""

@@ -8,7 +8,7 @@ from train.checkpoints.weights import TrainedNetwork
 from train.players.basic import Player
 from train.players.learned import make_network_search, search_act
 from train.registry.names import NETWORKS, read_name
-from train.registry.networks import network_of, tell_apart
+from train.registry.networks import network_of, tell_unlearned
 from train.registry.players import with_named_options
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -72,9 +72,9 @@ def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -
             f"player {name!r}: self-play counts simulations, not seconds, so that a seed repeats it"
         )
     trained = network_of(read) if kept is None else weights.load_network(kept)
-    learned, config = trained.config.rules, trained.config
-    if learned != rules:
-        told, asked = tell_apart(learned, rules)
+    config = trained.config
+    if rules not in config.learned:
+        told, asked = tell_unlearned(config.learned, rules)
         raise UsageError(f"player {name!r}: learned {told}, the run plays {asked}")
     evaluate, is_raw = evaluator_for(config.network, rules), read.kind == "net"
     if is_raw:

@@ -93,13 +93,18 @@ def refuse_other_rules(
             f"{rules.players}"
         )
     if rules not in learned and not transfer:
-        told, asked = tell_apart(learned[0], rules)
-        if len(learned) > 1:
-            told, asked = ", ".join(map(_tell, learned)), _tell_fully(rules, learned)
+        told, asked = tell_unlearned(learned, rules)
         raise UsageError(
             f"player {name!r}: learned {told}, asked to play {asked}; --transfer lets networks "
             "play rules they have not learned"
         )
+
+
+def tell_unlearned(learned: Sequence[Rules], rules: Rules) -> tuple[str, str]:
+    """What a network has learned, and other rules that it is asked to play, in words."""
+    if len(learned) == 1:
+        return tell_apart(learned[0], rules)
+    return ", ".join(map(_tell, learned)), _tell_fully(rules, learned)
 
 
 def _tell_learned(one: RunConfig, other: RunConfig) -> tuple[str, str]:

@@ -1,31 +1,61 @@
-"""Games that an analyst plays against itself, all boards at once, with the noise of self-play.
+"""The games that an analyst searches: those of record files, or those that it plays against itself,
+all boards at once, with the noise of self-play.
 
 B boards, P players.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.data.record_dataset import Examples, RecordedGames, make_examples
+from train.data.record_dataset import (
+    Examples,
+    RecordedGames,
+    make_examples,
+    read_recorded_games,
+)
 from train.review.analyst import Analyst
 from train.runtime.devices import broadcast_boards
+from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator
 from train.search.search import make_search
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game import actions, chance, referee
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import State, initial_position, make_variant
 
 _BOARDS = 256
+
+
+def read_games(paths: Sequence[Path], analyst: Analyst) -> RecordedGames:
+    """Read the finished games of record files; unfinished ones are left out.
+
+    Raises:
+      UsageError: as `read_recorded_games`, or a game is of other rules than the analyst.
+    """
+    recorded = read_recorded_games(paths, analyst.rules)
+    for record, place in zip(recorded.records, recorded.places, strict=True):
+        if record.rules != analyst.rules:
+            raise UsageError(f"{place}: {_difference(record.rules, analyst.rules)}")
+    return recorded
+
+
+def _difference(rules: Rules, own: Rules) -> str:
+    """How the rules of a game differ from the player's: by name, else by the first field."""
+    if name_of(rules) != name_of(own):
+        return f"its rules are {name_of(rules)}, the player's {name_of(own)}"
+    fields, wanted = rules.to_dict(), own.to_dict()
+    key = next(key for key in fields if fields[key] != wanted[key])
+    return f"its rules have {key} {fields[key]}, the player's {wanted[key]}"
 
 
 def play_own_games(

@@ -54,6 +54,7 @@ class Reliability(NamedTuple):
     calibration: Calibration
     games: int
     positions: int  # of the measured half
+    measured_games: int  # that these are of
     plain: dict[str, Curve]  # by NETWORK and SEARCH
     fitted: dict[str, Curve]
 
@@ -121,6 +122,7 @@ def measure_reliability(
         calibration=Calibration(factors[NETWORK], factors[SEARCH], analyst.search.simulations),
         games=len(recorded.records),
         positions=int(rest.sum()),
+        measured_games=len(np.unique(games[rest])),
         plain=curves(lambda name: 1.0),
         fitted=curves(factors.__getitem__),
     )
@@ -225,7 +227,7 @@ def reliability_table(found: Reliability) -> Table:
 
 
 def _told(found: Reliability) -> str:
-    return f"{found.positions:,} positions of {found.games // 2:,} games"
+    return f"{found.positions:,} positions of {found.measured_games:,} games"
 
 
 def reliability_record(found: Reliability) -> dict[str, Any]:

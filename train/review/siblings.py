@@ -58,6 +58,9 @@ def compare_siblings(
 ) -> Siblings:
     """Search the position before a ply, and those after its step with each legal wall.
 
+    With more than two players a search tells the chance of the one to move alone, so each wall is
+    searched by itself from the position before it.
+
     Args:
       analyst: made for the game's rules.
       game: has the ply.
@@ -78,11 +81,19 @@ def compare_siblings(
     walls = [action for action in range(first, first + len(SIDE_WORDS)) if action in legal]
     ends = [_replay_with(game, ply, action) for action in walls]
     states = [before, *(end.states[-1] for end in ends)]
-    live = [state for state in states if not state.position.terminated]
-    searched = iter(search_positions(analyst, live, on_progress=on_progress))
-    values = [next(searched).value[mover]]
-    for end in ends:
-        values.append(end.rewards[mover] if end.is_over else next(searched).value[mover])
+    live = [(action, end) for action, end in zip(walls, ends, strict=True) if not end.is_over]
+    if game.rules.players == 2:
+        after = [before, *(end.states[-1] for _, end in live)]
+        searched = search_positions(analyst, after, on_progress=on_progress)
+        found = iter(each.value[mover] for each in searched)
+    else:
+        only = [None, *(action for action, _ in live)]
+        searched = search_positions(
+            analyst, [before] * len(only), excluded=only, is_only=True, on_progress=on_progress
+        )
+        found = iter(each.best.value for each in searched)
+    values = [next(found)]
+    values += [end.rewards[mover] if end.is_over else next(found) for end in ends]
     chances = analyst.chance(values).tolist()
     target = target_of(play, grid=game.grid)
     assert target is not None

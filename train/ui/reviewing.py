@@ -50,6 +50,11 @@ class Reviewer:
         self._turn = asyncio.Lock()
         self._running: set[asyncio.Task[None]] = set()
 
+    @property
+    def is_reviewing(self) -> bool:
+        """Whether a thread searches a game, which nothing stops."""
+        return bool(self._running)
+
     def find(self, name: str) -> Reviewed | None:
         """A finished review by its name."""
         return self._kept.get(name)

@@ -19,6 +19,7 @@ from aiohttp import WSMsgType, web
 
 from train.puzzles.puzzle_file import Puzzle
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import leave
 from train.ui.assets import read_assets
 from train.ui.games.thinking import EngineThinker
 from train.ui.guest import Guest
@@ -92,6 +93,8 @@ async def _run(rules: Rules, player: str, port: int, opens: bool, puzzles: Puzzl
     finally:
         await runner.cleanup()
         thinker.shut_down()
+    if thinker.is_compiling or hall.reviewer.is_reviewing:
+        leave(0)  # The loop's end would wait for minutes.
     return 0
 
 

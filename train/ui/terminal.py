@@ -13,6 +13,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
 from train.runtime.errors import UsageError
+from train.runtime.interrupts import leave
 from train.ui import wire
 from train.ui.games import saving
 from train.ui.games.game_tree import GameTree, path_to
@@ -139,9 +140,16 @@ class _Game:
                 except EOFError:
                     break
                 await self._answer(line.strip())
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            if self._thinker.is_compiling:
+                self._say("left")
+                leave(0)
+            raise
         finally:
             table.close()
             self._thinker.shut_down()
+        if self._thinker.is_compiling:
+            leave(0)  # The loop's end would wait for minutes.
 
     def _prompt(self) -> Callable[[], Awaitable[str]]:
         session: PromptSession[str] = PromptSession(

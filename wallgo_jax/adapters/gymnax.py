@@ -25,6 +25,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
 from wallgo_jax import env as env_lib
 from wallgo_jax.adapters import spaces
@@ -139,12 +141,14 @@ class WallGoGymnax:
         del params
         return spaces.box(self._env.observation_shape)
 
-    @functools.partial(jax.jit, static_argnames=("self",))
     def reset(self, key: jax.Array, params: EnvParams | None = None) -> tuple[jax.Array, EnvState]:
-        """Start a game; where the first turn is an opponent's, it plays."""
-        return self.reset_env(key, self.default_params if params is None else params)
+        """Start a game; where the first turn is an opponent's, it plays.
 
-    @functools.partial(jax.jit, static_argnames=("self",))
+        Raises:
+          ValueError: the game has no such seat; not seen where JAX traces `params`.
+        """
+        return self._reset(key, self._checked(params))
+
     def step(
         self, key: jax.Array, state: EnvState, action: jax.Array, params: EnvParams | None = None
     ) -> tuple[Any, ...]:
@@ -156,8 +160,31 @@ class WallGoGymnax:
           `action_mask` and `current_player` of the returned state, the `rewards` float32[P] of all
           players, `terminated`, `truncated`, `discount` and `final_observation`, the observation
           before a new game.
+
+        Raises:
+          ValueError: as `reset`.
         """
+        return self._step(key, state, action, self._checked(params))
+
+    def _checked(self, params: EnvParams | None) -> EnvParams:
+        """The parameters, or the default ones, with a seat of this game."""
         params = self.default_params if params is None else params
+        if not isinstance(params.seat, Tracer):
+            seats, last = np.asarray(params.seat), self._env.num_players - 1
+            if not ((seats == RANDOM_SEAT) | ((seats >= 0) & (seats <= last))).all():
+                raise ValueError(
+                    f"seat: {params.seat} is not a player from 0 to {last}, or RANDOM_SEAT"
+                )
+        return params
+
+    @functools.partial(jax.jit, static_argnames=("self",))
+    def _reset(self, key: jax.Array, params: EnvParams) -> tuple[jax.Array, EnvState]:
+        return self.reset_env(key, params)
+
+    @functools.partial(jax.jit, static_argnames=("self",))
+    def _step(
+        self, key: jax.Array, state: EnvState, action: jax.Array, params: EnvParams
+    ) -> tuple[Any, ...]:
         key_step, key_reset, key_reply = jax.random.split(key, 3)
         seen, after, reward, terminated, info = self.step_env(key_step, state, action, params)
         truncated = self.is_truncated(after, params)

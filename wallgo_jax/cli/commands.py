@@ -47,9 +47,9 @@ class Show:
     ply: int = -1
     """Plies of the game to play before it is shown; -1 for all."""
     game: int = 1
-    """Number of the game in a record file, from 1."""
+    """Number of the game in a file of records or codes, from 1."""
     grid: int = 0
-    """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
+    """Side length, in cells, of the grid of moves or a preset; 0 for the board's own."""
     diagram: Flag = False
     """Print a diagram that `show` can read again, in place of the picture."""
     out: OutFile = ""
@@ -68,6 +68,11 @@ class Show:
         from wallgo_jax.formats import diagram
         from wallgo_jax.notation import LETTERS
 
+        if self.out:
+            _refuse_options({"--diagram": self.diagram}, "with --out; .txt files hold diagrams")
+        if not _is_picture(self.out):
+            pictured = {"--reach": bool(self.reach), "--theme": self.theme != "auto"}
+            _refuse_options(pictured, "without a picture; name one by --out")
         state = read_position(
             SourceRequest(self.source, self.rules, self.grid, self.game), ply=self.ply
         )
@@ -100,13 +105,13 @@ class Replay:
     )
 
     source: Source
-    """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
+    """A file of records, moves or HKOI codes, `-` for standard input, or the moves."""
     rules: RulesText = ""
     """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 1
-    """Number of the game in a record file, from 1."""
+    """Number of the game in a file of records or codes, from 1."""
     grid: int = 0
-    """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
+    """Side length, in cells, of the grid of moves or a preset; 0 for the board's own."""
     steps: Flag = False
     """Print the position after every ply, not only the last."""
     watch: Flag = False
@@ -123,6 +128,11 @@ class Replay:
         from wallgo_jax import render
         from wallgo_jax.cli.sources import SourceRequest, read_games
 
+        if self.out:
+            _refuse_options({"--steps": self.steps, "--watch": self.watch}, "with --out")
+        if not _is_picture(self.out):
+            is_themed = {"--theme": self.theme != "auto"}
+            _refuse_options(is_themed, "without a picture; name one by --out")
         played = next(read_games(SourceRequest(self.source, self.rules, self.grid, self.game or 1)))
         if self.out:
             self._write(played)
@@ -160,15 +170,15 @@ class Convert:
     )
 
     source: Source
-    """A record file, a file of moves or of an HKOI code, `-` for standard input, or the moves."""
+    """A file of records, moves or HKOI codes, `-` for standard input, or the moves."""
     to: Literal["record", "moves", "hkoi"]
     """Format to write: records or HKOI codes, one game a line, or moves (sides as W0 to W3)."""
     rules: RulesText = ""
     """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 0
-    """Number of the game in a record file, from 1; 0 for all."""
+    """Number of the game in a file of records or codes, from 1; 0 for all."""
     grid: int = 0
-    """Side length, in cells, of the grid that the board lies in; 0 for the board's own."""
+    """Side length, in cells, of the grid of moves or a preset; 0 for the board's own."""
     out: OutFile = ""
     """File to write in place of standard output; compressed if it ends in .gz."""
 
@@ -220,6 +230,17 @@ def _code(played: LoadedGame) -> str:
     return hkoi_code.encode(played.game)
 
 
+def _is_picture(out: str) -> bool:
+    return Path(out).suffix.lower() not in ("", ".txt")
+
+
+def _refuse_options(given: Mapping[str, bool], where: str) -> None:
+    """Refuse options that are given where they have no effect."""
+    for option, is_given in given.items():
+        if is_given:
+            raise ValueError(f"{option}: has no effect {where}")
+
+
 def _of_picture(theme: Theme) -> str:
     return "light" if theme == "auto" else theme
 
@@ -258,6 +279,8 @@ def _write(out: str, makers: Mapping[str, Callable[[], str | bytes]], what: str)
 
 def _save(path: Path, content: bytes, what: str) -> None:
     """Write a file, and its folder if it is missing; say so."""
+    from wallgo_jax.formats.files import write_whole
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    write_whole(path, gzip.compress(content) if path.suffix == ".gz" else content)
     print(f"written: {path} ({what})")

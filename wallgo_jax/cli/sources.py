@@ -1,8 +1,8 @@
 """Reads the source that a command names: a preset, a file or a game written out.
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
-file, an HKOI code, a position diagram or moves in human notation; how it begins tells. Moves may
-name their rules and players in a first comment and end with a picture
+file, an HKOI code or several, one a line, a position diagram or moves in human notation; how it
+begins tells. Moves may name their rules and players in a first comment and end with a picture
 (`wallgo_jax.formats.move_text`).
 """
 
@@ -10,7 +10,7 @@ import contextlib
 import gzip
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,12 +20,16 @@ from wallgo_jax.formats.rules_text import read_rules
 from wallgo_jax.game.rules import PRESETS, Rules, named
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import parse_moves
-from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
+from wallgo_jax.view.game_replay import Game, check_grid, replay_actions, replay_moves
 
 _CODE = re.compile(r"[0-9a-v\s]*_[0-9a-v\s]*", re.IGNORECASE)
 _DIAGRAM = re.compile(rf"(\s|#.*\n)*({'|'.join(diagram.KEYS)})\s*:")
 _GAME_OF_A_RUN = "game.jsonl"
 _MOVES = re.compile(r"(\s|#.*\n|\d+\.|[RBGY]\s)*[A-Z]\d", re.IGNORECASE)
+_FILE_ENDING = re.compile(r"\.[A-Za-z]\w*\Z")
+"""The dot of a move's number, as in `2. B D4`, begins none."""
+_MARK = "\ufeff"
+"""Byte order mark, with which some editors open a file."""
 
 
 class LoadedGame(NamedTuple):
@@ -43,7 +47,7 @@ class SourceRequest(NamedTuple):
       source: as the module says.
       rules: rules of moves and codes, as `read_rules` takes them; empty if not said.
       grid: the side length of the grid that numbers the cells; 0 for the board's own.
-      game: which game of a record file, counted from 1; 0 for all of them.
+      game: which game of a file of records or codes, counted from 1; 0 for all of them.
       default_rules: of moves that do not name theirs, where no rules are said.
     """
 
@@ -62,6 +66,9 @@ def read_position(asked: SourceRequest, *, ply: int) -> State:
     """
     text, name = _text_of(asked.source)
     if text is not None and _DIAGRAM.match(text):
+        _refuse_options(asked, "a diagram", "--rules", "--grid", "--game")
+        if ply != -1:
+            raise ValueError(f"--ply {ply}: has no effect on a diagram, which is one position")
         with _naming(name):
             return diagram.parse(text)
     game = next(_games(asked._replace(game=asked.game or 1), text, name)).game
@@ -101,42 +108,87 @@ def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[Loaded
     if asked.game < 0:
         raise ValueError(f"--game {asked.game}: games are numbered from 1")
     if text is None:
+        _refuse_options(asked, "a preset", "--rules", "--game")
         yield LoadedGame(replay_actions(named(asked.source), [], grid=asked.grid or None))
     elif not text.strip():
         raise ValueError(f"{name}: is empty")
     elif _DIAGRAM.match(text):
         raise ValueError(f"{name}: a position diagram holds no game")
     elif text.lstrip().startswith("{"):
+        _refuse_options(asked, "records", "--rules", "--grid")
         yield from _recorded(text, name, asked.game)
-    elif _CODE.fullmatch(text):
-        with _naming(name):
-            game = hkoi_code.decode(text, rules or PRESETS["hkoi"])
-        yield LoadedGame(game)
+    elif _is_codes(text):
+        _refuse_options(asked, "HKOI codes", "--grid")
+        yield from _coded(text, name, asked.game, rules or PRESETS["hkoi"])
     else:
-        with _naming(name):
-            rules = rules or move_text.read_rules(text) or asked.default_rules
-            if rules is None:
-                raise ValueError(f"moves need --rules; presets: {', '.join(PRESETS)}")
-            moves = parse_moves(move_text.without_picture(text), grid=asked.grid or rules.size)
-            game = replay_moves(rules, moves, grid=asked.grid or None)
-        yield LoadedGame(game, players=move_text.read_players(text, rules))
+        _refuse_options(asked, "moves", "--game")
+        yield _moved(asked, text, name, rules)
+
+
+def _refuse_options(asked: SourceRequest, kind: str, *options: str) -> None:
+    """Refuse options that have no effect on a kind of source; of one game the first may be asked
+    for."""
+    given = {"--rules": asked.rules, "--grid": asked.grid, "--game": asked.game not in (0, 1)}
+    for option in options:
+        if given[option]:
+            raise ValueError(f"{option}: has no effect on {kind}; leave it out")
 
 
 def _recorded(text: str, name: str, chosen: int) -> Iterator[LoadedGame]:
-    lines = [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()]
-    if chosen > len(lines):
-        raise ValueError(f"--game {chosen}: {name} has {len(lines)} games")
-    for number, line in lines[chosen - 1 : chosen] if chosen else lines:
+    for number, line in _choose(_lines_of(text), name, chosen):
         with _naming(f"{name}, line {number}"):
             record = records.from_json(line)
             game = records.replay(record)
         yield LoadedGame(game, record, record.players)
 
 
+def _lines_of(text: str) -> list[tuple[int, str]]:
+    """The lines that are not blank, with their numbers.
+
+    Only a line feed ends one: a name in a record may hold other characters that Python takes for
+    line ends.
+    """
+    return [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def _choose(lines: Sequence[tuple[int, str]], name: str, chosen: int) -> Sequence[tuple[int, str]]:
+    """The line of a game, counted from 1, or all lines for 0."""
+    if chosen > len(lines):
+        raise ValueError(f"--game {chosen}: {name} has {len(lines)} games")
+    return lines[chosen - 1 : chosen] if chosen else lines
+
+
+def _is_codes(text: str) -> bool:
+    """Whether a text is an HKOI code, which may go over several lines, or a code a line."""
+    lines = [line for _, line in _lines_of(text)]
+    return bool(_CODE.fullmatch(text)) or (bool(lines) and all(map(_CODE.fullmatch, lines)))
+
+
+def _coded(text: str, name: str, chosen: int, rules: Rules) -> Iterator[LoadedGame]:
+    is_one = _CODE.fullmatch(text)
+    for number, code in _choose([(1, text)] if is_one else _lines_of(text), name, chosen):
+        with _naming(name if is_one else f"{name}, line {number}"):
+            game = hkoi_code.decode(code, rules)
+        yield LoadedGame(game)
+
+
+def _moved(asked: SourceRequest, text: str, name: str, rules: Rules | None) -> LoadedGame:
+    with _naming(name):
+        rules = rules or move_text.read_rules(text) or asked.default_rules
+        if rules is None:
+            raise ValueError(f"moves need --rules; presets: {', '.join(PRESETS)}")
+    grid = asked.grid or rules.size
+    check_grid(grid, rules)
+    with _naming(name):
+        moves = parse_moves(move_text.without_picture(text), grid=grid)
+        game = replay_moves(rules, moves, grid=grid)
+    return LoadedGame(game, players=move_text.read_players(text, rules))
+
+
 def _text_of(source: str) -> tuple[str | None, str]:
     """Return the source's text, None for a preset, and the name that errors call it by."""
     if source == "-":
-        return sys.stdin.read(), "standard input"
+        return sys.stdin.read().removeprefix(_MARK), "standard input"
     if source in PRESETS:
         return None, source
     if _is_file(source):
@@ -146,9 +198,9 @@ def _text_of(source: str) -> tuple[str | None, str]:
         kept = Path(source) / _GAME_OF_A_RUN
         hint = f"; this one keeps its game in {kept}" if kept.is_file() else ""
         raise ValueError(f"{source}: is a directory, not a file of a game{hint}")
-    if _CODE.fullmatch(source):
+    if _is_codes(source):
         return source, "code"
-    if _MOVES.match(source) and not Path(source).suffix:
+    if _MOVES.match(source) and not _FILE_ENDING.search(source):
         return source, "moves"
     raise ValueError(
         f"{source!r} is not a file, preset, HKOI code or move; presets: {', '.join(PRESETS)}"
@@ -178,7 +230,7 @@ def _read_file(path: Path) -> str:
         except UNREADABLE:
             raise ValueError("not a gzip file") from None
     try:
-        return data.decode("utf-8-sig")  # Some editors open a file with a byte order mark.
+        return data.decode("utf-8").removeprefix(_MARK)
     except UnicodeDecodeError:
         raise ValueError("not a text file") from None
 

@@ -129,7 +129,7 @@ class Timeline(NamedTuple):
             tag,
             values=";".join(values),
             keyTimes=";".join(f"{time:.5f}".rstrip("0").rstrip(".") for time in times),
-            dur=f"{number(self.clock.total)}s",
+            dur=f"{self.clock.total:g}s",
             **attributes,
             **end,
         )

@@ -42,7 +42,7 @@ def draw(snapshots: Sequence[Snapshot], theme: Theme, *, columns: int | None = N
         raise ValueError(f"columns: {columns} is less than one")
     columns = min(columns or math.ceil(math.sqrt(len(snapshots))), len(snapshots))
     rows = math.ceil(len(snapshots) / columns)
-    side = layout_of(snapshots[0]).side
+    side = max(layout_of(snapshot).side for snapshot in snapshots)
     scale = min(1.0, 900 / (columns * (side + _SPACE)))
     width, height = scale * (side + _SPACE), scale * (side + FOOT + _SPACE)
     placed = []

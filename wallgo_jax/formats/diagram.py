@@ -8,7 +8,8 @@
 `grid: 9` for a board in a larger grid, `walls left: 18 20` where walls are limited, `over: yes`
 after the end; `#` opens a comment. A line may be left out where the board tells: walls left from
 the walls built, the turn during setup, stone indices in reading order. Plies played are the stones
-placed and the walls built. History is not held: the state that comes back has an empty trail.
+placed and the walls built. Neither history nor room for more stones than the rules give is held:
+the state that comes back has an empty trail.
 """
 
 import json
@@ -68,19 +69,20 @@ def rules_of(state: State) -> Rules:
     """Read the rules off a state's variant; they equal a preset where they are one's."""
     variant = jax.device_get(state.variant)
     grid = state.grid
-    players, stones = variant.start.shape
+    order = tuple(int(player) for player in variant.order[: int(variant.num_placements)])
     codes = {TIE_REGION: REGION, TIE_MOVER_LOSES: MOVER_LOSES}
     return Rules(
         size=int(variant.size),
-        players=players,
-        stones=stones,
+        players=len(variant.start),
+        # The arrays may have room for more stones than the rules give each player.
+        stones=int((variant.start[0] != NOT_PLACED).sum()) + order.count(0),
         start=tuple(
             (*divmod(int(cell), grid), player)
             for player, cells in enumerate(variant.start)
             for cell in cells
             if cell != NOT_PLACED
         ),
-        order=tuple(int(player) for player in variant.order[: int(variant.num_placements)]),
+        order=order,
         walls=None if variant.walls == NO_LIMIT else int(variant.walls),
         stay_needs_room=bool(variant.stay_needs_room),
         tie=tuple(codes[int(code)] for code in variant.tie if int(code) in codes),
@@ -279,5 +281,12 @@ def _check_stone_counts(stones: np.ndarray, placements: int, rules: Rules) -> No
 def _check_turn(state: State) -> None:
     """Refuse a running game from which the referee could not go on."""
     snapshot = take_snapshot(state)
-    if not snapshot.is_over and not snapshot.has_turn:
+    if snapshot.is_over:
+        return
+    if not snapshot.has_turn:
         raise ValueError(f"turn: {COLOURS[snapshot.player]} has no legal turn")
+    # Somebody has a turn, so that only the regions can have ended the game.
+    if snapshot.ends_by_rules:
+        raise ValueError(
+            'no region holds stones of two players, so the game is over; write "over: yes"'
+        )

@@ -25,10 +25,13 @@ _PICTURE = re.compile(r"^[ \t]*A +B +C[ A-Z]*$", re.MULTILINE)
 
 
 def header(rules: Rules, players: Sequence[str] | None = None) -> str:
-    """Write the comment that names the rules and, if they are known, the players."""
+    """Write the comment, one line, that names the rules and, if they are known, the players."""
     name = rules_lib.name_of(rules)
     told = name if name in PRESETS else json.dumps(rules.to_dict())
-    names = [f"{colour} {name}" for colour, name in zip(COLOURS, players or (), strict=False)]
+    names = [
+        f"{colour} {_in_one_line(name)}"
+        for colour, name in zip(COLOURS, players or (), strict=False)
+    ]
     return f"# {', '.join([told, *names])}"
 
 
@@ -59,8 +62,12 @@ def read_players(text: str, rules: Rules) -> tuple[str, ...] | None:
     told, names = comment.group(1), []
     for colour in reversed(COLOURS[: rules.players]):
         told, _, name = told.rpartition(f", {colour} ")
-        names.append(name.strip())
+        names.append(_in_one_line(name))
     return tuple(reversed(names)) if told and all(names) else None
+
+
+def _in_one_line(name: str) -> str:
+    return " ".join(name.split())
 
 
 def without_picture(text: str) -> str:

@@ -6,24 +6,26 @@
 | `rules` | the fields of `wallgo_jax.Rules`; only where the variant is `custom` |
 | `grid` | side length of the grid that numbers the actions; only where larger than the board |
 | `actions` | public action ids, from the first ply on |
-| `players` | names of the players in the order of play, or null |
+| `players` | printable names of the players in the order of play, or null |
 | `result` | each player's reward (1 for a sole winner), or null for an unfinished game |
-| `values` | for each ply, the search's value for its mover, or null; only where there are any |
+| `values` | the search's value of each ply for its mover, -1 to 1, or null; only if there are any |
 | `env_version` | the version of the environment that the game was played in |
 
 Other keys are left alone. A path that ends in `.gz` is read and written compressed.
 """
 
+import contextlib
 import dataclasses
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
 from wallgo_jax import env
 from wallgo_jax.board.geometry import MAX_GRID
+from wallgo_jax.formats.files import write_whole
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
@@ -31,6 +33,7 @@ from wallgo_jax.view.game_replay import Game, replay_actions
 _CUSTOM = "custom"
 UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """What reading a file raises that may be compressed: missing, cut short, no text or damaged."""
+_CHUNK = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +60,8 @@ class Record:
             if isinstance(value, str) or not isinstance(value, Sequence):
                 raise ValueError(f"{key}: {value!r} is not a list")
             for place, entry in enumerate(value, start=1):
-                if isinstance(entry, bool) or not isinstance(entry, kinds):
+                is_kind = isinstance(entry, kinds) and not isinstance(entry, bool)
+                if not is_kind or not _IS_ALLOWED[key](entry):
                     raise ValueError(f"{key}: entry {place} is {entry!r}, not {_WORDS[key]}")
             object.__setattr__(self, key, tuple(value))
         self._check_lengths()
@@ -90,11 +94,17 @@ _KINDS: dict[str, Any] = {
     "result": _NUMBER,
     "values": (*_NUMBER, type(None)),
 }
+_IS_ALLOWED: dict[str, Callable[[Any], bool]] = {
+    "actions": lambda action: True,  # The referee refuses those that are none.
+    "players": str.isprintable,
+    "result": lambda reward: -1 <= reward <= 1,
+    "values": lambda value: value is None or -1 <= value <= 1,
+}
 _WORDS = {
     "actions": "a whole number",
-    "players": "a name",
-    "result": "a number",
-    "values": "a number or null",
+    "players": "a printable name",
+    "result": "a number from -1 to 1",
+    "values": "a number from -1 to 1, or null",
 }
 
 
@@ -205,7 +215,7 @@ def read(path: str | Path) -> Iterator[Record]:
     Raises:
       ValueError: `FILE, line N: reason`.
     """
-    with _open(path, "rt") as file:
+    with _open(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
@@ -221,14 +231,37 @@ def read(path: str | Path) -> Iterator[Record]:
 
 
 def write(path: str | Path, records: Iterable[Record], *, append: bool = False) -> None:
-    """Write games to a file, in place of its content or after it."""
-    with _open(path, "at" if append else "wt") as file:
-        for record in records:
-            file.write(to_json(record) + "\n")
+    """Write games to a file, in place of its content or after it.
+
+    After an error the file is as it was. A half-written last line, as a full disk leaves, is
+    dropped before games are added.
+
+    Raises:
+      OSError: the file cannot be written.
+    """
+    path = Path(path)
+    lines = "".join(to_json(record) + "\n" for record in records).encode()
+    content = (_whole_lines(path) if append and path.is_file() else b"") + lines
+    write_whole(path, gzip.compress(content) if path.suffix == ".gz" else content)
 
 
-def _open(path: str | Path, mode: str) -> IO[str]:
+def _whole_lines(path: Path) -> bytes:
+    """The lines of a file; the last one gets its line end, or is dropped where it is no JSON."""
+    kept = bytearray()
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        # The end of a damaged file is lost, as that of a half-written line is.
+        with contextlib.suppress(EOFError, zlib.error):
+            while some := file.read1(_CHUNK):
+                kept += some
+    end = kept.rfind(b"\n") + 1
+    try:
+        json.loads(kept[end:])
+    except ValueError:
+        return bytes(kept[:end])
+    return bytes(kept) + b"\n"
+
+
+def _open(path: str | Path) -> IO[str]:
     if str(path).endswith(".gz"):
-        return cast(IO[str], gzip.open(path, mode, encoding="utf-8"))
-    # Some editors open a file with a byte order mark.
-    return open(path, mode, encoding="utf-8-sig" if "r" in mode else "utf-8")
+        return cast(IO[str], gzip.open(path, "rt", encoding="utf-8"))
+    return open(path, encoding="utf-8-sig")  # Some editors open a file with a byte order mark.

@@ -57,10 +57,7 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
       ValueError: as `replay_actions`, or at the first move of a player who is not to move.
     """
     grid = rules.size if grid is None else grid
-    if not rules.size <= grid <= MAX_GRID:
-        raise ValueError(
-            f"grid: {grid} is not between the board's size {rules.size} and {MAX_GRID}"
-        )
+    check_grid(grid, rules)
     states, movers = [jax.device_get(initial_state(rules, grid=grid))], []
     rewards: tuple[float, ...] = (0.0,) * rules.players
     for ply, (action, player) in enumerate(moves, start=1):
@@ -82,6 +79,14 @@ def replay_moves(rules: Rules, moves: Sequence[NotatedMove], *, grid: int | None
         states=tuple(states),
         rewards=rewards,
     )
+
+
+def check_grid(grid: int, rules: Rules) -> None:
+    """Refuse a grid in which the rules' board cannot lie, with a ValueError."""
+    if not rules.size <= grid <= MAX_GRID:
+        raise ValueError(
+            f"grid: {grid} is not between the board's size {rules.size} and {MAX_GRID}"
+        )
 
 
 def play_action(state: State, action: int) -> tuple[State, tuple[float, ...]]:

@@ -3,9 +3,11 @@
 One jitted call per board shape asks the referee for everything; no rule is written again here.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from wallgo_jax.board import bitboard
@@ -13,7 +15,7 @@ from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.env import State as EnvState
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import terrain as terrain_lib
-from wallgo_jax.game.state import NO_LIMIT, NO_STONE, NOT_PLACED, TIE_MOVER_LOSES, State
+from wallgo_jax.game.state import NO_LIMIT, NO_STONE, NOT_PLACED, State
 
 NOBODY = -1
 """Owner of a cell that counts for no player."""
@@ -56,6 +58,7 @@ class Snapshot(NamedTuple):
       ply: plies played.
       in_setup: whether stones are still being placed.
       is_over: whether the game has ended.
+      ends_by_rules: whether the rules end a game in this position, marked as over or not.
       by_illegal_action: whether an illegal action of `player` ended it.
       payoff: after the end, each player's reward for the last step; None before the end, and where
         the tie rules depend on who made the last ply and the state does not hold it.
@@ -78,6 +81,7 @@ class Snapshot(NamedTuple):
     ply: int
     in_setup: bool
     is_over: bool
+    ends_by_rules: bool
     by_illegal_action: bool
     payoff: tuple[float, ...] | None
     last: LastPly | None
@@ -143,9 +147,7 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
     is_over = bool(position.terminated)
     by_rules = bool(facts.ended_by_rules)
     last = _last_ply(position)
-    payoff = facts.payoff if by_rules else facts.penalty
-    hangs_on_mover = by_rules and last is None and TIE_MOVER_LOSES in variant.tie
-    is_known = is_over and (bool(payoff.any()) or not hangs_on_mover)
+    payoff = _payoff_after(facts.payoffs, last) if by_rules else facts.penalty
     owner = np.where(facts.owned.any(axis=0), facts.owned.argmax(axis=0), NOBODY)
     return Snapshot(
         grid=game.grid,
@@ -166,8 +168,9 @@ def take_snapshot(state: EnvState | State) -> Snapshot:
         ply=int(position.ply),
         in_setup=bool(facts.in_setup),
         is_over=is_over,
+        ends_by_rules=by_rules,
         by_illegal_action=is_over and not by_rules,
-        payoff=tuple(float(share) for share in payoff) if is_known else None,
+        payoff=None if payoff is None or not is_over else tuple(float(each) for each in payoff),
         last=last,
     )
 
@@ -183,7 +186,7 @@ class _Facts(NamedTuple):
     legal: jax.Array  # bool[A]
     in_setup: jax.Array  # bool
     ended_by_rules: jax.Array  # bool
-    payoff: jax.Array  # float32[P] of an end by the rules
+    payoffs: jax.Array  # float32[P, P] of an end by the rules, by the player of the last ply
     penalty: jax.Array  # float32[P] of an end by an illegal action
 
 
@@ -194,7 +197,7 @@ def _ask_referee(game: State) -> _Facts:
     reached = terrain_lib.regions(terrain)
     sets = terrain_lib.owned(reached)
     largest = terrain_lib.largest_regions(sets, terrain)
-    territory, last_mover = terrain_lib.areas(sets), referee.last_mover(position)
+    pay = functools.partial(referee.payoff, variant, terrain_lib.areas(sets), largest)
     reach = [terrain_lib.movement(own, variant, terrain) for own in terrain.stones]
     return _Facts(
         walls=bitboard.to_mask(position.walls, grid),
@@ -205,9 +208,17 @@ def _ask_referee(game: State) -> _Facts:
         legal=actions.legal_actions(game, terrain=terrain),
         in_setup=actions.in_setup(variant, position),
         ended_by_rules=referee.ended_by_rules(variant, position, terrain, reached),
-        payoff=referee.payoff(variant, territory, largest, last_mover),
+        payoffs=jax.vmap(pay)(jnp.arange(len(reach))),
         penalty=referee.illegal_penalty(position.player, len(reach)),
     )
+
+
+def _payoff_after(payoffs: np.ndarray, last: LastPly | None) -> np.ndarray | None:
+    """float32[P]: what the last ply's player makes of float32[P, P] payoffs; None where that is
+    not known and they differ."""
+    if last is not None:
+        return payoffs[last.player]
+    return payoffs[0] if (payoffs == payoffs[0]).all() else None
 
 
 def _sets(masks: np.ndarray) -> tuple[frozenset[int], ...]:

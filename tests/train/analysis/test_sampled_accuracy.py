@@ -90,6 +90,8 @@ def test_stopped_work_counts(measure):
         (["--positions", "9", "--rules", "wallzero-4stone"], "at most 4x4 cells"),
         (["--positions", "9", "--min-walls", "12"], "meet only 0 positions with 12 or more walls"),
         (["--positions", "9", "--late", "late.jsonl"], "leave out --positions"),
+        (["--min-walls", "6"], "accuracy: --min-walls is for --positions"),
+        (["--min-walls", "6", "--late", "late.jsonl"], "accuracy: --min-walls is for --positions"),
     ],
 )
 def test_bad_input_is_one_line(words, reason):

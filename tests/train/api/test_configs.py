@@ -21,7 +21,8 @@ def test_changes_are_those_of_the_command_line():
     expected = read_config(tiny.PATH, words)
     changes = {"network.width": 16, "rules.walls": 7}
     assert train.make_config(tiny.PATH, changes, seed=3) == expected
-    assert train.make_config(str(tiny.PATH), {"rules.walls": 7}, seed=3, network={"width": 16})
+    made = train.make_config(str(tiny.PATH), {"rules.walls": 7}, seed=3, network={"width": 16})
+    assert made == expected
 
 
 def test_tables_may_be_dicts_and_dataclasses():

@@ -9,8 +9,10 @@ import pytest
 import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command
+from train.api.games import PlayedMatch
 from train.api.measures import BoardAccuracy, ProvenAccuracy
 from train.cli.games import review as review_command
+from train.players.config import HeuristicsConfig
 from train.ratings import pool as pool_lib
 from train.review import analyst
 from wallgo_jax.formats import records
@@ -37,6 +39,12 @@ def drawn(found):
     figure = found.figure()
     assert figure._repr_png_().startswith(b"\x89PNG")
     return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_a_stopped_match_draws_the_colours_that_it_has():
+    one = {"outcome": np.array([1]), "first_is_red": np.array([True]), "games": ((1,),)}
+    found = PlayedMatch("a", "b", tiny.RULES, territory=np.array([[5, 4]]), **one)
+    assert drawn(found) == ["all games", "as Red"]
 
 
 def test_a_sequential_test_ends_a_match():
@@ -87,6 +95,21 @@ def test_a_pool_is_rated_and_kept(tmp_path, api_run, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         train.elo(players, rules=tiny.RULES, budget=60, games=20, cache=cache)
     interrupt.assert_called_once()
+
+
+def test_a_cache_knows_players_by_what_they_are(api_run):
+    (wjx,) = pool_lib.entrants_of_names(["wjx"], tiny.RULES, heuristics=HeuristicsConfig())
+    assert train.make_player("wjx", tiny.RULES).identity == wjx.identity
+    for simulations, name in ((4, f"{api_run.directory}@4"), (0, f"net:{api_run.directory}")):
+        newest = api_run.player(simulations=simulations)
+        assert newest.identity == train.make_player(name).identity
+        assert newest.identity != api_run.player(simulations=2).identity
+    act = named(0)
+    one, same = (train.make_player(act, tiny.RULES).identity for _ in range(2))
+    assert one == same
+    # Each is gone when the next one is made, whose id may be the same.
+    others = {train.make_player(named(0), tiny.RULES).identity for _ in range(20)}
+    assert len(others | {one}) == 21
 
 
 @pytest.mark.slow

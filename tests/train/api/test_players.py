@@ -11,10 +11,12 @@ import pytest
 import train
 import wallgo_jax
 from tests.support.learner import tiny
+from tests.support.learner.saved import save_run
 from train.api.players import player_of_weights
 from train.api.states import check_rules
 from train.network.build import network_for
 from train.registry import make_player as registered
+from train.registry import players as registered_players
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.notation import parse_action
@@ -98,6 +100,11 @@ def test_lines_can_be_played(found):
         for line in found[board].lines[:3]:
             moves = [int(action) for action in line if action != NO_ACTION]
             replay_actions(tiny.RULES, [*before, *moves])
+    for board in range(3):
+        one = found[board]
+        shown = [int(line[0]) for line in one.lines if line[0] != NO_ACTION]
+        assert len(shown) == min(len(one.lines), (one.visits > 0).sum()) > 1
+        assert set(shown) <= set(one.actions[one.visits > 0].tolist())
     one = found[0]
     assert one.best == one.line[0]
     assert parse_action(one.best, grid=3).action == int(one.action)
@@ -124,10 +131,31 @@ def test_a_networks_search_shows_owners_and_without_simulations_its_policy(api_r
     raw = player.search(states()[1], simulations=0)
     np.testing.assert_array_equal(raw.policy, raw.prior)
     assert raw.value == raw.network_value
-    assert raw.action == raw.actions[raw.prior.argmax()]
+    assert raw.action == raw.actions[raw.prior.argmax()] == raw.lines[0, 0]
+    assert (raw.lines[1:] == NO_ACTION).all()
     named = train.make_player(f"search:{api_run.directory}@4")
     assert named.rules == tiny.RULES
     np.testing.assert_array_equal(named.search(batch()).policy, found.policy)
+
+
+def test_a_player_keeps_the_weights_and_the_name_that_it_was_made_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(registered_players, "simulations_in", lambda *_: 7)
+    monkeypatch.setattr(registered_players, "_SIMULATIONS", {})
+    run = save_run(tmp_path / "run", seeds={1: 0})
+    plain, timed = train.make_player(f"{run}@3"), train.make_player(f"{run}@0.5s")
+    save_run(run, seeds={2: 1})
+    newer = train.make_player(f"{run}@3")
+    for made in (plain, timed):
+        own = made.registered.variables
+        assert made.guide.variables is own and made.trained.variables is own
+        assert made.guide is made.guide and made.trained is made.trained
+        assert any((a != b).any() for a, b in zip(*map(leaves, (made, newer)), strict=True))
+    assert (plain.guide.simulations, timed.guide.simulations) == (3, 7)
+    assert timed.guide.search.rounds and timed.guide.name == timed.name
+
+
+def leaves(player):
+    return jax.tree.leaves(player.registered.variables)
 
 
 def first_legal(states, key):
@@ -161,12 +189,16 @@ def test_a_function_is_a_player():
         (lambda: train.match("random", "greedy", seed=-1), "seed"),
         (lambda: train.match("random", "greedy", rules="playwallgo-3p"), "a match is for 2"),
         (lambda: train.selfplay("random", explores=True), "cannot evaluate"),
+        (lambda: train.selfplay("random", simulations=64), "are of a search that explores: say"),
         (lambda: train.load_game("nothing here"), "nothing here"),
         (lambda: train.accuracy("random", rules="hkoi"), "3x3|table|solve"),
         (lambda: train.tournament(["random", "random"], rules=tiny.RULES), "random"),
         (lambda: train.elo(["random"], rules=tiny.RULES), "fewer than 2"),
         (lambda: train.elo([], rules=tiny.RULES), "too few"),
         (lambda: train.elo(["random", "greedy"], rules=tiny.RULES, zero="x"), "zero 'x' is not"),
+        (lambda: train.elo(["random"], checkpoints=1), r"elo: checkpoints \(1\) must be 0, or at"),
+        (lambda: train.elo(["random"], checkpoints=-1), r"checkpoints \(-1\) must be 0, or at"),
+        (lambda: train.watch([], every=0), r"watch: every \(0\) must be at least 1"),
         (lambda: train.match("random", "greedy", games="20"), r"games \('20'\) must be a whole"),
         (lambda: train.match("random", "greedy", seed=0.5), r"seed \(0.5\) must be a whole"),
         (lambda: train.tournament("random"), "players must be a list, not 'random'"),

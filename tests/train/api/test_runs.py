@@ -1,7 +1,7 @@
 """A run as an object: the same numbers as the command's, stopped, looked at, gone on with."""
 
+import dataclasses
 import os
-import shutil
 import signal
 
 import jax
@@ -11,8 +11,10 @@ import pytest
 import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, read_rows, untimed
+from train.api import runs
 from train.loop import training
-from train.registry import load_network
+from train.players.config import HeuristicConfig, HeuristicsConfig
+from train.registry import load_network, make_player
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -25,9 +27,9 @@ def shared_programs():
 @pytest.fixture(scope="module")
 def by_command(tmp_path_factory):
     """A whole run by the function behind the command, short and final matches included."""
-    runs = tmp_path_factory.mktemp("command")
-    assert training.train(tiny.config(), runs, resume=False)
-    return runs / "tiny"
+    directory = tmp_path_factory.mktemp("command")
+    assert training.train(tiny.config(), directory, resume=False)
+    return directory / "tiny"
 
 
 def assert_equal(one, other) -> None:
@@ -47,12 +49,9 @@ def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, c
     assert again.iterations == 3
     seen += list(again)
     (result,) = again.finish()
-    expected = read_rows(by_command)
-    assert [untimed(row) for row in again.rows] == [untimed(row) for row in expected]
-    assert [untimed(row) | {"time": 0} for row in seen] == [
-        untimed({k: v for k, v in row.items() if k in one}) | {"time": 0}
-        for one, row in zip(seen, expected, strict=True)
-    ]
+    expected = [untimed(row) for row in read_rows(by_command)]
+    assert [untimed(row) for row in again.rows] == expected
+    assert seen == again.rows == read_rows(tmp_path / "tiny")
     for name in ("evaluation.json", "game.jsonl", "game.txt"):
         assert (tmp_path / "tiny" / name).read_text() == (by_command / name).read_text()
     assert len(result.games) == 40
@@ -112,23 +111,35 @@ def test_weights_that_were_taken_stay_when_the_run_goes_on(tmp_path):
         )
 
 
+def test_named_opponents_have_the_heuristics_of_the_config(api_run, monkeypatch):
+    weights = HeuristicsConfig(wjx=HeuristicConfig(formula="wjx", boundary=3))
+    monkeypatch.setattr(api_run, "config", dataclasses.replace(api_run.config, heuristics=weights))
+    monkeypatch.setattr(runs, "match", lambda player, opponent, **how: opponent)
+    usual = train.make_player("wjx", tiny.RULES)
+    own, same = api_run.evaluate(["wjx", usual])
+    assert own.registered.act is make_player("wjx", tiny.RULES, heuristics=weights).act
+    assert own.registered.act is not usual.registered.act
+    assert own.identity != usual.identity
+    assert same is usual
+
+
 def test_ctrl_c_saves_and_the_run_goes_on(tmp_path, monkeypatch):
-    run = train.start(tiny.PATH, runs=tmp_path)
+    """Where neither a checkpoint nor a match is due."""
+    run = train.start(train.make_config(tiny.PATH, {"evaluation.every": 0}), runs=tmp_path)
     iterate = training.run_iteration
 
     def interrupted(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
         return iterate(*arguments)
 
-    next(run)
+    next(run), next(run)
     monkeypatch.setattr(training, "run_iteration", interrupted)
     with pytest.raises(KeyboardInterrupt):
         next(run)
     monkeypatch.setattr(training, "run_iteration", iterate)
-    assert run.iterations == 2
-    shutil.copytree(tmp_path / "tiny" / "checkpoints", tmp_path / "saved")
-    assert (tmp_path / "saved" / "2").is_dir()
-    assert next(run)["iteration"] == 3
+    assert run.iterations == 3
+    assert {path.name for path in (tmp_path / "tiny" / "checkpoints").iterdir()} == {"2", "3"}
+    assert next(run)["iteration"] == 4
     run.close()
 
 

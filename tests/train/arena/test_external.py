@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 import time
 
@@ -133,6 +134,32 @@ def test_the_time_of_a_move_runs_from_the_answer_before(tmp_path):
     assert all(text.startswith("illegal move") for text in told), told
 
 
+_INTERRUPTED = """
+import os, signal, sys
+from train.players.external import Program
+signal.signal(signal.SIGINT, lambda *_: None)
+program = Program(sys.argv[1])
+ask = [{"type": "evaluate_position", "bgsId": "1", "expectedPly": 0}]
+print(program.ask(ask, seconds=60))
+os.killpg(os.getpgrp(), signal.SIGINT)
+print(program.ask(ask, seconds=60))
+program.close()
+print(program._process.returncode)
+"""
+
+
+def test_ctrl_c_does_not_reach_a_program_and_its_end_of_input_ends_it(tmp_path):
+    """As a terminal sends it: to all processes of the group of the one that plays the match."""
+    command = program(tmp_path / "program.py", _LOOP.replace("BEHAVIOUR", "answer['n'] = 1"))
+    words = [sys.executable, "-c", _INTERRUPTED, command]
+    said = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, timeout=120, start_new_session=True
+    )
+    first, second, code = said.stdout.splitlines()
+    assert first == second and "'n': 1" in second
+    assert code == "0", said.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -146,6 +173,25 @@ def test_a_program_that_never_answers_ends_the_match(tmp_path, text, reason):
     player = make_external_player(program(tmp_path / "program.py", text), seconds=0.2)
     with pytest.raises(UsageError, match=reason):
         play(player, DUEL, 2)
+
+
+@pytest.mark.parametrize("boards", [2, 3])
+def test_a_match_stopped_with_few_boards_has_pairs_and_both_colours(boards):
+    match = HostMatch(
+        (make_random_player(), make_random_player()),
+        DUEL,
+        games=12,
+        boards=boards,
+        opening_plies=1,
+        keys=(jax.random.key(1), jax.random.key(2)),
+    )
+    found = play_on_host(
+        match, on_progress=lambda _: None, should_stop=lambda: match.finished in range(4, 12)
+    )
+    assert 4 <= len(found.games) < 12 and found.unpaired < boards
+    assert len(found.pairs) >= 2
+    half = len(found.pairs)
+    assert found.first_is_red[:half].all() and not found.first_is_red[half : 2 * half].any()
 
 
 def test_a_program_that_writes_no_json_has_no_time_to_start(tmp_path, monkeypatch):

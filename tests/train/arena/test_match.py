@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import io
 import itertools
 import weakref
 from typing import NamedTuple
@@ -10,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tests.support.learner import tiny
 from tests.support.reference.referee import Game
 from train import registry
 from train.arena import match as match_lib
+from train.arena import report
 from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
 from train.runtime.errors import UsageError
@@ -245,6 +248,18 @@ def test_figures():
     assert result.mean_length == pytest.approx(14 / 6)
     assert result.distinct_games == 5
     assert result.interval == wilson_interval(3.5 / 6, 6)
+
+
+def test_a_colour_without_games_has_no_win_rate():
+    result = hand_made([1, 0], [True, True], [[5, 0], [4, 1]], [[1], [2]])
+    assert result.win_rate_as(red=False) is None
+    record = report.match_record(result)
+    assert (record["win_rate_as_red"], record["win_rate_as_blue"]) == (0.75, None)
+    console = Console(width=100, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(report.match_table([result], caption=""))
+    (line,) = [line for line in capture.get().splitlines() if "win rate as Blue" in line]
+    assert line.split("│")[2].strip() == "-"
 
 
 def test_territory_ratio_against_nothing_is_infinite():

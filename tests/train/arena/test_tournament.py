@@ -14,6 +14,7 @@ from train.arena.tournament import (
     MAX_EXTRA_PAIRS,
     WINNERS,
     Score,
+    counting_pairs,
     double_elimination,
     heats,
     round_robin,
@@ -200,6 +201,23 @@ def test_heats_of_twelve_lead_to_the_published_number_of_meetings():
     # "Total 19 games", the second final among them.
     assert len(played.meetings) == 18
     assert {m.round for m in played.meetings if m.bracket == LOSERS} == {1, 2, 3, 4, 5}
+
+
+def test_an_elimination_goes_on_where_the_heats_of_its_players_ended():
+    """Games follow from both names and the pairs before: none may come twice."""
+    begun = []
+
+    def play(first, second, pairs, before):
+        begun.extend((frozenset((first, second)), before + pair) for pair in range(pairs))
+        return stronger_wins(first, second, pairs, before)
+
+    counted = counting_pairs(play)
+    tables, _ = heats(field(4), counted, size=2, pairs=3)
+    assert begun[-3:] == [(frozenset(("p3", "p4")), before) for before in range(3)]
+    ahead, behind = seeds_of(tables)
+    double_elimination(ahead, counted, pairs=3, starts_behind=behind)
+    assert len(set(begun)) == len(begun)
+    assert (frozenset(("p1", "p2")), 3) in begun
 
 
 def test_heats_that_do_not_come_out_even():

@@ -57,8 +57,9 @@ def counted(monkeypatch):
         ({"batch": "many"}, "--batch 'many' must be numbers"),
         ({"repeats": 0}, r"--repeats \(0\) must be at least 1"),
         ({"simulations": 0}, r"--simulations \(0\) must be at least 1"),
-        ({"minutes": 0.0}, r"--minutes \(0.0\) must be above 0"),
-        ({"scaling": "1,x"}, "--scaling '1,x' must be numbers"),
+        ({"minutes": 0.0, "report": Path("out")}, r"--minutes \(0.0\) must be above 0"),
+        ({"wide": 0, "report": Path("out")}, r"--wide \(0\): width must be at least 1"),
+        ({"scaling": "1,x", "plot": Path("p.png")}, "--scaling '1,x' must be numbers"),
         ({"seconds": 0.0}, r"--seconds \(0.0\) must be above 0"),
         ({"fit": "4096"}, "--fit must be boards, then simulations"),
     ],
@@ -66,6 +67,47 @@ def counted(monkeypatch):
 def test_wrong_option_is_named(options, said):
     with pytest.raises(UsageError, match=f"^bench: {said}"):
         Bench(**options).run([])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"minutes": 3.0}, "--minutes is for --report"),
+        ({"wide": 64}, "--wide is for --report"),
+        ({"trained": Path("run")}, "--trained is for --what strength"),
+        ({"games": 20}, "--games is for --what strength"),
+        ({"opening_plies": 4}, "--opening-plies is for --what strength"),
+        ({"player": "wjx"}, "--player is for --what engine"),
+        ({"sessions": "1"}, "--sessions is for --what engine"),
+        ({"plies_a_game": 30.0}, "--plies-a-game is for --what arithmetic"),
+        ({"scaling": "1,4"}, "--scaling is for --plot"),
+        ({"what": "env,learn", "simulations": 8}, "--simulations is for --what search"),
+        ({"what": "env", "fit": "64,8"}, "--fit is for --what search"),
+        ({"what": "env", "against": "pgx,mctx"}, "--against 'mctx' is for --what search"),
+        ({"what": "env", "report": Path("out")}, "--what is not for --report"),
+        ({"plot": Path("p.png"), "report": Path("out")}, "--plot is not for --report"),
+        ({"what": "engine", "report": Path("out")}, "--what engine is measured alone, without"),
+        ({"what": "engine", "batch": "4"}, "--batch is not for --what engine"),
+        ({"what": "engine", "repeats": 0}, r"--repeats \(0\) must be at least 1"),
+        ({"what": "engine", "seconds": float("inf")}, r"--seconds \(inf\) must not be negative"),
+        ({"what": "arithmetic", "seconds": 1.0}, "--seconds is not for --what arithmetic"),
+        ({"what": "arithmetic", "player": "wjx"}, "--player is not for --what arithmetic"),
+    ],
+)
+def test_options_without_an_effect_are_refused(options, said):
+    with pytest.raises(UsageError, match=f"^bench: {said}"):
+        Bench(**options).run([])
+
+
+MIXED = tiny.PATH.parents[3] / "configs" / "mixed.toml"
+SPARE = ["--grid", "5", "--network.playable", "true"]
+
+
+@pytest.mark.parametrize(("config", "words"), [(MIXED, []), (tiny.PATH, SPARE)])
+@pytest.mark.parametrize("what", ["env", "search", "selfplay", "learn", "arithmetic"])
+def test_rules_of_several_sizes_are_refused(config, words, what):
+    with pytest.raises(UsageError, match=r"^bench: rules must be one rule set, on a grid of its"):
+        Bench(config, what=what).run(words)
 
 
 def test_command_writes_json_and_plot(counted, tmp_path, capsys):
@@ -84,7 +126,7 @@ def test_command_writes_json_and_plot(counted, tmp_path, capsys):
 
 @pytest.mark.parametrize("engine", ["native", "mctx"])
 def test_command_says_which_engine_searched(counted, engine, capsys):
-    bench = dataclasses.replace(Bench(tiny.PATH, what="selfplay"), **QUICK)
+    bench = dataclasses.replace(Bench(tiny.PATH, what="selfplay"), **QUICK | {"scaling": ""})
     assert bench.run(["--search.engine", engine]) == 0
     assert f"search engine: {engine}\n" in capsys.readouterr().out
 

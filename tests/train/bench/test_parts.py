@@ -88,6 +88,12 @@ def test_loop_of_pgx_plays_whole_games_by_search():
     assert np.ptp(value) > 0 and (np.abs(value) < 1).all()
 
 
+def test_the_network_of_pgx_has_the_blocks_of_the_config():
+    """A block string tells blocks once and how often they are repeated."""
+    network = NetworkConfig(blocks="R3(RRT)", width=8)
+    assert len(alphazero.init(jax.random.key(0), network, (3, 3, 2), 9).blocks) == 10
+
+
 def test_peers_without_pgx_are_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgx", None)
     with pytest.raises(UsageError, match=r"needs pgx: pip install 'wallgo-jax\[bench\]'"):

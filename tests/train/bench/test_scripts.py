@@ -8,9 +8,19 @@ import jax
 import pytest
 
 from tests.support.learner import tiny
+from train.bench.harness import timing
 from train.bench.harness.script import run_configured_script, run_script
 from train.bench.harness.timing import Row
-from train.bench.scripts import inference_time, match_overhead, openings, weak_scaling
+from train.bench.scripts import (
+    dropped_visits,
+    inference_time,
+    match_overhead,
+    openings,
+    rivals,
+    rounds,
+    selfplay_parts,
+    weak_scaling,
+)
 from train.checkpoints import pretrained
 from train.runtime.errors import UsageError
 
@@ -53,6 +63,43 @@ def test_bad_input_is_one_line(words, said, capsys):
     assert stopped.value.code == 2
     complaint = capsys.readouterr().err
     assert said in complaint and complaint.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "said"),
+    [
+        (match_overhead, ["--games", "7"], "match: games (7) must be an even number, at least 2"),
+        (match_overhead, ["--boards", "255"], "match: batch (255) must be an even number"),
+        (match_overhead, ["--repeats", "0"], "--repeats (0) must be at least 1"),
+        (match_overhead, ["--simulations", "0"], "config: search.simulations must be at least 1"),
+        (rivals, ["--games", "0"], "match: games (0) must be at least 1"),
+        (rivals, ["--seed", "-1"], "--seed (-1) must be from 0 to 2147483647"),
+        (inference_time, ["--width", "250"], "width 250 is not a multiple of heads 4"),
+        (inference_time, ["--rounds", "0"], "--rounds (0) must be at least 1"),
+        (inference_time, ["--seconds", "nan"], "--seconds (nan) must be above 0"),
+        (inference_time, ["--json", "/dev/null/x"], "/dev/null/x: cannot be written"),
+        (rounds, ["--repeats", "0"], "--repeats (0) must be at least 1"),
+        (rounds, ["--boards", "4", "0"], "--boards (0) must be at least 1"),
+        (rounds, ["--simulations", "100000000"], "--simulations must be at most "),
+        (rounds, ["--rules", "hkoi", "--grid", "9", "--network.playable", "true"], "rounds: rules"),
+        (selfplay_parts, ["--repeats", "0"], "--repeats (0) must be at least 1"),
+        (selfplay_parts, ["--boards", "0"], "--boards (0) must be at least 1"),
+        (selfplay_parts, ["--seconds", "0"], "--seconds (0.0) must be above 0"),
+        (openings, ["--seed", "-1"], "--seed (-1) must be from 0"),
+        (dropped_visits, ["--seed", "9999999999"], "--seed (9999999999) must be from 0"),
+    ],
+)
+def test_bad_numbers_are_one_line_before_the_work(script, words, said, capsys, monkeypatch):
+    for module, name in ((timing, "take_turns"), (match_overhead, "make_programs")):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("it measured"))
+    takes_keys = script in (rounds, selfplay_parts, openings, dropped_visits)
+    run = run_configured_script if takes_keys else run_script
+    with pytest.raises(SystemExit) as stopped:
+        run(script.main, script.Options, name="script", arguments=words)
+    assert stopped.value.code == 2
+    told = capsys.readouterr()
+    assert told.err.startswith(f"error: {said}") and told.err.count("\n") == 1
+    assert told.out == ""
 
 
 def test_openings_vary_only_where_the_command_says_so():

@@ -1,6 +1,7 @@
 """Weights that come with the package: written, read back, refused where they are not right."""
 
 import json
+import os
 
 import jax
 import numpy as np
@@ -53,6 +54,31 @@ def test_the_card_tells_what_lies_beside_it(folder):
     assert card["bytes"] == (folder / "small" / "weights.npz").stat().st_size
     assert card["parameters"] == sum(x.size for x in jax.tree.leaves(variables.params))
     assert card["run"] == "tiny"
+
+
+class Killed(BaseException):
+    """Stands in for a kill of the process."""
+
+
+@pytest.mark.parametrize("file", ["card.json", "weights.npz"])
+def test_a_folder_whose_writing_was_killed_is_told_and_written_again(folder, monkeypatch, file):
+    def die(source, target):
+        if target.name == file:
+            raise Killed
+        replace(source, target)
+
+    replace = os.replace
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(os, "replace", die)
+        write(folder)
+    assert [path.name for path in (folder / "small").iterdir() if path.name == f"{file}.tmp"]
+    assert complaint("pretrained:small") == (
+        "pretrained model 'small': unknown; known models: none"
+        if file == "card.json"
+        else "pretrained model 'small': weights.npz cannot be read: No such file or directory"
+    )
+    write(folder)
+    assert registry.make_player("pretrained:small@2", tiny.RULES).name == "pretrained:small@2"
 
 
 def test_unknown_models(folder):

@@ -73,6 +73,25 @@ def test_best_and_every_fourth_are_kept(fresh, tmp_path):
     assert steps(tmp_path, RESUME) == [9, 10]
 
 
+def test_win_rates_of_other_matches_come_last(fresh, tmp_path):
+    """A run that goes on with longer searches in its matches keeps the best so far until it has
+    another one."""
+    options = CONFIG["evaluation"] | {"simulations": 99}
+    longer, run = CONFIG | {"evaluation": options}, {"step": fresh.iterations}
+    kept = []
+    for iteration, config, rate in (
+        *((1, CONFIG, 0.8), (2, CONFIG, 0.9), (3, CONFIG, None)),
+        *((4, longer, None), (5, longer, 0.1), (6, longer, None)),
+    ):
+        store = Store(tmp_path, keep=1, keep_best=1, config=config)
+        store.save(iteration, fresh.learner.variables, run, config, win_rate=rate)
+        store.close()
+        kept.append(steps(tmp_path, WEIGHTS))
+    assert kept == [[1], [2], [2, 3], [2, 4], [5], [5, 6]]
+    assert store_lib.best_iteration(tmp_path, longer, before=7) == 5
+    assert store_lib.best_iteration(tmp_path, CONFIG, before=7) is None
+
+
 def test_newest_is_by_number_and_only_finished_ones_count(tmp_path):
     assert store_lib.newest_iteration(tmp_path, WEIGHTS) is None
     for name in ("9", "10", "11.orbax-checkpoint-tmp-1", "notes"):

@@ -10,11 +10,14 @@ import jax
 import numpy as np
 import pytest
 
+from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.learner.saved import save_run
 from tests.support.reference.referee import Game
 from train import registry
+from train.cli.games import ratings
 from train.cli.games.match import Match
+from train.ratings import pool as pool_lib
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED
 from train.solver import exact_player
@@ -85,6 +88,39 @@ def test_a_plot_of_no_format_is_refused_before_the_games(tmp_path):
     said = command("elo", "random", "greedy", *ELO[:4], "--cache", cache, "--png", plot)
     assert complaint(said) == f"{plot}: its ending must be one of .png, .svg, .pdf"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("player", "seconds", "terms"),
+    [
+        ("external:true", 5.0, {"move_seconds": 5.0}),
+        ("external:true", 60.0, {}),
+        ("wjx", 5.0, {}),
+    ],
+)
+def test_the_time_of_a_programs_moves_is_a_term_of_its_games(
+    player, seconds, terms, tmp_path, monkeypatch
+):
+    """Only where it decides games: those of other pools stay known."""
+    asked = []
+
+    def rate(how, entrants, results, rules, **rest):
+        asked.append((entrants[-1].player, results._settings))
+        raise UsageError("no games here")
+
+    monkeypatch.setattr(ratings, "rate", rate)
+    words = [player, *ELO, "--move-seconds", seconds, "--cache", tmp_path / "games.jsonl"]
+    assert complaint(command("elo", *words)) == "no games here"
+    ((last, settings),) = asked
+    assert settings == pool_lib.settings_of(tiny.RULES, opening_plies=2, seed=0) | terms
+    if player != "wjx":
+        assert last.act.seconds == seconds
+
+
+def test_a_time_of_moves_that_no_program_can_have_is_refused_by_elo(tmp_path):
+    words = [*ELO, "--move-seconds", 0, "--cache", tmp_path / "games.jsonl"]
+    said = complaint(command("elo", "external:true", *words))
+    assert said == "--move-seconds 0: allowed: above 0, up to 3600"
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def test_run_leaves_everything(finished):
     }
     assert names == files | {"checkpoints", "resume", "tensorboard"}
     assert json.loads((directory / "config.json").read_text()) == config_to_dict(CONFIG)
-    assert sorted(path.name for path in (directory / "checkpoints").iterdir()) == ["4", "6"]
+    assert sorted(path.name for path in (directory / "checkpoints").iterdir()) == ["3", "4", "6"]
     assert sorted(path.name for path in (directory / "resume").iterdir()) == ["4", "6"]
 
 

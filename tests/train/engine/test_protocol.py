@@ -1,6 +1,7 @@
 """Requests and responses: a game, everything that can be wrong with a request, many at once."""
 
 import asyncio
+import itertools
 import json
 import time
 
@@ -146,14 +147,30 @@ def test_an_error_does_not_repeat_a_long_request(protocol):
 
 
 def test_many_sessions_are_searched_in_one_batch(protocol):
+    cells = [column + row for row in "123" for column in "ABC"]
+    openings = list(itertools.permutations(cells, 2))
     names = [f"game-{number}" for number in range(256)]
-    answers(protocol, *[START | {"bgsId": name} for name in names])
+    begun = dict(zip(names, itertools.cycle(openings), strict=False))
+    answers(protocol, *[START | {"bgsId": name, "moves": begun[name]} for name in names])
     told = answers(protocol, *[EVALUATE | {"bgsId": name, "simulations": 4} for name in names])
     assert [one["bgsId"] for one in told] == names
     assert {one["visits"] for one in told} == {5}
-    assert len({one["bestMove"] for one in told}) == 1
+    alone = {opening: _asked_alone(protocol, opening, simulations=4) for opening in openings}
+    for one in told:
+        move, evaluation = alone[begun[one["bgsId"]]]
+        assert one["bestMove"] == move
+        assert one["evaluation"] == pytest.approx(evaluation, abs=1e-5)
+    assert len(set(alone.values())) > 60
     # A search begins with what has arrived, which on a slow machine may not be all.
     assert protocol._engines[0].largest_batch >= 128
+
+
+def _asked_alone(protocol, opening, *, simulations):
+    """The best move and the evaluation after some moves, with no other session in the batch."""
+    evaluate = EVALUATE | {"bgsId": "alone", "simulations": simulations}
+    named = {"bgsId": "alone"}
+    _, told, _ = answers(protocol, START | named | {"moves": opening}, evaluate, END | named)
+    return told["bestMove"], told["evaluation"]
 
 
 def test_requests_of_a_session_are_answered_in_order(protocol):

@@ -17,8 +17,10 @@ from train.cli.games.engine import Engine
 from train.engine.protocol import MAX_MESSAGE
 from train.engine.server import LineSplitter, make_send, serve
 from train.engine.sessions import make_sessions
+from train.engine.trees import programs
 from train.engine.trees.options import EngineOptions
 from train.runtime.errors import UsageError
+from train.runtime.memory import Memory
 
 
 class Echo:
@@ -89,6 +91,18 @@ def test_a_reader_that_has_gone_ends_the_sessions():
     data, writing = os.pipe()
     os.write(writing, b"a\n")
     asyncio.run(serve(protocol, read_from=data, send=make_send(theirs)))
+    assert protocol.closed
+
+
+def test_input_that_cannot_be_read_ends_the_sessions(tmp_path):
+    protocol, descriptor = Echo(), os.open(tmp_path, os.O_RDONLY)
+
+    async def body():
+        # A directory can be opened, but not read.
+        await asyncio.wait_for(serve(protocol, read_from=descriptor, send=print), 20)
+
+    asyncio.run(body())
+    os.close(descriptor)
     assert protocol.closed
 
 
@@ -178,6 +192,24 @@ def test_an_engine_that_still_compiles_ends_at_once():
 def test_bad_options_say_what_is_allowed(options, reason):
     with pytest.raises(UsageError, match=reason):
         Engine(player="heuristic-search:wjx", **options)._options()
+
+
+@pytest.mark.parametrize(
+    ("trees", "reason"),
+    [
+        (64, r"^--trees = 64 \(--nodes 1000\) needs .* MiB, this host has 1 MiB; about \d+ would"),
+        (
+            8,
+            r"^--nodes = 1000 \(--trees 8\) needs .* MiB, this host has 1 MiB; about \d+ would fit",
+        ),
+    ],
+)
+def test_trees_that_do_not_fit_in_memory_are_refused(monkeypatch, trees, reason):
+    # Other devices of this host do not hold the trees.
+    monkeypatch.setattr(programs, "device_memory", lambda: Memory("this host", 2**20, 64))
+    options = EngineOptions(batch_sizes=(1, 8), nodes=1000, trees=trees)
+    with pytest.raises(UsageError, match=reason):
+        make_sessions("heuristic-search:wjx@64", tiny.RULES, options=options)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 import contextlib
 import dataclasses
+import json
 
 import jax
 import numpy as np
 import pytest
+from rich.table import Table
 
 from tests.support.learner import tiny
-from train.checkpoints.store import Store
+from train.checkpoints.store import Store, best_iteration
 from train.config import config_to_dict, read_config
 from train.loop import evaluation
 from train.network.build import network_for
@@ -64,6 +66,81 @@ def test_without_a_predecessor_there_is_no_match_against_it(directory):
     assert list(matches(directory, 2)["matches"]) == ["random"]
 
 
+@pytest.mark.parametrize(
+    ("options", "best"),
+    [
+        ({}, 6),
+        ({"games": 60, "anchors": ("random", "greedy")}, 6),
+        ({"anchors": ("best", "greedy", "random")}, None),
+        ({"simulations": 3}, None),
+        ({"opening_plies": 1}, None),
+    ],
+)
+def test_the_best_is_sought_among_those_of_the_same_matches(directory, options, best):
+    changed = dataclasses.replace(CONFIG.evaluation, **options)
+    config = config_to_dict(dataclasses.replace(CONFIG, evaluation=changed))
+    assert best_iteration(directory, config, before=11) == best
+
+
+def test_means_over_rule_sets_have_narrower_intervals():
+    rates = {"small": {"random": 0.5, "wjx": 1.0}, "large": {"random": 0.9, "wjx": 0.9}}
+    intervals = {
+        "small": {"random": [0.44, 0.56], "wjx": [0.7, 1.0]},
+        "large": {"random": [0.82, 0.98], "wjx": [0.7, 1.0]},
+    }
+    means, wide = evaluation.mean_over_rules(rates, intervals)
+    assert means == pytest.approx({"random": 0.7, "wjx": 0.95})
+    # Half widths of 0.06 and 0.08 make one of 0.1 of their sum.
+    assert wide["random"] == pytest.approx([0.65, 0.75])
+    assert wide["wjx"] == pytest.approx([0.95 - 0.15 / 2**0.5, 1.0])
+
+
+@pytest.fixture
+def final(tmp_path, monkeypatch):
+    """Plays final matches, whose results are names, up to a stop; gives the matches on disk."""
+    monkeypatch.setattr(evaluation, "match_record", lambda result: {"second": result})
+    monkeypatch.setattr(evaluation, "_final_table", lambda config, results: Table())
+
+    def play(*opponents: str, stops: bool = False, config=CONFIG) -> list[dict]:
+        def one(config, variables, name, key, display):
+            if name == opponents[-1] and stops:
+                raise KeyboardInterrupt
+            return name
+
+        monkeypatch.setattr(evaluation, "_final_match", one)
+        options = dataclasses.replace(CONFIG.evaluation, opponents=opponents)
+        config = dataclasses.replace(config, evaluation=options)
+        with contextlib.suppress(KeyboardInterrupt):
+            evaluation.final_matches(config, None, tmp_path, Display(is_quiet=True))
+        found = json.loads((tmp_path / "evaluation.json").read_text())
+        assert found["seed"] == config.seed
+        return found["matches"]
+
+    return play
+
+
+def test_a_stop_loses_no_final_match_that_is_over(final):
+    def names(*opponents, **how):
+        return [match["second"] for match in final(*opponents, **how)]
+
+    assert names("random", "greedy", "wjx", stops=True) == ["random", "greedy"]
+    assert names("random", "greedy", "wjx") == ["random", "greedy", "wjx"]
+    # Played again, they are the same ones, so those to come stay.
+    assert names("random", "greedy", stops=True) == ["random", "greedy"]
+    assert names("random", "wjx", stops=True) == ["random", "greedy"]
+    assert names("random", "wjx") == ["random", "wjx"]
+    assert names("greedy", "wjx", stops=True) == ["greedy"]
+    other = dataclasses.replace(CONFIG, seed=1)
+    assert names("greedy", "wjx", "random", stops=True, config=other) == ["greedy", "wjx"]
+
+
+def test_final_matches_of_several_rule_sets_say_which(final):
+    words = ["--rules", "hkoi,wallzero-empty", "--network.planes", "BTRV"]
+    found = final("random", "wjx", config=tiny.config(*words))
+    expected = [(name, rules) for rules in ("hkoi", "wallzero-empty") for name in ("random", "wjx")]
+    assert [(match["second"], match["rule_set"]) for match in found] == expected
+
+
 @pytest.mark.slow
 def test_the_same_iteration_plays_the_same_games(directory):
     assert matches(directory, 7) == matches(directory, 7)
@@ -93,10 +170,13 @@ class Told:
         self.games.append(games)
 
 
-def test_opponents_are_looked_at_before_the_run():
+@pytest.mark.parametrize(
+    ("key", "name"), [("anchors", "nobody"), ("opponents", "nobody"), ("opponents", "best")]
+)
+def test_opponents_are_looked_at_before_the_run(key, name):
     evaluation.check_opponents(CONFIG)
-    options = dataclasses.replace(CONFIG.evaluation, anchors=("nobody",))
-    with pytest.raises(UsageError, match="player 'nobody': unknown"):
+    options = dataclasses.replace(CONFIG.evaluation, **{key: (name,)})
+    with pytest.raises(UsageError, match=f"player '{name}': unknown"):
         evaluation.check_opponents(dataclasses.replace(CONFIG, evaluation=options))
 
 

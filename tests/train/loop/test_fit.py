@@ -14,7 +14,7 @@ from tests.support.learner.commands import untimed
 from tests.train.data.test_record_dataset import played
 from train.__main__ import main
 from train.checkpoints import store
-from train.loop import fit
+from train.loop import fit, run_loop
 from train.network.build import network_for
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records
@@ -82,13 +82,13 @@ def test_stopped_by_a_signal_goes_on_bit_for_bit(games, straight, tmp_path, monk
     iterate = fit._iterate
 
     def interrupted(config, programs, state, data, iteration):
-        if iteration == 1:
+        if iteration == 2:  # after which no checkpoint is due
             signal.raise_signal(signal.SIGINT)
         return iterate(config, programs, state, data, iteration)
 
     monkeypatch.setattr(fit, "_iterate", interrupted)
     assert not fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=False)
-    assert "saved after iteration 2" in capsys.readouterr().out
+    assert "saved after iteration 3" in capsys.readouterr().out
     monkeypatch.setattr(fit, "_iterate", iterate)
     assert fit.fit(CONFIG, [games], tmp_path, validation=0.2, resume=True)
     directory = tmp_path / CONFIG.name
@@ -128,6 +128,22 @@ def test_resume_finds_the_records_again(games, straight, tmp_path, capsys):
     assert complaint.endswith(f"gone ({tmp_path}/gone.jsonl): name them by --records\n")
     shutil.copy(games, moved)
     assert main(["fit", "--resume", str(directory), "--records", str(moved)]) == 0
+
+
+def test_a_run_that_never_began_is_one_of_fit(games, tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise UsageError("tracking.wandb: no key")
+
+    how = {"validation": 0.2, "resume": False}
+    with monkeypatch.context() as patch, pytest.raises(UsageError, match="no key"):
+        patch.setattr(run_loop, "MetricsWriter", refuse)
+        fit.fit(CONFIG, [games], tmp_path, **how)
+    directory = tmp_path / CONFIG.name
+    assert fit.saved_records(directory, (), None) == ((games,), 0.2)
+    with pytest.raises(
+        UsageError, match=f"to go on with it: python -m train fit --resume {directory}"
+    ):
+        fit.fit(CONFIG, [games], tmp_path, **how)
 
 
 def test_a_run_of_self_play_is_no_run_of_fit(games, straight, tmp_path):

@@ -11,9 +11,10 @@ from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint, read_rows, untimed
 from train.checkpoints import store
 from train.loop import training
-from train.loop.opponent import FOLDER
+from train.loop.opponent import FOLDER, keep_opponent, opponent_of
 from train.programs.assembly import make_programs
 from train.registry import load_network
+from train.runtime.errors import UsageError
 
 WORDS = ("--network.planes=BT", "--network.ownership=false", "--learner.value_mix=0.5")
 
@@ -64,6 +65,21 @@ def test_wrong_opponents_end_a_run_in_one_line(victim, tmp_path, monkeypatch):
         words = ["run", tiny.PATH, "--name", "attack", "--selfplay.opponent", name]
         assert said in complaint(command(*words))
         assert not (tmp_path / "runs" / "attack").exists()
+
+
+def test_a_run_that_has_lost_its_opponents_weights_does_not_go_on(victim, tmp_path):
+    config = tiny.config(f"--selfplay.opponent={victim}@2")
+    directory = saved.save_run(tmp_path / config.name, seeds={1: 0}, config=config)
+    with pytest.raises(UsageError) as caught:
+        opponent_of(config, directory, resume=True)
+    assert str(caught.value) == (
+        f"{directory / FOLDER}: the weights that the run plays against are gone, and "
+        f"'{victim}@2' may have others by now: put the folder back, or start a new run"
+    )
+    keep_opponent(directory, opponent_of(config, directory, resume=False))
+    shutil.rmtree(victim)
+    kept = opponent_of(config, directory, resume=True)
+    assert kept.trained.source == str(directory / FOLDER)
 
 
 def test_a_run_without_an_opponent_has_no_column_of_it():

@@ -106,9 +106,9 @@ def test_same_run_twice_is_the_same(straight, tmp_path):
     assert_same_run(tmp_path / DIRECTORY, straight)
 
 
-@pytest.mark.parametrize(("done", "number"), [(1, signal.SIGTERM), (3, signal.SIGINT)])
+@pytest.mark.parametrize(("done", "number"), [(1, signal.SIGTERM), (5, signal.SIGINT)])
 def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, number):
-    # Neither 1 nor 3 is due for a checkpoint: the signal itself makes it.
+    # Neither 1 nor 5 is due for a checkpoint: the signal itself makes it.
     break_off(monkeypatch, done - 1, lambda: signal.raise_signal(number))
     assert not training.train(CONFIG, tmp_path, resume=False)
     directory = tmp_path / DIRECTORY
@@ -133,15 +133,15 @@ def test_killed_between_checkpoints(straight, tmp_path, monkeypatch):
     def die():
         raise Killed
 
-    break_off(monkeypatch, 3, die)
+    break_off(monkeypatch, 5, die)
     with pytest.raises(Killed):
         training.train(CONFIG, tmp_path, resume=False)
-    # The newest checkpoint is of iteration 2; a row more is written, and half of another.
+    # The newest checkpoint is of iteration 4; a row more is written, and half of another.
     directory = tmp_path / DIRECTORY
-    assert store.newest_iteration(directory, store.RESUME) == 2
-    assert len(rows(directory)) == 3
+    assert store.newest_iteration(directory, store.RESUME) == 4
+    assert len(rows(directory)) == 5
     with (directory / METRICS_FILE).open("a") as file:
-        file.write('{"iteration": 3, "gam')
+        file.write('{"iteration": 6, "gam')
     assert training.train(CONFIG, tmp_path, resume=True)
     assert_same_run(directory, straight)
 
@@ -182,7 +182,8 @@ def copied(straight: Path, tmp_path: Path) -> Path:
 
 
 def test_checkpoints_of_a_whole_run(straight):
-    assert kept(straight, store.WEIGHTS) == ["4", "6"]
+    """The newest two, and the best: that of the one short match, which iteration 3 has played."""
+    assert kept(straight, store.WEIGHTS) == ["3", "4", "6"]
     assert kept(straight, store.RESUME) == ["4", "6"]
 
 
@@ -198,7 +199,7 @@ def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
     assert "iteration 4: " not in said.out
     assert_same_run(directory, straight)
     for kind in (store.WEIGHTS, store.RESUME):
-        assert kept(directory, kind) == ["4", "6"]
+        assert kept(directory, kind) == kept(straight, kind)
         assert (directory / kind / "6.aside").is_dir()
     found, wanted = read_scalars(directory), read_scalars(straight)
     for name in wanted:
@@ -231,7 +232,7 @@ def test_damaged_weights_are_set_aside_and_the_run_goes_on(straight, tmp_path):
     directory = copied(straight, tmp_path)
     shutil.rmtree(directory / "checkpoints" / "4" / "weights")
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert kept(directory, store.WEIGHTS) == ["6"]
+    assert kept(directory, store.WEIGHTS) == ["3", "6"]
     assert (directory / "checkpoints" / "4.aside").is_dir()
     assert_same_run(directory, straight)
 
@@ -240,7 +241,7 @@ def test_weights_that_were_not_finished_are_saved_again(straight, tmp_path):
     directory = copied(straight, tmp_path)
     (directory / "checkpoints" / "6").rename(directory / "checkpoints" / "6.orbax-checkpoint-tmp")
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert kept(directory, store.WEIGHTS) == ["4", "6"]
+    assert kept(directory, store.WEIGHTS) == ["3", "4", "6"]
     assert_same_run(directory, straight)
 
 
@@ -249,7 +250,7 @@ def test_run_whose_first_save_was_not_finished_starts_again(straight, tmp_path):
     shutil.rmtree(directory / "resume" / "4")
     (directory / "resume" / "6").rename(directory / "resume" / "6.orbax-checkpoint-tmp")
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert kept(directory, store.WEIGHTS) == ["4", "6"]
+    assert kept(directory, store.WEIGHTS) == ["3", "4", "6"]
     assert kept(directory, store.RESUME) == ["4", "6"]
     assert_same_run(directory, straight)
 

@@ -1,8 +1,10 @@
 """Puzzles on a solved board are right, by a slow solver of its own; files keep them."""
 
 import dataclasses
+import errno
 import functools
 import json
+import os
 from pathlib import Path
 
 import jax
@@ -14,6 +16,9 @@ import train
 from tests.support.learner.commands import command, complaint
 from tests.support.reference.referee import Game
 from tests.support.reference.solver import Solver
+from train.cli.games import puzzles as puzzles_command
+from train.cli.games.puzzles import Puzzles
+from train.puzzles import check, find
 from train.puzzles.check import PuzzleOptions, check_puzzles, exact_judge, state_of
 from train.puzzles.find import StoppedError, find_puzzles, spread
 from train.puzzles.puzzle_file import (
@@ -27,7 +32,9 @@ from train.puzzles.puzzle_file import (
 from train.puzzles.sameness import sameness_key
 from train.review.analyst import make_analyst
 from train.review.own_games import play_own_games
+from train.runtime.errors import UsageError
 from train.solver.exact_player import make_exact_player
+from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game import actions
 from wallgo_jax.game import symmetry as symmetry_lib
@@ -78,6 +85,12 @@ KNOWN = [
     known_puzzle((476, 471, 429, 165, 406, 353, 297, 210), (98, 211, 198), 2),
 ]
 """Searches for puzzles are slow tests; by default these stand for what they find."""
+FINISHED = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
+ON_SMALL = ("--player", "heuristic-search:wjx", "--rules", json.dumps(RULES.to_dict()))
+
+
+def finished_game() -> Record:
+    return records.of_game(replay_moves(RULES, parse_moves(FINISHED, grid=3)))
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +164,20 @@ def test_a_check_finds_a_wrong_solution(analyst, puzzles):
     assert [each.is_confirmed for each in found] == [True, False]
 
 
+def test_a_check_by_search_asks_for_the_solution_and_for_nothing_else(analyst, monkeypatch):
+    monkeypatch.setattr(check, "exact_judge", lambda rules: None)
+    good, bad = KNOWN[0], KNOWN[1]
+    legal = take_snapshot(state_of(bad)).legal - {bad.solution}
+    found = check_puzzles(analyst, [good, bad._replace(solution=min(legal))], OPTIONS)
+    assert [each.is_confirmed for each in found] == [True, False]
+    assert found[0].best == good.solution and found[1].best == bad.solution
+    # Without its solution the first is not won; without the wrong one the second still is.
+    assert found[0].next_best <= OPTIONS.others < OPTIONS.wins <= found[1].next_best
+    larger = good._replace(record=dataclasses.replace(good.record, grid=4))
+    with pytest.raises(UsageError, match=r"puzzle 2: its grid is 4, only the board's own"):
+        check_puzzles(analyst, [good, larger], OPTIONS)
+
+
 def test_a_file_gives_the_puzzles_again(tmp_path):
     puzzles = KNOWN
     for name in ("a.jsonl", "a.jsonl.gz"):
@@ -161,6 +188,19 @@ def test_a_file_gives_the_puzzles_again(tmp_path):
     data = (tmp_path / "a.jsonl.gz").read_bytes()
     write_puzzles(tmp_path / "b.jsonl.gz", puzzles)
     assert (tmp_path / "b.jsonl.gz").read_bytes() == data
+
+
+def test_a_file_that_cannot_be_written_is_as_before(tmp_path, monkeypatch):
+    def fail(*paths):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "a.jsonl"
+    write_puzzles(path, KNOWN)
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(UsageError, match=r"a.jsonl: cannot be written: No space left"):
+        write_puzzles(path, KNOWN[:1])
+    assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
 
 
 @pytest.mark.slow
@@ -189,8 +229,72 @@ def test_a_puzzle_without_its_solution_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"actions": [468, 470, 5000]}, "ply 3: "),
+        ({"actions": [468, 470, 468]}, "ply 3: A1: every stone is placed"),
+        ({"actions": list(finished_game().actions)}, "the game is over before the solution"),
+        ({"solution": "A1->A1:W3", "line": ["A1->A1:W3"]}, "solution: A1->A1:left: "),
+        ({"line": []}, "line: does not begin with the solution"),
+        ({"line": ["C3->C3:W1"]}, "line: does not begin with the solution"),
+        (
+            {"actions": [472, 470, 259, 115], "solution": "C3->C3:W0"},
+            "the solution is the only legal move",
+        ),
+        ({"difficulty": 1e999}, "no puzzle: "),
+    ],
+)
+def test_a_puzzle_that_nobody_can_be_asked_is_one_line(tmp_path, changes, reason):
+    path = tmp_path / "puzzles.jsonl"
+    good = to_line(KNOWN[0])
+    path.write_text(f"{good}\n{json.dumps(json.loads(good) | changes)}\n")
+    assert complaint(command("puzzles", "--check", path)).startswith(f"{path}, line 2: {reason}")
+
+
+def test_games_of_files_are_replayed_before_any_is_searched(analyst, tmp_path, monkeypatch):
+    good, path = finished_game(), tmp_path / "games.jsonl"
+    bad = dataclasses.replace(good, actions=(*good.actions[:2], 0, *good.actions[3:]))
+    monkeypatch.setattr(puzzles_command, "ROUND_GAMES", 1)
+    records.write(path, [good, good])
+    rounds = Puzzles(games=(path,))._rounds(analyst, lambda *told: None)
+    assert [each.places for each in rounds] == [(f"{path}, game 1",), (f"{path}, game 2",)]
+    records.write(path, [good, bad])
+    with pytest.raises(UsageError, match=r"games.jsonl, game 2: ply 3: "):
+        next(Puzzles(games=(path,))._rounds(analyst, lambda *told: None))
+
+
+def test_what_was_found_before_an_error_is_written(tmp_path, monkeypatch):
+    def fail(*arguments, on_found, **options):
+        on_found(KNOWN[:1], 256)
+        on_found(KNOWN[:2], 512)
+        raise RuntimeError("the device is lost")
+
+    monkeypatch.setattr(find, "find_puzzles", fail)
+    path = tmp_path / "puzzles.jsonl"
+    with pytest.raises(RuntimeError, match="the device is lost"):
+        command("puzzles", *ON_SMALL, "--out", path)
+    assert [to_line(each) for each in read_puzzles(path)] == [to_line(p) for p in KNOWN[:2]]
+
+
+def test_games_of_other_rules_are_refused(tmp_path):
+    path, other = tmp_path / "games.jsonl", dataclasses.replace(RULES, stay_needs_room=True)
+    records.write(path, [finished_game(), Record(rules=other, actions=(), result=(1.0, -1.0))])
+    said = command("puzzles", *ON_SMALL, "--games", path, "--out", tmp_path / "out.jsonl")
+    reason = f"{path}, game 2: its rules have stay_needs_room True, the player's False"
+    assert complaint(said) == reason
+    named = [Record(rules=PRESETS["wallzero-empty"], actions=(), result=(1.0, -1.0))]
+    records.write(path, named)
+    said = command("calibrate", "heuristic-search:wjx@4", "--rules", "hkoi", "--games", path)
+    assert complaint(said) == f"{path}, game 1: its rules are wallzero-empty, the player's hkoi"
+
+
+@pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (["--check", "x", "--games", "y"], "--games has no effect with --check; leave it out"),
+        (["--check", "x", "--count", "3"], "--count has no effect with --check"),
+        (["--check", "x", "--seed", "3"], "--seed has no effect with --check"),
+        (["--out", "x", "--games", "y", "--own-games", "3"], "--own-games has no effect with --g"),
         ([], "puzzles: needs either --out FILE or --check FILE"),
         (["--check", "nowhere"], "nowhere: cannot be read: No such file or directory"),
         (["--out", "x", "--deep", "8"], "shallow (16) must be from 1 to below deep (8)"),
@@ -246,8 +350,8 @@ def test_a_search_ends_with_enough_puzzles_or_when_it_is_stopped(analyst, record
             rounds.append(number)
             yield recorded
 
-    def on_found(count, games):
-        found.append((count, games))
+    def on_found(kept, games):
+        found.append((len(kept), games))
 
     find = functools.partial(
         find_puzzles, analyst, options=OPTIONS, counts_played=True, on_found=on_found

@@ -30,6 +30,7 @@ class Tables:
 
     def __init__(self, *, stop_after: int = 10**6) -> None:
         self.asked: list[tuple[str, ...]] = []
+        self.numbers: list[int] = []
         self.stop_after = stop_after
 
     def __call__(self, seated, number: int) -> TableResult:
@@ -37,6 +38,7 @@ class Tables:
             raise KeyboardInterrupt
         names = tuple(entrant.name for entrant in seated)
         self.asked.append(names)
+        self.numbers.append(number)
         draws = np.random.default_rng(zlib.crc32(f"{names} {number}".encode()))
         weights = 10 ** (np.array([TRUE[name] for name in names]) / 400)
         won = draws.multinomial(6, weights / weights.sum(), size=10)
@@ -93,6 +95,23 @@ def test_a_new_batch_never_takes_the_number_of_another(tmp_path):
     again = TableCache(path, TERMS)
     again.add(batch)
     assert len(again.of(batch.players)) == len(TableCache(path, TERMS).of(batch.players)) == 2
+
+
+def test_a_batch_is_not_played_again_where_a_line_before_it_was_removed(tmp_path):
+    path, three = tmp_path / "games.jsonl", entrants(but=2)
+
+    def measure_three(play, budget):
+        cache = TableCache(path, TERMS)
+        return table_pool.measure(three, cache, play, RULES, games=60, budget=budget)
+
+    measure_three(Tables(), 180)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    play = Tables()
+    assert measure_three(play, 240).new == 120
+    assert play.numbers == [3, 4]
+    kept = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["batch"] for line in kept] == [1, 2, 3, 4]
+    assert len({tuple(line["wins"]) for line in kept}) == 4
 
 
 def test_games_go_where_players_are_close_and_uncertain():

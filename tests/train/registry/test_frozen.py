@@ -1,6 +1,7 @@
 """Trained players as frozen opponents: what is refused, and whose weights they are."""
 
 import dataclasses
+import json
 import shutil
 
 import jax
@@ -39,6 +40,19 @@ def test_other_rules_are_refused(run):
     for rules in (wider, Rules(size=3, players=3, stones=1, order=(0, 1, 2))):
         with pytest.raises(UsageError, match=f"player '{run}': learned .*, the run plays "):
             make_frozen_opponent(str(run), rules)
+
+
+def test_a_network_of_several_rule_sets_is_an_opponent_of_each(tmp_path):
+    learned = [tiny.RULES, Rules(size=4, stones=1, order=(0, 1))]
+    words = ["--rules", json.dumps([{"rules": rules.to_dict()} for rules in learned])]
+    config = tiny.config(*words, "--network.planes", "BTRV", "--network.playable", "true")
+    mixed = saved.save_run(tmp_path / "mixed", seeds={1: 0}, config=config)
+    for rules in learned:
+        assert make_frozen_opponent(f"net:{mixed}", rules).trained.config.learned == (*learned,)
+    with pytest.raises(
+        UsageError, match=r"learned custom rules on 3x3, .* on 4x4, the run plays hk"
+    ):
+        make_frozen_opponent(f"net:{mixed}", PRESETS["hkoi"])
 
 
 def test_a_name_says_how_it_searches(run):

@@ -19,7 +19,7 @@ from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.registry import make_player, players
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
-from wallgo_jax.game import actions
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import State, initial_position
 
@@ -27,10 +27,15 @@ RULES = tiny.RULES
 
 
 def batch() -> State:
-    """New games in the batch size of a match, so that programs are shared."""
+    """Games after three random plies, in the batch size of a match, so that programs are shared."""
     boards = tiny.config().evaluation.batch // 2
     variant = tiny.variants(RULES, boards)
-    return State(variant, jax.jit(jax.vmap(initial_position))(variant))
+    states = State(variant, jax.jit(jax.vmap(initial_position))(variant))
+    random, play = make_player("random", RULES), jax.jit(jax.vmap(referee.play))
+    for key in jax.random.split(jax.random.key(0), 3):
+        states, _ = play(states, random.act((), states, key))
+    assert not np.asarray(states.position.terminated).any()
+    return states
 
 
 def complaint(name: str) -> str:

@@ -86,6 +86,10 @@ def test_an_engine_corrects_chances_and_leaves_evaluations(game):
         (["heuristic-search:wjx@4", "--card"], "'heuristic-search:wjx@4'"),
         (["heuristic-search:wjx@4", "--positions", "1"], "positions (1) must be at least 2"),
         (["heuristic-search:wjx@4", "--opening-plies", "-1"], "must not be negative"),
+        (
+            ["heuristic-search:wjx@4", "--games", "x", "--own-simulations", "2"],
+            "calibrate: --own-simulations has no effect with --games; leave it out",
+        ),
         (["heuristic-search:wjx@4", "--rules", "playwallgo-3p"], "calibrated for two players"),
     ],
 )

@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from train.review.reliability import fit_factor, make_curve
+from train.data.record_dataset import RecordedGames
+from train.review import reliability
+from train.review.analyst import make_analyst
+from train.review.positions import SearchedPosition
+from train.review.reliability import fit_factor, make_curve, measure_reliability, reliability_table
+from wallgo_jax.formats import records
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.notation import parse_moves
+from wallgo_jax.view.game_replay import replay_moves
+
+RULES = Rules(size=3, stones=1, order=(0, 1))
+MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
 
 
 def test_the_fit_finds_the_factor_that_made_the_outcomes():
@@ -25,3 +36,24 @@ def test_reliability_bins_hold_means():
     assert curve.brier == pytest.approx((0.05**2 + 0.45**2 + 2 * 0.05**2) / 4)
     assert curve.calibration_error == pytest.approx((2 * 0.2 + 2 * 0.05) / 4)
     assert curve.bins[1].interval == (1.0, 1.0)
+
+
+def test_only_games_that_gave_positions_are_counted(monkeypatch):
+    def search(analyst, states, **told):
+        return [
+            SearchedPosition(int(state.position.player), (0.1, -0.1), (0.2, -0.2), 0, (), None)
+            for state in states
+        ]
+
+    monkeypatch.setattr(reliability, "_search", search)
+    game = records.of_game(replay_moves(RULES, parse_moves(MOVES, grid=3)))
+    recorded = RecordedGames((game,) * 40, tuple(map(str, range(40))))
+    analyst = make_analyst("heuristic-search:wjx@4", RULES)
+    found = measure_reliability(analyst, recorded, positions=12, seed=0)
+    # Twelve of 200 positions are of at most twelve games, and those of odd number are measured.
+    assert 0 < found.measured_games <= found.positions < 12
+    assert f"{found.positions} positions of {found.measured_games} games" in str(
+        reliability_table(found).caption
+    )
+    every = measure_reliability(analyst, recorded, positions=999, seed=0)
+    assert (every.games, every.positions, every.measured_games) == (40, 100, 20)

@@ -131,6 +131,25 @@ def test_siblings_are_the_walls_that_could_be_built(analyst, game):
             compare_siblings(analyst, game, ply)
 
 
+def test_siblings_among_three_are_searched_from_before_the_step():
+    rules = Rules(size=3, players=3, stones=1, order=(0, 1, 2))
+    moves = "A1 C1 C3 A1->A2:W1"
+    played = replay_moves(rules, parse_moves(moves, grid=3))
+    analyst = make_analyst("heuristic-search:wjx@4", rules)
+    found = compare_siblings(analyst, played, 4)
+    chances = []
+    for each in found.each:
+        (alone,) = search_positions(
+            analyst, played.states[3:4], excluded=[each.action], is_only=True
+        )
+        chances.append(float(analyst.chance(alone.best.value)))
+    assert len(chances) == 4 and [each.chance for each in found.each] == pytest.approx(chances)
+    # Searched by the one who moves next, they would say something else.
+    after = search_positions(analyst, [each.state for each in found.each[1:]])
+    others = [float(analyst.chance(each.value[found.mover])) for each in after]
+    assert others != pytest.approx(chances[1:], abs=1e-3)
+
+
 def test_the_command_writes_page_figures_and_record(tmp_path):
     rules = json.dumps(RULES.to_dict())
     out, record = tmp_path / "a" / "review.html", tmp_path / "one.jsonl"

@@ -71,6 +71,7 @@ def test_refusals_are_one_line(board):
         ({"colour": "Green"}, "colour 'Green' is not one of Red, Blue"),
         ({"rules": "chess"}, "unknown preset 'chess'"),
         ({"player": "random"}, "random"),
+        ({"player": "heuristic-search:wjx@512"}, "without simulations; levels say them"),
     ],
 )
 def test_wrong_arguments_are_told(options, told):

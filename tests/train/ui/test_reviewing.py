@@ -59,9 +59,12 @@ def reviewed(monkeypatch, table, review, times=1, **options):
         reviewer, names = Reviewer(), []
         for _ in range(times):
             reviewer.start(table, **options)
+            assert reviewer.is_reviewing
             while table.review.is_running:
                 await asyncio.sleep(0.001)
             names.append(table.review.name)
+        await asyncio.sleep(0)
+        assert not reviewer.is_reviewing
         return reviewer, names
 
     return asyncio.run(body())

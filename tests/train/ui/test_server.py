@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import os
+import signal
+import threading
+import time
 
 import pytest
 from aiohttp import WSServerHandshakeError
@@ -362,3 +366,31 @@ def test_custom_rules_are_played():
     assert told["choice"]["machine"]["name"] == "heuristic-search:wjx"
     assert view["rules"]["fields"] == told["choice"]["all"]
     assert view["position"]["player"] == 1
+
+
+class _Thinker(PlainThinker):
+    is_compiling = False
+
+    def shut_down(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("is_compiling", "is_reviewing"), [(False, False), (True, False), (False, True)]
+)
+def test_ctrl_c_ends_the_server_whatever_a_thread_still_does(
+    monkeypatch, is_compiling, is_reviewing
+):
+    def interrupt():
+        while signal.getsignal(signal.SIGTERM) == before:  # The last that the server sets.
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    left, before = [], signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(_Thinker, "is_compiling", is_compiling)
+    monkeypatch.setattr(server, "EngineThinker", lambda player: _Thinker())
+    monkeypatch.setattr(server.Reviewer, "is_reviewing", is_reviewing)
+    monkeypatch.setattr(server, "leave", left.append)
+    threading.Thread(target=interrupt).start()
+    assert server.run(RULES, player="", port=0, opens=False) == 0
+    assert left == [0] * (is_compiling or is_reviewing)

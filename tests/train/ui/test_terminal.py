@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.support.learner.commands import command, complaint
 from tests.support.play import PlainThinker
 from train.runtime.errors import UsageError
 from train.ui import terminal
@@ -49,6 +50,8 @@ def typed(monkeypatch, capsys):
 
 
 class _Thinker(PlainThinker):
+    is_compiling = False
+
     def shut_down(self):
         pass
 
@@ -67,10 +70,35 @@ def test_the_machine_answers(typed):
     assert "2. A1 3. B1" in typed("D4\nmoves\n", level="expert")
 
 
+def test_nobody_who_leaves_waits_for_a_compiler(typed, monkeypatch):
+    left = []
+    monkeypatch.setattr(terminal, "leave", left.append)
+    typed("quit\n")
+    assert left == []
+    monkeypatch.setattr(_Thinker, "is_compiling", True)
+    typed("quit\n")
+    assert left == [0]
+
+
 @pytest.mark.parametrize(
-    ("choice", "complaint"),
+    ("words", "reason"),
+    [
+        (["--level", "strong"], "play: --level has no effect without --terminal; leave it out"),
+        (["--colour", "Blue"], "play: --colour has no effect without --terminal"),
+        (["--terminal", "--port", "9000"], "play: --port has no effect with --terminal"),
+        (["--terminal", "--no-browser"], "play: --no-browser has no effect with --terminal"),
+        (["--terminal", "--puzzles", "x"], "play: --puzzles has no effect with --terminal"),
+        (["--player", "heuristic-search:wjx@512"], "without simulations; levels say them"),
+    ],
+)
+def test_words_without_effect_are_answered_in_one_line(words, reason):
+    assert reason in complaint(command("play", *words))
+
+
+@pytest.mark.parametrize(
+    ("choice", "reason"),
     [({"level": "god"}, "level 'god' is not one of beg"), ({"colour": "Green"}, "Red, Blue")],
 )
-def test_choices_that_do_not_exist(choice, complaint):
-    with pytest.raises(UsageError, match=complaint):
+def test_choices_that_do_not_exist(choice, reason):
+    with pytest.raises(UsageError, match=reason):
         terminal.run(RULES, **{"player": "", "level": "club", "colour": "Red"} | choice)

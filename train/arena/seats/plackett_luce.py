@@ -67,13 +67,19 @@ def table_result(result: SeatedResult) -> TableResult:
 
 
 def add(one: TableResult, other: TableResult) -> TableResult:
-    """Two results of the same players in the same order, as one; spreads within each are summed."""
+    """Two results of the same players in the same order, as one of all their openings."""
     assert one.players == other.players
+    wins, openings = np.array([one.wins, other.wins]), np.array([one.openings, other.openings])
+    spread = np.array(one.spread) + np.array(other.spread)
+    if openings.all():
+        # Openings of both differ from the mean of all by more than from those of each.
+        gap = wins[0] / openings[0] - wins[1] / openings[1]
+        spread += openings.prod() / openings.sum() * np.outer(gap, gap)
     return TableResult(
         one.players,
-        tuple(a + b for a, b in zip(one.wins, other.wins, strict=True)),
-        one.openings + other.openings,
-        tuple(map(tuple, (np.array(one.spread) + np.array(other.spread)).tolist())),
+        tuple(wins.sum(axis=0).tolist()),
+        int(openings.sum()),
+        tuple(map(tuple, spread.tolist())),
     )
 
 

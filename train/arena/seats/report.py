@@ -1,5 +1,6 @@
 """Matches of three and four players as tables and records."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,14 +73,14 @@ def _figures(result: SeatedResult, entrant: int) -> dict[str, str]:
         "won, drawn, lost": f"{result.wins(entrant)}, {result.draws}, {result.losses(entrant)}",
         f"win rate, draws 1/{players}": f"{result.win_rate(entrant):.2%}",
         "95 % interval": _interval(result.interval(entrant)),
-        "won of those decided": f"{result.decided_rate(entrant):.2%}",
+        "won of those decided": _rate(result.decided_rate(entrant)),
         "95 % interval of it": _interval(result.decided_interval(entrant)),
         "reward": f"{reward:+.3f} ± {error:.3f}",
     }
     places = zip(_ORDINALS, shares, strict=False)
     figures |= {f"{name} place": f"{share:.1%}" for name, share in places}
     figures |= {
-        f"win rate as {colour}": f"{result.win_rate_at(entrant, seat):.2%}"
+        f"win rate as {colour}": _rate(result.win_rate_at(entrant, seat))
         for seat, colour in enumerate(_COLOURS[:players])
     }
     return figures | {
@@ -87,6 +88,10 @@ def _figures(result: SeatedResult, entrant: int) -> dict[str, str]:
         "plies a game": f"{result.mean_length:.1f}",
         "distinct games": str(result.distinct_games),
     }
+
+
+def _rate(rate: float) -> str:
+    return "-" if math.isnan(rate) else f"{rate:.2%}"
 
 
 def _interval(ends: tuple[float, float]) -> str:

@@ -67,8 +67,10 @@ class SeatedResult:
         return (self.wins(entrant) + own_draws) / (len(self.games) * seats)
 
     def interval(self, entrant: int) -> tuple[float, float]:
-        """95 % interval of the win rate (Wilson)."""
-        return wilson_interval(self.win_rate(entrant), len(self.games))
+        """95 % interval of the win rate (Wilson, of the games that one of its seats wins)."""
+        seats = self.seats_of(entrant)
+        low, high = wilson_interval(self.win_rate(entrant) * seats, len(self.games))
+        return low / seats, high / seats
 
     def decided_rate(self, entrant: int) -> float:
         """Share that it won of the games that somebody won; NaN where all were drawn."""

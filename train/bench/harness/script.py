@@ -1,6 +1,7 @@
 """Starts a script of the bench: reads its options, reports bad input in one line."""
 
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import read, refuse_unknown
 
 EXIT_USAGE = 2
+MAX_SEED = 2**31
 Options = TypeVar("Options")
 
 
@@ -43,6 +45,40 @@ def run_configured_script(
     run's config (`train.config.change_config`)."""
     with _one_line():
         main(*_read(options, name, arguments))
+
+
+def check_least(options: Any, least: int, *names: str) -> None:
+    """Refuse options, numbers or tuples of numbers, of which one is below the least.
+
+    Raises:
+      UsageError: which.
+    """
+    for name in names:
+        given = getattr(options, name)
+        for number in given if isinstance(given, tuple) else (given,):
+            if number < least:
+                raise UsageError(f"--{name} ({number}) must be at least {least}")
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse a length of runs that none can have with a UsageError."""
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"--seconds ({seconds}) must be above 0")
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that JAX cannot take with a UsageError."""
+    if not 0 <= seed < MAX_SEED:
+        raise UsageError(f"--seed ({seed}) must be from 0 to {MAX_SEED - 1}")
+
+
+@contextlib.contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn the ValueErrors of settings that are made of options into UsageErrors."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _read(options: Any, name: str, arguments: Sequence[str] | None) -> tuple[Any, list[str]]:

@@ -20,6 +20,7 @@ from train.bench.harness.program import compile_program
 from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.peers import pgx_env
 from train.network import MASKED
+from train.network.blocks import parse_blocks
 from train.network.config import NetworkConfig
 from train.runtime.host import fetch
 from train.search import mctx_engine
@@ -109,7 +110,8 @@ class Weights(NamedTuple):
 
 def init(key: jax.Array, config: NetworkConfig, shape: tuple[int, ...], actions: int) -> Weights:
     """New weights for observations [H, W, C] of that shape."""
-    keys = iter(jax.random.split(key, 2 * len(config.blocks) + 6))
+    blocks = len(parse_blocks(config.blocks))
+    keys = iter(jax.random.split(key, 2 * blocks + 6))
     height, width, channels = shape
     features = config.width
 
@@ -122,7 +124,7 @@ def init(key: jax.Array, config: NetworkConfig, shape: tuple[int, ...], actions:
 
     return Weights(
         conv(3, channels, features),
-        [(conv(3, features, features), conv(3, features, features)) for _ in config.blocks],
+        [(conv(3, features, features), conv(3, features, features)) for _ in range(blocks)],
         conv(1, features, 2),
         matrix(height * width * 2, actions),
         conv(1, features, 1),

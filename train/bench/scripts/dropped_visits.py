@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from train.bench.harness.script import run_configured_script
+from train.bench.harness.script import check_seed, run_configured_script
 from train.bench.scripts.openings import played_plies
 from train.registry import load_network
 from train.runtime.host import fetch
@@ -38,6 +38,7 @@ class Options:
 
 def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print a line for each number of simulations."""
+    check_seed(options.seed)
     trained = load_network(options.player)
     config, plies = played_plies(
         trained.config, trained.variables, overrides=overrides, seed=options.seed

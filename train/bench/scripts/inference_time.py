@@ -13,7 +13,6 @@ On an accelerator take a larger batch, such as `--batch 1024`.
 """
 
 import dataclasses
-import json
 import statistics
 import sys
 from collections.abc import Sequence
@@ -26,9 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from train.analysis.describe import make_timer, random_planes
-from train.bench.harness.script import run_script
+from train.bench.harness.script import check_least, check_seconds, run_script, usage_errors
 from train.bench.harness.timing import CHECKSUM, Bench, Row, take_turns
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
+from train.runtime.files import check_writable, write_json
 from wallgo_jax import planes as planes_lib
 
 PLANES, PLAYERS = "BTR", 2
@@ -91,6 +91,7 @@ class Options:
 
 def main(options: Options) -> None:
     """Measure and print."""
+    _check(options)
     where = {
         "device": jax.devices()[0].device_kind,
         "dtype": compute_dtype(options.dtype).name,
@@ -105,7 +106,18 @@ def main(options: Options) -> None:
             each._asdict() | {"paper": row._asdict()}
             for each, row in zip(measured, TABLE_1, strict=True)
         ]
-        options.json.write_text(json.dumps(where | {"networks": rows}, indent=2) + "\n")
+        write_json(options.json, where | {"networks": rows})
+
+
+def _check(options: Options) -> None:
+    """Refuse what cannot be measured, or not written."""
+    check_least(options, 1, "size", "width", "heads", "batch", "rounds")
+    check_seconds(options.seconds)
+    with usage_errors():
+        for row in TABLE_1:
+            _config_of(row.name, options)
+    if options.json is not None:
+        check_writable(options.json)
 
 
 def _measure(options: Options) -> list[Measured]:
@@ -125,10 +137,7 @@ def _measure(options: Options) -> list[Measured]:
 def _make_bench(name: str, options: Options) -> tuple[Bench, int]:
     """A network, compiled, and the number of its parameters; its unit of work is a batch."""
     channels = planes_lib.channels(PLANES, PLAYERS)
-    config = NetworkConfig(
-        blocks=name, width=options.width, heads=options.heads, dtype=options.dtype
-    )
-    network = make_network(config, channels)
+    network = make_network(_config_of(name, options), channels)
     variables = network.init(jax.random.key(0))
     planes = random_planes(jax.random.key(1), options.batch, options.size, len(channels))
     timer = make_timer(network, variables, planes)
@@ -138,6 +147,10 @@ def _make_bench(name: str, options: Options) -> tuple[Bench, int]:
         return {"evaluations": length * options.batch, CHECKSUM: 0}
 
     return Bench(name, options.batch, run, None), count_parameters(variables)
+
+
+def _config_of(name: str, options: Options) -> NetworkConfig:
+    return NetworkConfig(blocks=name, width=options.width, heads=options.heads, dtype=options.dtype)
 
 
 def _compare(row: Row, base: Row, *, parameters: int) -> Measured:

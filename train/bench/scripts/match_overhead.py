@@ -16,7 +16,7 @@ from collections.abc import Callable
 import jax
 
 from train.arena.match import MatchOptions, play_match
-from train.bench.harness.script import run_script
+from train.bench.harness.script import check_least, run_script, usage_errors
 from train.config import RunConfig, read_config
 from train.network.build import network_for
 from train.players.learned import search_player
@@ -45,13 +45,16 @@ class Options:
 
 def main(options: Options) -> None:
     """Print both rates of each run and the ratio of the medians."""
+    check_least(options, 1, "repeats")
+    with usage_errors():
+        how = MatchOptions(games=options.games, batch=options.boards, opening_plies=OPENING)
     use_all_cores()
     overrides = (
         f"--selfplay.boards {options.boards} --selfplay.full_search_prob 1 "
         f"--search.simulations {options.simulations}"
     )
     config = read_config(None, overrides.split())
-    selfplay_rate, match_rate = _make_selfplay(config), _make_match(config, options.games)
+    selfplay_rate, match_rate = _make_selfplay(config), _make_match(config, how)
     for warm_up in (selfplay_rate, match_rate):
         warm_up(0)
     rates = [(selfplay_rate(run), match_rate(run)) for run in range(1, options.repeats + 1)]
@@ -85,11 +88,10 @@ def _make_selfplay(config: RunConfig) -> Callable[[int], float]:
     return rate
 
 
-def _make_match(config: RunConfig, games: int) -> Callable[[int], float]:
+def _make_match(config: RunConfig, options: MatchOptions) -> Callable[[int], float]:
     """A function from the number of a run to useful evaluations a second of a match."""
     network = network_for(config.network, config.rules.players)
     simulations = config.search.simulations
-    options = MatchOptions(games=games, batch=config.selfplay.boards, opening_plies=OPENING)
     first, second = (
         search_player(
             name,

@@ -16,7 +16,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from train.bench.harness.script import run_configured_script
+from train.bench.harness.script import check_seed, run_configured_script
+from train.bench.suite import check_rules
 from train.config import RunConfig, change_config
 from train.data.diversity import OPENING_PLIES
 from train.data.selfplay import first_boards
@@ -49,6 +50,7 @@ class Options:
 
 def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print the figures of one setting, a line each."""
+    check_seed(options.seed)
     trained = load_network(options.player)
     config, plies = played_plies(
         trained.config, trained.variables, overrides=overrides, seed=options.seed
@@ -80,9 +82,10 @@ def played_plies(
     """The config with its changes, and the plies [T, B] of an iteration of self-play on one device.
 
     Raises:
-      UsageError: a key or a value that is not allowed.
+      UsageError: a key or a value that is not allowed, or the player has learned several rule sets.
     """
     config = configure(config, overrides)
+    check_rules(config, "self-play")
     boards = config.selfplay.boards
     variant = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x), (boards, *np.shape(x))), make_variant(config.rules)

@@ -14,7 +14,7 @@ import jax
 from train.arena.seats.match import SeatOptions, play_seats
 from train.arena.seats.result import SeatedResult
 from train.arena.seats.seating import fill_seats
-from train.bench.harness.script import run_script
+from train.bench.harness.script import check_seed, run_script, usage_errors
 from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_player, score_against_all
 from wallgo_jax.game.rules import PRESETS
@@ -34,6 +34,9 @@ class Options:
 
 def main(options: Options) -> None:
     """Print a line for each match."""
+    check_seed(options.seed)
+    with usage_errors():
+        how = SeatOptions(options.games, options.games)
     for name in RULES:
         rules = PRESETS[name]
         for heuristic in ("wjx", "ethen"):
@@ -45,8 +48,12 @@ def main(options: Options) -> None:
             kinds = {player.name: player for player in (nearest, together)}
             for names in (list(kinds), list(kinds)[::-1]):
                 seated = [kinds[each] for each in fill_seats(names, rules)]
-                how = SeatOptions(options.games, options.games, rules.players)
-                result = play_seats(seated, rules, how, key=jax.random.key(options.seed))
+                result = play_seats(
+                    seated,
+                    rules,
+                    dataclasses.replace(how, opening_plies=rules.players),
+                    key=jax.random.key(options.seed),
+                )
                 print(f"{name}: {line_of(result)}", flush=True)
 
 

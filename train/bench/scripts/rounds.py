@@ -15,13 +15,19 @@ from rich.console import Console
 from rich.table import Table
 
 from train.bench.harness import timing
-from train.bench.harness.script import run_configured_script
+from train.bench.harness.script import (
+    check_least,
+    check_seconds,
+    run_configured_script,
+    usage_errors,
+)
 from train.bench.harness.timing import Bench, Row
 from train.bench.parts import search, selfplay
-from train.bench.suite import devices_for
+from train.bench.suite import check_rules, devices_for
 from train.config import RunConfig, read_config
 from train.runtime.devices import use_all_cores
 from train.runtime.errors import UsageError
+from train.search.config import MAX_SIMULATIONS
 from train.search.rounds import round_schedule
 
 
@@ -101,12 +107,18 @@ def _compared(
 
 def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print a row for each kind of work."""
+    check_least(options, 1, "boards", "simulations", "repeats")
+    check_seconds(options.seconds)
     use_all_cores()
     config = read_config(None, list(overrides))
-    if config.mix:
-        raise UsageError("rounds: rules must be one rule set")
+    check_rules(config, "rounds")
     if (config.search.kind, config.search.engine) != ("gumbel", "native"):
         raise UsageError("rounds: needs search.kind gumbel and search.engine native")
+    with usage_errors():
+        for boards in options.boards:
+            selfplay.steady(config, boards)
+    if max(options.simulations, default=0) > MAX_SIMULATIONS:
+        raise UsageError(f"--simulations must be at most {MAX_SIMULATIONS}")
     title = "one visit after another → in rounds"
     table = Table("what", "steps", "a second", "gain", "MB", title=title)
     for found in compare(config, options):

@@ -26,15 +26,19 @@ from rich.console import Console
 from rich.table import Table
 
 from train.bench.harness import play, timing
-from train.bench.harness.script import run_configured_script
+from train.bench.harness.script import (
+    check_least,
+    check_seconds,
+    run_configured_script,
+    usage_errors,
+)
 from train.bench.harness.timing import Bench, Row
 from train.bench.parts import search, selfplay
 from train.bench.parts.games import core_game
-from train.bench.suite import devices_for
+from train.bench.suite import check_rules, devices_for
 from train.config import RunConfig, read_config
 from train.network.build import observer_for
 from train.runtime.devices import use_all_cores
-from train.runtime.errors import UsageError
 from train.search.evaluator import Evaluator, make_evaluator
 from train.search.search import make_search
 
@@ -132,10 +136,13 @@ def parts_of(times: Sequence[float]) -> list[tuple[str, float]]:
 
 def main(options: Options, overrides: Sequence[str] = ()) -> None:
     """Print the parts and their sum."""
+    check_least(options, 1, "boards", "repeats")
+    check_seconds(options.seconds)
     use_all_cores()
     config = read_config(None, list(overrides))
-    if config.mix:
-        raise UsageError("selfplay_parts: rules must be one rule set")
+    check_rules(config, "selfplay_parts")
+    with usage_errors():
+        selfplay.steady(config, options.boards)
     rows = timing.take_turns(
         benches_of(config, options.boards), seconds=options.seconds, repeats=options.repeats
     )

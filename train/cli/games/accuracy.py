@@ -17,6 +17,7 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 if TYPE_CHECKING:
     from wallgo_jax.game.rules import Rules
 
+MIN_WALLS = 4
 SOLVED_RULES = '{"size": 3, "stones": 1, "order": [0, 1]}'
 
 
@@ -48,7 +49,7 @@ class Accuracy:
     positions: int = 0
     """Positions of random games to sample, each solved by alpha-beta (one stone each, at most 4x4
     cells); 0 for all positions of a board that is solved as a whole (3x3)."""
-    min_walls: int = 4
+    min_walls: int = MIN_WALLS
     """Fewest walls of a sampled position; fewer take alpha-beta longer."""
     late: options.OptionalFile = None
     """File of late positions that `late` has proven, to measure there instead."""
@@ -71,6 +72,8 @@ class Accuracy:
         if not self.players:
             raise UsageError("accuracy: name a player, see docs/players.md")
         options.check_files(self.json)
+        if self.min_walls != MIN_WALLS and not self.positions:
+            raise UsageError("accuracy: --min-walls is for --positions")
         if self.late is not None:
             return self._measure_late(self.late)
         if len(self.players) > 1:

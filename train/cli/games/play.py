@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from train.cli.common import options
+from train.cli.games.unused import refuse_unused
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 
@@ -47,6 +48,10 @@ class Play:
 
     def run(self) -> int:
         """Returns the exit code."""
+        if self.terminal:
+            refuse_unused(self, "port", "no_browser", "puzzles", where="with --terminal")
+        else:
+            refuse_unused(self, "level", "colour", where="without --terminal")
         missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
         if missing:
             raise UsageError(f"play needs {', '.join(missing)}: pip install 'wallgo-jax[play]'")
@@ -54,9 +59,9 @@ class Play:
             raise UsageError(f"play: port ({self.port}) must be from 0 to {MAX_PORT}")
         rules = options.read_rules_for(self.rules, [self.player] if self.player else [])
         if self.player:
-            from train.engine.trees.guide import check_rules, make_guide
+            from train.engine.trees.guide import check_rules, make_guide_for_levels
 
-            check_rules(make_guide(self.player), rules)
+            check_rules(make_guide_for_levels(self.player), rules)
         if self.terminal:
             from train.ui import terminal
 

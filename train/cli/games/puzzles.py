@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from train.cli.common import options
+from train.cli.games.unused import refuse_unused
 from train.runtime.errors import UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
+from train.runtime.interrupts import EXIT_INTERRUPTED, StopRequest, interrupts
 
 if TYPE_CHECKING:
     from train.data.record_dataset import RecordedGames
     from train.puzzles.check import CheckedPuzzle, PuzzleOptions
+    from train.puzzles.puzzle_file import Puzzle
     from train.review.analyst import Analyst
     from train.runtime.display import Display, Task
     from wallgo_jax.game.rules import Rules
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 EXIT_NOT_CONFIRMED, LEAST_CONFIRMED = 1, 0.95
 ROUND_GAMES = 256
 """Games that are played and searched together; between rounds the search can end."""
+_OF_OWN_GAMES = ("own_games", "own_simulations", "opening_plies", "seed")
+_OF_FINDING = ("games", "rules", "count", "shallow", "level", "skipped", *_OF_OWN_GAMES)
+"""Options that only games of the player against itself, and only the search for puzzles, read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +89,10 @@ class Puzzles:
         from train.puzzles.check import PuzzleOptions
         from train.runtime.display import Display
 
+        if self.check is not None:
+            refuse_unused(self, *_OF_FINDING, where="with --check")
+        if self.games:
+            refuse_unused(self, *_OF_OWN_GAMES, where="with --games")
         options.check_seed("puzzles", self.seed)
         for name in ("count", "own_games", "own_simulations"):
             if getattr(self, name) < 1:
@@ -94,7 +103,7 @@ class Puzzles:
             raise UsageError("puzzles: needs either --out FILE or --check FILE")
         try:
             how = PuzzleOptions(
-                shallow=self.shallow,
+                shallow=self.shallow if self.check is None else 1,
                 deep=self.deep,
                 level=self.level,
                 wins=self.wins,
@@ -110,36 +119,52 @@ class Puzzles:
         return self._find(self.out, how, display)
 
     def _find(self, out: Path, how: "PuzzleOptions", display: "Display") -> int:
-        from train.puzzles.find import StoppedError, find_puzzles
-        from train.puzzles.puzzle_file import write_puzzles
-
         options.check_files(out)
         names = [self.player] if self.player else []
         analyst = self._analyst(options.read_rules_for(self._rules_text(), names))
         answer = "the puzzles found so far are kept"
-        with (
-            display,
-            interrupts(answer, show=display.note) as is_interrupted,
-            display.task("puzzles", self.count, "found") as total,
-            _steps(display) as bars,
-        ):
+        found: list[Puzzle] = []
+        try:
+            with display, interrupts(answer, show=display.note) as is_interrupted:
+                self._search(analyst, how, display, is_interrupted, found)
+        except Exception:
+            if found:
+                _write(out, found)
+            raise
+        _write(out, found)
+        if len(found) < self.count and not is_interrupted():
+            print(f"there are no more in these games; asked for {self.count}")
+        return EXIT_INTERRUPTED if is_interrupted() else 0
+
+    def _search(
+        self,
+        analyst: "Analyst",
+        how: "PuzzleOptions",
+        display: "Display",
+        is_interrupted: "StopRequest",
+        found: "list[Puzzle]",
+    ) -> None:
+        """Search for puzzles; `found` holds those to keep, after an error as well."""
+        from train.puzzles.find import StoppedError, find_puzzles
+
+        with display.task("puzzles", self.count, "found") as total, _steps(display) as bars:
 
             def on_progress(step: str, done: int, of: int, unit: str = "simulations") -> None:
                 if is_interrupted():
                     raise StoppedError
                 bars(step, done, of, unit)
 
-            def on_found(puzzles: int, games: int) -> None:
+            def on_found(puzzles: "list[Puzzle]", games: int) -> None:
+                found[:] = puzzles
                 if puzzles:
                     is_interrupted.keeps_work()
-                total(min(puzzles, self.count))
+                total(len(puzzles))
                 total.keep(f"{games} games searched")
                 if not display.is_live:
-                    display.say(f"{puzzles} puzzles in {games} games")
+                    display.say(f"{len(puzzles)} puzzles in {games} games")
 
             total(0)
-
-            found = find_puzzles(
+            find_puzzles(
                 analyst,
                 self._rounds(analyst, on_progress),
                 how,
@@ -148,18 +173,13 @@ class Puzzles:
                 on_progress=on_progress,
                 on_found=on_found,
             )
-        write_puzzles(out, found)
-        options.say_written(out, f"{len(found)} puzzle{'s'[: len(found) != 1]}")
-        if len(found) < self.count and not is_interrupted():
-            print(f"there are no more in these games; asked for {self.count}")
-        return EXIT_INTERRUPTED if is_interrupted() else 0
 
     def _rounds(
         self, analyst: "Analyst", on_progress: Callable[..., None]
     ) -> "Iterator[RecordedGames]":
         """The games to search, some at a time: those of the files, or the player's own."""
-        from train.data.record_dataset import RecordedGames, read_recorded_games
-        from train.review.own_games import own_rounds
+        from train.data.record_dataset import RecordedGames, make_examples
+        from train.review.own_games import own_rounds, read_games
 
         if not self.games:
             yield from own_rounds(
@@ -172,10 +192,13 @@ class Puzzles:
                 on_progress=lambda done: on_progress("own games", done, self.own_games, "games"),
             )
             return
-        recorded = read_recorded_games(self.games, analyst.rules)
-        for first in range(0, len(recorded.records), ROUND_GAMES):
-            own = slice(first, first + ROUND_GAMES)
-            yield RecordedGames(recorded.records[own], recorded.places[own])
+        recorded = read_games(self.games, analyst)
+        starts = range(0, len(recorded.records), ROUND_GAMES)
+        parts = [slice(first, first + ROUND_GAMES) for first in starts]
+        rounds = [RecordedGames(recorded.records[own], recorded.places[own]) for own in parts]
+        for each in rounds:
+            make_examples(each)  # A game that cannot be replayed is told before hours of search.
+        yield from rounds
 
     def _check(self, path: Path, how: "PuzzleOptions", display: "Display") -> int:
         from train.puzzles.check import check_puzzles
@@ -219,6 +242,13 @@ class Puzzles:
         from train.review.analyst import default_analyst, make_analyst
 
         return make_analyst(self.player or default_analyst(rules, simulations=self.deep), rules)
+
+
+def _write(out: Path, found: "list[Puzzle]") -> None:
+    from train.puzzles.puzzle_file import write_puzzles
+
+    write_puzzles(out, found)
+    options.say_written(out, f"{len(found)} puzzle{'s'[: len(found) != 1]}")
 
 
 def _told(each: "CheckedPuzzle") -> str:

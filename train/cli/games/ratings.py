@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from train.ratings.pool import Entrant, Measured, Progress
     from train.ratings.results_cache import ResultsCache
     from train.ratings.table_pool import TableCache
+    from train.registry.players import Player
     from train.runtime.display import Display, Task
 
 ANCHORS = ("random", "greedy", "wjx", "heuristic-search:wjx@64")
@@ -81,7 +81,7 @@ class Elo(options.MatchSettings):
         is_pairs = rules.players == 2
         cache = self._cache(pool.CACHE_FILE if is_pairs else table_pool.CACHE_FILE)
         results = (ResultsCache if is_pairs else table_pool.TableCache)(
-            cache, pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
+            cache, self._settings(entrants, rules)
         )
         options.check_files(cache, *self._files(self.json, "elo.json"))
         options.check_pictures(*self._files(self.png, "elo.png"))
@@ -105,13 +105,13 @@ class Elo(options.MatchSettings):
             raise UsageError("elo: games must be at least 1, opening_plies at least 0")
 
     def _entrants(self, rules: Rules) -> list[Entrant]:
-        from train import registry
         from train.ratings import pool
 
-        heuristics = read_config(self.config).heuristics
-        make_player = functools.partial(
-            registry.make_player, heuristics=heuristics, transfer=self.transfer
-        )
+        heuristics, make = read_config(self.config).heuristics, self.player_maker(rules)
+
+        def make_player(name: str, rules: Rules) -> Player:
+            return make(name)
+
         found = []
         for run, name in self._runs().items():
             found += pool.entrants_of_run(
@@ -126,6 +126,18 @@ class Elo(options.MatchSettings):
         return found + pool.entrants_of_names(
             singles, rules, heuristics=heuristics, make_player=make_player
         )
+
+    def _settings(self, entrants: Sequence[Entrant], rules: Rules) -> dict[str, Any]:
+        """The terms of kept games. The time of a program's moves is one of them where it is not the
+        default: games of pools without a program do not depend on it."""
+        from train.arena.host_match import is_external
+        from train.ratings import pool
+
+        found = pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
+        players = [entrant.player for entrant in entrants if entrant.player is not None]
+        if self.move_seconds != type(self).move_seconds and any(map(is_external, players)):
+            found["move_seconds"] = self.move_seconds
+        return found
 
     def _runs(self) -> dict[Path, str]:
         """The run directories with their names, or, where two have the same, with their paths."""

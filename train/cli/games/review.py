@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from train.cli.common import options
+from train.cli.games.unused import refuse_unused
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
@@ -188,6 +189,9 @@ class Calibrate:
         from train.review.analyst import card_folder, make_analyst
         from train.runtime.display import Display
 
+        if self.games:
+            of_own_games = ("own_games", "own_simulations", "opening_plies")
+            refuse_unused(self, *of_own_games, where="with --games")
         options.check_seed("calibrate", self.seed)
         for name in ("own_games", "own_simulations", "positions"):
             if getattr(self, name) < 2:
@@ -245,11 +249,10 @@ class Calibrate:
 
     def _games(self, analyst: "Analyst", display: "Display") -> "RecordedGames":
         """The games of the files, or else those that the analyst plays against itself."""
-        from train.data.record_dataset import read_recorded_games
-        from train.review.own_games import play_own_games
+        from train.review.own_games import play_own_games, read_games
 
         if self.games:
-            return read_recorded_games(self.games, analyst.rules)
+            return read_games(self.games, analyst)
         with display.task("own games", self.own_games, "games") as task:
             return play_own_games(
                 analyst,

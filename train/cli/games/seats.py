@@ -12,9 +12,11 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
+    from train.arena.seats.match import SeatOptions
     from train.arena.seats.result import SeatedResult
     from train.cli.games.match import Match
     from train.cli.games.tournament import Tournament
+    from train.registry.players import Player
     from train.runtime.display import Display
 
 
@@ -66,7 +68,6 @@ def run_match(command: Match, names: Sequence[str], rules: Rules) -> int:
 
 def run_tournament(command: Tournament, rules: Rules) -> int:
     """Play and show a round robin of tables of three or four; returns the exit code."""
-    from train.arena.match_programs import key_of_names
     from train.arena.seats import match, tournament
     from train.ratings.pool import MAX_BATCH
     from train.runtime.display import Display
@@ -76,18 +77,45 @@ def run_tournament(command: Tournament, rules: Rules) -> int:
             f"tournament: only a round robin has tables of {rules.players}; eliminations and heats "
             "are for two"
         )
+    players = [*map(command.player_maker(rules), command.players)]
     try:
+        match.check_players(players, rules)
         how = match.SeatOptions(
             command.games, min(max(command.games, 1), MAX_BATCH), command.opening_plies
         )
-        tables = tournament.tables_of(command.players, rules.players)
+        # By the players' own names: a player may be called by several.
+        tables = tournament.tables_of([player.name for player in players], rules.players)
     except ValueError as error:
         raise UsageError(str(error).replace("match: ", "tournament: ")) from None
-    make = command.player_maker(rules)
-    by_name = {name: make(name) for name in command.players}
     options.check_files(command.records, command.json)
-    games = match.games_of([by_name[name] for name in tables[0]], command.games)
-    display, results = Display(), []
+    by_name = {player.name: player for player in players}
+    seated = [[by_name[name] for name in table] for table in tables]
+    display, results, failure = Display(), [], None
+    try:
+        _play_tables(command, seated, how, rules, results, display)
+    except UsageError as error:
+        failure = error
+    if not results:
+        raise failure or KeyboardInterrupt
+    _show_tables(command, results, len(tables), rules, display)
+    if failure:
+        raise failure
+    return EXIT_INTERRUPTED if len(results) < len(tables) else 0
+
+
+def _play_tables(
+    command: Tournament,
+    tables: Sequence[Sequence[Player]],
+    how: SeatOptions,
+    rules: Rules,
+    results: list[SeatedResult],
+    display: Display,
+) -> None:
+    """Play tables until a signal comes, and add each that is over to the results."""
+    from train.arena.match_programs import key_of_names
+    from train.arena.seats import match
+
+    games = match.games_of(tables[0], command.games)
     with (
         display,
         display.match(command.format, games * len(tables)) as task,
@@ -97,28 +125,38 @@ def run_tournament(command: Tournament, rules: Rules) -> int:
             began = task.seconds
             task.compile()
             result = match.play_seats(
-                [by_name[name] for name in table],
+                table,
                 rules,
                 dataclasses.replace(how, should_stop=request),
-                key=key_of_names(table, command.seed),
+                key=key_of_names([player.name for player in table], command.seed),
                 on_progress=lambda done: task(games * len(results) + done),
             )
             if len(result.games) < games:
-                break
+                return
             display.say(report_line(result, seconds=task.seconds - began))
             if command.records is not None:
                 options.write_seats(command.records, result, append=bool(results))
             results.append(result)
             request.keeps_work()
-    if not results:
-        raise KeyboardInterrupt
+
+
+def _show_tables(
+    command: Tournament,
+    results: Sequence[SeatedResult],
+    tables: int,
+    rules: Rules,
+    display: Display,
+) -> None:
+    """Print the standings after those of all tables that are over, and write what was asked for."""
+    from train.arena.seats import tournament
+
     caption = (
-        f"{games} games a table · seed {command.seed} · "
+        f"{len(results[0].games)} games a table · seed {command.seed} · "
         f"{command.opening_plies} random opening plies"
     )
-    is_stopped = len(results) < len(tables)
+    is_stopped = len(results) < tables
     if is_stopped:
-        caption = f"stopped after {len(results)} of {len(tables)} tables · {caption}"
+        caption = f"stopped after {len(results)} of {tables} tables · {caption}"
     rows = tournament.standings(results)
     display.console.print(tournament.standings_table(rows, rules, caption=caption))
     if command.records is not None:
@@ -127,7 +165,6 @@ def run_tournament(command: Tournament, rules: Rules) -> int:
         record = tournament.tournament_record(rows, results)
         asked = {"seed": command.seed, "opening_plies": command.opening_plies}
         options.write_json(command.json, asked | {"is_stopped": is_stopped} | record)
-    return EXIT_INTERRUPTED if is_stopped else 0
 
 
 def report_line(result: SeatedResult, *, seconds: float) -> str:

@@ -63,7 +63,7 @@ class Tournament(options.MatchSettings):
         names = [player.name for player in players]
         by_name = dict(zip(names, players, strict=True))
         options.check_files(self.records, self.json)
-        display, met, code = display_lib.Display(), [], 0
+        display, met, stop = display_lib.Display(), [], None
         try:
             tournament.check_field(names, self.games // 2)
             with (
@@ -73,18 +73,21 @@ class Tournament(options.MatchSettings):
             ):
                 play = self._make_play(by_name, rules, display, task, request)
                 noting = _noting(play, met, request.keeps_work)
+                noting = tournament.counting_pairs(noting)
                 found = self._play(names, noting, display, name_of(rules))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, UsageError) as error:
             if not met:
                 raise
-            found, code = self._show_stopped(names, met, display, name_of(rules)), EXIT_INTERRUPTED
+            found, stop = self._show_stopped(names, met, display, name_of(rules)), error
         except ValueError as error:
             raise UsageError(str(error)) from None
         if self.records is not None:
             options.say_written(self.records, "games")
         if self.json is not None:
             options.write_json(self.json, self._asked(rules) | found)
-        return code
+        if isinstance(stop, UsageError):
+            raise stop
+        return EXIT_INTERRUPTED if stop else 0
 
     def _make_play(
         self,
@@ -163,7 +166,7 @@ class Tournament(options.MatchSettings):
     def _show_stopped(
         self, names: list[str], met: list[Meeting], display: Display, rules: str
     ) -> dict[str, Any]:
-        """Print the table of the meetings before a signal; returns it as figures."""
+        """Print the table of the meetings before a signal or an error; returns it as figures."""
         from train.arena import tournament
         from train.ratings import tables
 

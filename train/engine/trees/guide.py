@@ -94,6 +94,20 @@ def make_guide(
     )
 
 
+def make_guide_for_levels(name: str) -> Guide:
+    """Make the guide of a player whose simulations a level of play says.
+
+    Raises:
+      UsageError: there is no such player, it does not search, or its name says how long.
+    """
+    read = read_name(name)
+    if read.has_budget or read.kind == "net":
+        raise UsageError(
+            f"player {name!r}: name one that searches, without simulations; levels say them"
+        )
+    return make_guide(name)
+
+
 def network_guide(
     name: str, config: RunConfig, variables: Any, *, simulations: int | None
 ) -> Guide:

@@ -19,6 +19,7 @@ from train.engine.trees.options import EngineOptions
 from train.engine.trees.pool import Found, Pool, make_grow, make_pool, make_report, make_resume
 from train.engine.trees.subtree import END
 from train.runtime.host import fetch
+from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 
@@ -40,7 +41,11 @@ class Programs:
     """
 
     def __init__(self, guide: Guide, rules: Rules, options: EngineOptions) -> None:
-        """Begin to compile those of the smallest batches, in other threads."""
+        """Begin to compile those of the smallest batches, in other threads.
+
+        Raises:
+          UsageError: the trees do not fit in the memory.
+        """
         self._options = options
         self._variables = jax.device_put(guide.variables)
         self.start = fetch(initial_state(rules))
@@ -56,6 +61,7 @@ class Programs:
         }
         make = jax.jit(lambda state: make_pool(state, trees=options.trees, nodes=options.nodes))
         self._pool = jax.eval_shape(make, self._finished)
+        _check_memory(self._pool, options)
         self._programs: dict[tuple[str, int], Future[Any]] = {}
         threads = ThreadPoolExecutor(_COMPILING, "first-compiler")
         self._compile(threads, "make", 0, make, self._finished)
@@ -206,6 +212,18 @@ class Programs:
 
     def _rows(self, rows: Sequence[int], size: int) -> np.ndarray:
         return np.array([*rows, *[self.padding] * (size - len(rows))], np.int32)
+
+
+def _check_memory(pool: Pool, options: EngineOptions) -> None:
+    """Refuse a pool, whose shapes are given, that the device has no room for."""
+    memory, size = device_memory(), tree_bytes(pool)
+    # A tree for each session of the largest batch is the least; then its nodes have to be fewer.
+    if options.trees > options.batch_sizes[-1]:
+        need = Need("--trees", options.trees, size, f"--nodes {options.nodes}")
+    else:
+        need = Need("--nodes", options.nodes, size, f"--trees {options.trees}")
+    # All trees are on one device, whatever others share its memory.
+    check_fits([need], memory and memory._replace(devices=1))
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """What a topic finds, as data: paragraphs, tables, pictures and figures for machines."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -74,6 +75,13 @@ def percent(share: float, digits: int = 1) -> str:
 def percent_range(low: float, high: float, digits: int = 1) -> str:
     """An interval of shares as `52.2 to 55.0`."""
     return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"
+
+
+def points_range(low: float, high: float) -> str:
+    """An interval of differences of shares as ` (+1.2 to +3.4)`, in points; empty for NaN ends."""
+    if math.isnan(low):
+        return ""
+    return f" ({100 * low:+.1f} to {100 * high:+.1f})"
 
 
 def _line(cells: Sequence[str]) -> str:

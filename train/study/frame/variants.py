@@ -5,6 +5,9 @@ seeds.
 """
 
 import dataclasses
+import itertools
+import json
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +29,7 @@ from train.metrics.rows import METRICS_FILE, read_rows
 from train.players.basic import Player
 from train.registry import make_player
 from train.runtime.errors import UsageError
+from train.runtime.files import write_json, writing
 from train.study.frame.seeds import Estimate, estimate
 from train.study.frame.work import Work
 from wallgo_jax.game.rules import Rules
@@ -66,8 +70,9 @@ def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[st
 
     Raises:
       KeyboardInterrupt: a training was interrupted and saved.
-      UsageError: a variant cannot be trained.
+      UsageError: a variant cannot be trained, or its run's directory holds another training.
     """
+    _check_runs(work, variants, seeds)
     found: dict[str, list[Trained]] = {variant.name: [] for variant in variants}
     for seed in range(seeds):
         for variant in variants:
@@ -122,12 +127,23 @@ def _run_config(variant: Variant, seed: int) -> RunConfig:
     )
 
 
+def _check_runs(work: Work, variants: Sequence[Variant], seeds: int) -> None:
+    """Refuse runs of other settings: they are hours of work, and players are found by their
+    directories."""
+    for variant, seed in itertools.product(variants, range(seeds)):
+        run = runs_of(work) / _run_config(variant, seed).name
+        if run.is_dir() and not _is_of(run, variant, seed):
+            raise UsageError(
+                f"{run}: a training of other settings; choose another --out, or remove it"
+            )
+
+
 def _train(work: Work, variant: Variant, seed: int) -> list[Any]:
     config = _run_config(variant, seed)
     runs = runs_of(work)
     run = runs / config.name
-    if run.is_dir() and not _is_of(run, config):
-        shutil.rmtree(run)  # of another scale
+    if not run.is_dir():
+        _note_made_by(run, variant.made_by)
     if not training.train(config, runs, resume=run.is_dir()):
         raise KeyboardInterrupt
     rows = read_rows(run / METRICS_FILE)
@@ -139,12 +155,32 @@ def _train(work: Work, variant: Variant, seed: int) -> list[Any]:
     return [seconds, games, positions, config.name]
 
 
-def _is_of(run: Path, config: RunConfig) -> bool:
-    """Whether a run's directory is of this config."""
+def _is_of(run: Path, variant: Variant, seed: int) -> bool:
+    """Whether a run's directory is of this training, wherever it is tracked."""
+    config, made_by = _run_config(variant, seed), json.loads(json.dumps(variant.made_by))
     try:
-        return read_saved_config(run) == config
-    except UsageError:
+        if dataclasses.replace(read_saved_config(run), tracking=config.tracking) != config:
+            return False
+        return json.loads(_made_by_file(run).read_text(encoding="utf-8")) == made_by
+    except FileNotFoundError:
+        return True  # Older runs have their config alone.
+    except (UsageError, ValueError, OSError):
         return False
+
+
+def _note_made_by(run: Path, made_by: Any) -> None:
+    """Write what else than its config decides a run that is to begin."""
+    path = _made_by_file(run)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+    if made_by is not None:
+        write_json(path, made_by)
+
+
+def _made_by_file(run: Path) -> Path:
+    """The file beside a run's directory that says what else decides it."""
+    return run.with_name(f"{run.name}.made_by.json")
 
 
 class Meeting(NamedTuple):
@@ -280,8 +316,11 @@ def mean_rate(meetings: Sequence[Meeting], name: str, against: str = "") -> Esti
 
 
 def difference(meetings: Sequence[Meeting], name: str, other: str) -> Estimate:
-    """The mean over seeds of one variant's mean rate less another's, with Student's interval."""
+    """The mean over seeds of one variant's mean rate less another's, with Student's interval; of
+    one seed, which has none, ends that are NaN."""
     seeds = sorted({meeting.seed for meeting in meetings})
     gaps = [rate_of(meetings, name, seed) - rate_of(meetings, other, seed) for seed in seeds]
+    if len(gaps) == 1:
+        return Estimate(gaps[0], math.nan, math.nan, 1)
     shifted = estimate([0.5 + gap / 2 for gap in gaps], 10**9)
     return Estimate(2 * shifted.mean - 1, 2 * shifted.low - 1, 2 * shifted.high - 1, shifted.seeds)

@@ -6,7 +6,7 @@ from typing import Any
 from train.arena.match_programs import check_opening
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.runtime.errors import UsageError
-from train.study.frame.report import Picture, Report, Table, percent, percent_range
+from train.study.frame.report import Picture, Report, Table, percent, percent_range, points_range
 from train.study.frame.variants import (
     Meeting,
     Variant,
@@ -125,7 +125,7 @@ def _mean_table(
         step = ""
         if place:
             gap = difference(own, name, f"{scale.planes[place - 1]}-{blocks}")
-            step = f"{100 * gap.mean:+.1f} ({100 * gap.low:+.1f} to {100 * gap.high:+.1f})"
+            step = f"{100 * gap.mean:+.1f}{points_range(gap.low, gap.high)}"
         cells = [f"`{planes}`", percent(mean.mean), percent_range(mean.low, mean.high), step]
         if alike:
             among = mean_rate(alike, name) if planes in PAPER_SETS else None

@@ -107,7 +107,7 @@ def _variants(
         both = dataclasses.replace(
             base, rules=rule_sets[0].rules, mix=tuple(rule_sets), grid=0, network=network
         )
-        alone = {each.name: base.alone(each.rules) for each in rule_sets}
+        alone = {each.name: _alone(base, each.rules) for each in rule_sets}
     except ValueError as error:
         raise UsageError(f"study mixed: config: {error}") from None
     lengths = _lengths(work, scale, both, alone)
@@ -119,6 +119,13 @@ def _variants(
         Variant(AS_ONE, _long(both, lengths[AS_ONE])),
         Variant(AS_ALL, _long(both, lengths[AS_ALL])),
     )
+
+
+def _alone(base: RunConfig, rules: Rules) -> RunConfig:
+    """A specialist's config; its targets look no further ahead than its games have plies."""
+    td_steps = min(base.learner.td_steps, rules.max_plies - 1)
+    learner = dataclasses.replace(base.learner, td_steps=td_steps)
+    return dataclasses.replace(base.alone(rules), learner=learner)
 
 
 def _only(rule_set: str) -> str:

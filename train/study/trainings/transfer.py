@@ -19,7 +19,7 @@ from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for
 from train.registry import load_network, make_player
 from train.runtime.errors import UsageError
-from train.study.frame.report import Picture, Report, Table, percent, percent_range
+from train.study.frame.report import Picture, Report, Table, percent, percent_range, points_range
 from train.study.frame.seeds import estimate
 from train.study.frame.variants import (
     Meeting,
@@ -265,7 +265,7 @@ def _text(scale: TransferConfig, found: Sequence[CaseResult]) -> list[str]:
                 gap = difference(result.meetings, name, f"{case.name}-{SCRATCH}")
                 lines.append(
                     f"`{name}` has a mean win rate {100 * gap.mean:+.1f} points above training "
-                    f"from nothing ({100 * gap.low:+.1f} to {100 * gap.high:+.1f})."
+                    f"from nothing{points_range(gap.low, gap.high)}."
                 )
     return lines
 

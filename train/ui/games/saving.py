@@ -15,6 +15,7 @@ from train.ui.games.thinking import Thinker
 from wallgo_jax.cli.sources import read_games_of_text
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS, Rules, name_of, named
+from wallgo_jax.game.sizes import in_own_grid
 
 MAX_NAME = 200
 """Characters that are kept of a player's name."""
@@ -179,7 +180,7 @@ def read_game(text: str, thinker: Thinker, rules: Rules | None = None) -> Table:
         _grow(tree, fields["tree"])
         tree.current = tree.root
     for action in played.game.actions:
-        tree.play(action)
+        tree.play(in_own_grid(action, grid=played.game.grid, size=tree.rules.size))
     tree.names = _read_names(played.players, tree.rules.players)
     return _analysis(tree, thinker)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 from collections.abc import Callable, Sequence
 
-from train.runtime.errors import UsageError
 from train.ui.games.clocks import Clocks
 from train.ui.games.game_tree import GameTree, Node, path_to
 from train.ui.games.levels import GLANCE_SIMULATIONS, HINT_SIMULATIONS, LEVELS
@@ -22,6 +22,8 @@ from wallgo_jax.view.illegality import illegality
 PLAY, ANALYSE = "play", "analyse"
 PACE_SECONDS = 0.3
 """Least time of a machine's move, so that people see it."""
+_NO_TIME = "the time is over: analyse, or start a new game"
+_LOG = logging.getLogger(__name__)
 
 
 class Table:
@@ -37,7 +39,7 @@ class Table:
       shows_evaluation: whether each position is evaluated.
       hint: number of the position that a hint was asked for, or None.
       is_thinking: whether a search goes on for this table.
-      complaint: why the machine cannot go on, or empty.
+      complaint: why the machine cannot go on until something changes, or empty.
       task: the puzzle that is set here, or None.
       review: how far the latest review of the game is, or None.
     """
@@ -162,30 +164,38 @@ class Table:
     def set_review(self, status: ReviewStatus) -> None:
         """Note how far a review of the game is."""
         self.review = status
-        for listener in list(self._listeners):
-            listener()
+        self._tell()
 
     def take_back(self) -> None:
         """Take back to where a person last chose; in analysis, one ply.
 
         Raises:
-          ValueError: there is nothing to take back.
+          ValueError: there is nothing to take back, or no time to play on.
         """
+        if self.mode == PLAY and self._is_time_over:
+            raise ValueError(_NO_TIME)
         node = self.tree.current if self.mode == ANALYSE else self.tip
         while node.parent is not None:
             is_own = node.mover is not None and not self.seats[node.mover].is_machine
             if is_own or self.mode == ANALYSE or all(seat.is_machine for seat in self.seats):
                 break
             node = node.parent
-        if node.parent is None and self.forfeit is None:
+        keeps_tip = self.mode == ANALYSE and node not in path_to(self.tip)
+        if node.parent is None and (self.mode == ANALYSE or self.forfeit is None):
             raise ValueError("there is no move of yours to take back")
         if node.parent is not None:
-            keeps_tip = self.mode == ANALYSE and node not in path_to(self.tip)
             self.tree.remove(node.number)
             self.tip = self.tip if keeps_tip else node.parent
             self.tree.current = node.parent
-        self.forfeit = None
+        if not keeps_tip and not self._is_time_over:
+            self.forfeit = None
         self._changed()
+
+    @property
+    def _is_time_over(self) -> bool:
+        """Whether the game was lost on time, so that nobody can play on."""
+        clocks, forfeit = self.clocks, self.forfeit
+        return clocks is not None and forfeit is not None and clocks.left(forfeit[0]) <= 0
 
     def go(self, number: int) -> None:
         """Look at another position."""
@@ -211,12 +221,14 @@ class Table:
         """Turn to analysis, or play on from the current position.
 
         Raises:
-          ValueError: there is no such mode.
+          ValueError: there is no such mode, or no time to play on.
         """
         if mode not in (PLAY, ANALYSE):
             raise ValueError(f"mode: {mode!r} is not {PLAY} or {ANALYSE}")
         if mode == PLAY and self.mode == ANALYSE:
             if self.tree.current is not self.tip:
+                if self._is_time_over:
+                    raise ValueError(_NO_TIME)
                 self.forfeit = None
             self.tip = self.tree.current
             self.tree.promote(self.tip.number)
@@ -296,13 +308,20 @@ class Table:
             self.tip = node
             if self.clocks is not None and self.clocks.running is not None:
                 self.clocks.add_increment(mover)
-        self.complaint = ""
 
     def _changed(self) -> None:
+        """Go on after something that a person did; the machine may be able to, again."""
+        self.complaint = ""
+        self._update()
+
+    def _update(self) -> None:
         self._set_clocks()
+        self._tell()
+        self._go_on()
+
+    def _tell(self) -> None:
         for listener in list(self._listeners):
             listener()
-        self._go_on()
 
     def _set_clocks(self) -> None:
         if self._alarm is not None:
@@ -324,7 +343,7 @@ class Table:
         flagged = self.clocks.flagged if self.clocks is not None else None
         if flagged is not None and not self.is_over:
             self.forfeit = (flagged, "ran out of time")
-        self._changed()
+        self._update()
 
     def _go_on(self) -> None:
         if self._worker is None and self.is_watched and self._next_search() is not None:
@@ -336,13 +355,17 @@ class Table:
             while self.is_watched and (job := self._next_search()) is not None:
                 node, simulations, is_move = job
                 self.is_thinking = is_move or self.hint == node.number
-                for listener in list(self._listeners):
-                    listener()
+                self._tell()
                 await self._search(node, simulations, is_move=is_move)
+        except ValueError as error:
+            self.complaint = " ".join(str(error).split())
+        except Exception:
+            _LOG.exception("the machine failed")
+            self.complaint = "the machine failed; the console says why"
         finally:
             self._worker, self.is_thinking = None, False
             with contextlib.suppress(RuntimeError):  # The loop is closed at the end of the server.
-                self._changed()
+                self._update()
 
     def _next_search(self) -> tuple[Node, int, bool] | None:
         """The position to search next, with how many simulations, and whether to move there."""
@@ -364,22 +387,18 @@ class Table:
 
     async def _search(self, node: Node, simulations: int, *, is_move: bool) -> None:
         pause = asyncio.sleep(PACE_SECONDS if is_move else 0)
-        try:
-            thought, _ = await asyncio.gather(
-                self._thinker.think(self.tree.rules, node, simulations), pause
-            )
-        except UsageError as error:
-            self.complaint = str(error)
-            return
+        thinking = self._thinker.think(self.tree.rules, node, simulations, is_move=is_move)
+        thought, _ = await asyncio.gather(thinking, pause)
         self._keep(node, thought)
         if is_move and self._is_machines_turn(node):
             seat = self.seats[node.snapshot.player]
-            follows = self.tree.current is node
             looked_at, self.tree.current = self.tree.current, node
-            self._move(choose(thought, LEVELS[seat.level], self._source))
-            if not follows:
-                self.tree.current = looked_at
-        self._changed_by_search()
+            try:
+                self._move(choose(thought, LEVELS[seat.level], self._source))
+            finally:
+                if looked_at is not node:
+                    self.tree.current = looked_at
+        self._update()
 
     def _is_machines_turn(self, node: Node) -> bool:
         """Whether the machine may still move there: people may have changed everything since."""
@@ -389,8 +408,3 @@ class Table:
     def _keep(self, node: Node, thought: Thought) -> None:
         if node.thought is None or node.thought.simulations <= thought.simulations:
             node.thought = thought
-
-    def _changed_by_search(self) -> None:
-        self._set_clocks()
-        for listener in list(self._listeners):
-            listener()

@@ -24,8 +24,9 @@ _OPTIONS = EngineOptions(batch_sizes=(1,), trees=16, nodes=2048)
 class Thinker(Protocol):
     """Searches positions of games."""
 
-    async def think(self, rules: Rules, node: Node, simulations: int) -> Thought:
-        """Search a position in which the game goes on.
+    async def think(self, rules: Rules, node: Node, simulations: int, *, is_move: bool) -> Thought:
+        """Search a position in which the game goes on; the searches of machines' moves (`is_move`)
+        learn nothing from others.
 
         Raises:
           UsageError: no machine can play these rules.
@@ -46,14 +47,21 @@ class Thinker(Protocol):
 
 
 class _Followed(NamedTuple):
-    """A session and the game that it follows, by the root of the game's tree."""
+    """A session that follows a game."""
 
     sessions: Sessions
     name: str
 
 
+_Engine = asyncio.Future[Sessions]
+
+
 class EngineThinker:
-    """Thinks by engine sessions: one engine a shape of rules, one session a game."""
+    """Thinks by engine sessions: one engine a shape of rules, two sessions a game.
+
+    A session keeps what it has searched. So machines' moves have one of their own: hints and
+    evaluations, which search longer, would make a weak level stronger.
+    """
 
     def __init__(self, player: str = "") -> None:
         """Prepare without compiling anything.
@@ -62,21 +70,22 @@ class EngineThinker:
           player: a name of docs/players.md, in place of the one that `levels` chooses.
         """
         self._player = player
-        self._engines: dict[tuple[str, Sizes], asyncio.Future[Sessions]] = {}
-        self._followed: dict[Node, _Followed] = {}
+        self._engines: dict[tuple[str, Sizes], _Engine] = {}  # the one asked last comes last
+        self._compiling: set[_Engine] = set()
+        self._followed: dict[tuple[Node, bool], _Followed] = {}  # by root of the game, is_move
         self._turns: dict[Node, asyncio.Lock] = {}
 
-    async def think(self, rules: Rules, node: Node, simulations: int) -> Thought:
+    async def think(self, rules: Rules, node: Node, simulations: int, *, is_move: bool) -> Thought:
         """Search a position in which the game goes on.
 
         Raises:
           UsageError: no machine can play these rules.
         """
-        sessions = await asyncio.shield(self._engine(rules))
         path = path_to(node)
         async with self._turns.setdefault(path[0], asyncio.Lock()):
+            sessions = await self._sessions(rules)
             try:
-                name = self._follow(sessions, rules, path)
+                name = self._follow(sessions, rules, path, is_move=is_move)
                 found = await sessions.evaluate(name, simulations=simulations, details=True)
             except SessionError as error:
                 raise UsageError(str(error)) from None
@@ -85,17 +94,22 @@ class EngineThinker:
     def forget(self, root: Node) -> None:
         """Let go of what is kept of a game, which nobody plays any more."""
         self._turns.pop(root, None)
-        followed = self._followed.pop(root, None)
-        if followed is not None:
-            followed.sessions.close(followed.name)
+        for is_move in (False, True):
+            followed = self._followed.pop((root, is_move), None)
+            if followed is not None:
+                followed.sessions.close(followed.name)
 
     def shut_down(self) -> None:
         """End all engines."""
         for engine in self._engines.values():
-            if engine.done() and not engine.cancelled() and engine.exception() is None:
-                engine.result().shut_down()
+            if engine.done():
+                self._end(engine)
         self._engines.clear()
-        self._followed.clear()
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether a thread compiles something, which nothing stops."""
+        return bool(self._compiling)
 
     def prepare(self, rules: Rules) -> None:
         """Begin to compile what these rules need, so that the first move comes sooner."""
@@ -105,41 +119,57 @@ class EngineThinker:
         """Whether everything for these rules is compiled."""
         return self._engine(rules).done()
 
-    def _engine(self, rules: Rules) -> asyncio.Future[Sessions]:
+    async def _sessions(self, rules: Rules) -> Sessions:
+        """The sessions for these rules, once they are compiled. Until the caller waits again,
+        nothing ends them."""
+        while True:
+            engine = self._engine(rules)
+            sessions = await asyncio.shield(engine)
+            if engine in self._engines.values():  # Others may have been asked for meanwhile.
+                return sessions
+
+    def _engine(self, rules: Rules) -> _Engine:
         """The engine for these rules, compiled in a thread when it is first asked for."""
         player = self._player or opponent_for(rules).name
         key = player, sizes_of(rules)
-        if key not in self._engines:
+        engine = self._engines.pop(key, None)
+        if engine is None:
             if len(self._engines) >= MAX_ENGINES:
-                self._drop_oldest()
+                oldest = next(iter(self._engines))
+                self._engines.pop(oldest).add_done_callback(self._end)
             engine = asyncio.ensure_future(
                 asyncio.to_thread(make_sessions, player, rules, options=_OPTIONS)
             )
+            self._compiling.add(engine)
             engine.add_done_callback(lambda done: self._note(key, done))
-            self._engines[key] = engine
-        return self._engines[key]
+        self._engines[key] = engine
+        return engine
 
-    def _note(self, key: tuple[str, Sizes], engine: asyncio.Future[Sessions]) -> None:
-        """Forget an engine that could not be made: the next question tries again."""
+    def _note(self, key: tuple[str, Sizes], engine: _Engine) -> None:
+        """Note that an engine is compiled. One that could not be made is forgotten: the next
+        question tries again."""
+        self._compiling.discard(engine)
+        is_made = not engine.cancelled() and engine.exception() is None
+        if not is_made and self._engines.get(key) is engine:
+            del self._engines[key]
+
+    def _end(self, engine: _Engine) -> None:
+        """End an engine that is compiled, if it could be made, and its sessions."""
         if engine.cancelled() or engine.exception() is not None:
-            self._engines.pop(key, None)
+            return
+        sessions = engine.result()
+        for key in [key for key, own in self._followed.items() if own.sessions is sessions]:
+            del self._followed[key]
+        sessions.shut_down()
 
-    def _drop_oldest(self) -> None:
-        key = next(iter(self._engines))
-        engine = self._engines.pop(key)
-        if engine.done() and engine.exception() is None:
-            sessions = engine.result()
-            for root in [r for r, kept in self._followed.items() if kept.sessions is sessions]:
-                self.forget(root)
-            sessions.shut_down()
-
-    def _follow(self, sessions: Sessions, rules: Rules, path: list[Node]) -> str:
-        """Bring the game's session to a position; what it has searched on the way is kept."""
-        root, actions = path[0], actions_of(path)
-        if root not in self._followed:
-            name = sessions.open(rules, position=root.state)
-            self._followed[root] = _Followed(sessions, name)
-        name = self._followed[root].name
+    def _follow(self, sessions: Sessions, rules: Rules, path: list[Node], *, is_move: bool) -> str:
+        """Bring a session of the game to a position; what it has searched on the way is kept."""
+        key, actions = (path[0], is_move), actions_of(path)
+        followed = self._followed.get(key)
+        if followed is None or followed.sessions is not sessions:
+            followed = _Followed(sessions, sessions.open(rules, position=path[0].state))
+            self._followed[key] = followed
+        name = followed.name
         standing = sessions.standing(name)
         shared = 0
         for played, wanted in zip(standing.actions, actions, strict=False):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.reference.referee import Game
+from train.arena.result import wilson_interval
 from train.arena.seats import report
 from train.arena.seats.match import SeatOptions, field_of, play_seats
 from train.arena.seats.result import SeatedResult, keep_finished
@@ -131,6 +132,24 @@ def test_figures_by_hand():
     reward, error = result.reward(0)
     assert reward == pytest.approx((1 / 6 + 1 / 2) / 2)
     assert error == pytest.approx(1.959964 * np.std([1 / 6, 1 / 2], ddof=1) / np.sqrt(2))
+
+
+def test_an_interval_is_of_the_games_that_one_of_the_seats_wins():
+    """b has two seats, and 2 2/3 of six games: Wilson's of the share of games, by its seats."""
+    result = HAND_MADE
+    low, high = wilson_interval((2 + 2 / 3) / 6, 6)
+    assert result.interval(1) == pytest.approx((low / 2, high / 2))
+    assert result.interval(0) == wilson_interval(result.win_rate(0), 6)
+    # Where there are but two entrants, the one's games are what the other leaves.
+    low, high = result.interval(0)
+    assert result.interval(1) == pytest.approx(((1 - high) / 2, (1 - low) / 2))
+
+
+def test_a_seat_that_was_never_held_has_no_win_rate():
+    stopped = keep_finished(HAND_MADE, np.arange(6) == 2)  # a had the third seat, and nobody won
+    figures = report._figures(stopped, 0)
+    assert (figures["win rate as Red"], figures["win rate as Green"]) == ("-", "33.33%")
+    assert figures["won of those decided"] == "-"
 
 
 def test_tables_and_records_say_the_same():

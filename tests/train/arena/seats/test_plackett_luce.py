@@ -1,12 +1,13 @@
 """Ratings of tables against closed forms, Hunter's algorithm and the fit for two players."""
 
+import functools
 import math
 
 import numpy as np
 import pytest
 
 from train.arena import elo
-from train.arena.seats.plackett_luce import TableResult, fit
+from train.arena.seats.plackett_luce import TableResult, add, fit
 
 
 def table(players: str, wins: tuple[float, ...], openings: int = 30) -> TableResult:
@@ -15,6 +16,20 @@ def table(players: str, wins: tuple[float, ...], openings: int = 30) -> TableRes
     each = np.diag(chances) - np.outer(chances, chances)
     spread = tuple(map(tuple, (sum(wins) * each).tolist()))
     return TableResult(tuple(players), wins, openings, spread)
+
+
+def of_openings(won: np.ndarray) -> TableResult:
+    """The result of openings in which players a, b, ... won [O, P] games."""
+    apart = won - won.mean(axis=0)
+    spread = tuple(map(tuple, (apart.T @ apart).tolist()))
+    names = tuple("abcd"[: won.shape[1]])
+    return TableResult(names, tuple(won.sum(axis=0).tolist()), len(won), spread)
+
+
+def in_batches(won: np.ndarray, openings: int) -> TableResult:
+    """The same, added batch by batch."""
+    starts = range(0, len(won), openings)
+    return functools.reduce(add, [of_openings(won[start : start + openings]) for start in starts])
 
 
 def test_one_table_has_the_odds_of_its_wins():
@@ -67,16 +82,25 @@ def test_several_tables_are_rated_as_by_hunters_algorithm():
     assert found.low[4] == pytest.approx(found.high[4], abs=1e-6)
 
 
-def test_intervals_hold_the_truth_nineteen_times_in_twenty():
+@pytest.mark.parametrize("openings", [1, 4, 11])
+def test_batches_together_spread_as_all_their_openings(openings):
+    won = np.random.default_rng(3).multinomial(6, [0.5, 0.3, 0.2], size=25).astype(float)
+    found, wanted = in_batches(won, openings), of_openings(won)
+    assert found[:3] == wanted[:3]
+    np.testing.assert_allclose(found.spread, wanted.spread, rtol=1e-12)
+    nothing = TableResult(wanted.players, (0.0,) * 3, 0, ((0.0,) * 3,) * 3)
+    assert add(nothing, wanted) == add(wanted, nothing) == wanted
+
+
+@pytest.mark.parametrize("openings", [25, 1])
+def test_intervals_hold_the_truth_nineteen_times_in_twenty(openings):
+    """Whether a table's openings are played at once or one by one."""
     draws, truth = np.random.default_rng(1), np.array([0.5, 0.3, 0.2])
     lead, hits = 400 * math.log10(0.5 / 0.2), 0
     for _ in range(200):
         # Openings of six independent games.
         won = draws.multinomial(6, truth, size=25)
-        apart = won - won.mean(axis=0)
-        spread = tuple(map(tuple, (apart.T @ apart).tolist()))
-        result = TableResult(tuple("abc"), tuple(won.sum(axis=0).tolist()), 25, spread)
-        found = fit("abc", [result], anchor="c")
+        found = fit("abc", [in_batches(won, openings)], anchor="c")
         hits += bool(found.low[0] <= lead <= found.high[0])
     assert 183 <= hits <= 198
 

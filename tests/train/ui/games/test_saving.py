@@ -14,6 +14,7 @@ from train.ui.games.table import ANALYSE, PLAY, Table
 from wallgo_jax.formats import diagram, records
 from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.notation import parse_action
+from wallgo_jax.view.game_replay import replay_moves
 
 RULES = PRESETS["wallzero-4stone"]
 MOVES = ("C3", "D3", "E3", "F3", "C3->C4:up")
@@ -73,6 +74,13 @@ def test_games_from_a_position_are_saved_as_such():
     again = saving.read_game(text, PlainThinker())
     assert again.tree.root.snapshot.stones == table.tip.snapshot.stones
     assert len(again.tree) == 2
+
+
+def test_a_game_in_a_larger_grid_is_read():
+    moves = [parse_action(move, grid=9) for move in MOVES]
+    text = records.to_json(records.of_game(replay_moves(RULES, moves, grid=9)))
+    assert json.loads(text)["grid"] == 9
+    assert moves_of(saving.read_game(text, PlainThinker())) == [*MOVES]
 
 
 @pytest.mark.parametrize("text", ["# wallzero-4stone\n1. R C3 2. B D3", "# hkoi\nC3 D3"])

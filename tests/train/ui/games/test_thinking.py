@@ -1,10 +1,19 @@
-"""What an engine's answer becomes for the page: chances of all players, ideas, the policy."""
+"""What an engine's answer becomes for the page, and which engines and sessions are kept."""
 
+import asyncio
 import dataclasses
+import itertools
+import threading
 
-from train.engine.answers import Candidate, Evaluation
-from train.ui.games.thinking import _to_thought
-from wallgo_jax.game.rules import PRESETS
+import pytest
+
+from train.engine.answers import Candidate, Evaluation, Standing
+from train.engine.trees.guide import make_guide_for_levels
+from train.runtime.errors import UsageError
+from train.ui.games import thinking
+from train.ui.games.game_tree import GameTree
+from train.ui.games.thinking import MAX_ENGINES, EngineThinker, _to_thought
+from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action
 
 TWO, THREE = PRESETS["wallzero-4stone"], PRESETS["playwallgo-3p"]
@@ -47,3 +56,127 @@ def test_without_visits_the_policy_is_all_that_is_known():
 def test_of_three_players_a_loss_is_minus_a_half():
     thought = _to_thought(answer(evaluation=(1.0, -0.5, -0.5)), THREE, 21)
     assert thought.chances == (1.0, 0.0, 0.0)
+
+
+class PlainSessions:
+    """Sessions that follow games and find the same in every position."""
+
+    def __init__(self, rules):
+        self.rules, self.plies, self.asked, self.is_ended = rules, {}, [], False
+        self._numbers = itertools.count(1)
+
+    def open(self, rules, *, position):
+        assert not self.is_ended
+        name = str(next(self._numbers))
+        self.plies[name] = []
+        return name
+
+    def close(self, name):
+        del self.plies[name]
+
+    def standing(self, name):
+        played = tuple(self.plies[name])
+        return Standing(name, self.rules, None, len(played), 0, (), played, None)
+
+    def takeback(self, name, ply):
+        del self.plies[name][ply:]
+
+    def apply(self, name, action):
+        self.plies[name].append(action)
+
+    async def evaluate(self, name, *, simulations, details):
+        assert not self.is_ended
+        self.asked.append((name, tuple(self.plies[name]), simulations))
+        return Evaluation(name, 0, 0, "A1", 0, 0.0, 0.5, simulations, simulations)
+
+    def shut_down(self):
+        self.is_ended = True
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The engines that were made, and locks by size, for which new ones wait."""
+    found, locks = [], {}
+
+    def make(player, rules, *, options):
+        if rules.size in locks:
+            locks[rules.size].wait()
+        found.append(PlainSessions(rules))
+        return found[-1]
+
+    monkeypatch.setattr(thinking, "make_sessions", make)
+    yield found, locks
+    for lock in locks.values():
+        lock.set()
+
+
+def rules_of(size):
+    return Rules(size=size, stones=1, order=(0, 1))
+
+
+def test_hints_teach_the_machine_nothing(made):
+    engines, _ = made
+
+    async def body():
+        thinker, tree = EngineThinker("any"), GameTree(rules_of(3))
+        await thinker.think(tree.rules, tree.root, 256, is_move=False)
+        await thinker.think(tree.rules, tree.root, 1, is_move=True)
+        node = tree.play(min(tree.root.snapshot.legal))
+        await thinker.think(tree.rules, node, 1, is_move=True)
+        await thinker.think(tree.rules, node, 64, is_move=False)
+        return thinker, tree, node.action
+
+    thinker, tree, action = asyncio.run(body())
+    assert engines[0].asked == [
+        ("1", (), 256),
+        ("2", (), 1),
+        ("2", (action,), 1),
+        ("1", (action,), 64),
+    ]
+    thinker.forget(tree.root)
+    assert engines[0].plies == {}
+
+
+def test_the_engine_that_was_not_asked_for_longest_makes_room(made):
+    engines, _ = made
+
+    async def body():
+        thinker = EngineThinker("any")
+        trees = [GameTree(rules_of(size)) for size in range(3, 4 + MAX_ENGINES)]
+        for tree in [*trees[:-1], trees[0], trees[-1]]:
+            await thinker.think(tree.rules, tree.root, 1, is_move=True)
+        await asyncio.sleep(0)
+        # A game of the engine that is gone goes on with a new one.
+        await thinker.think(trees[1].rules, trees[1].root, 1, is_move=True)
+
+    asyncio.run(body())
+    assert [each.is_ended for each in engines[:2]] == [False, True]
+    assert engines[-1].rules.size == 4 and len(engines[-1].asked) == 1
+
+
+def test_an_engine_that_is_dropped_while_it_compiles_ends(made):
+    engines, locks = made
+    locks[3] = threading.Event()
+
+    async def body():
+        thinker, tree = EngineThinker("any"), GameTree(rules_of(3))
+        waiting = asyncio.ensure_future(thinker.think(tree.rules, tree.root, 1, is_move=True))
+        await asyncio.sleep(0)
+        for size in range(4, 4 + MAX_ENGINES):
+            tree = GameTree(rules_of(size))
+            await thinker.think(tree.rules, tree.root, 1, is_move=True)
+        assert thinker.is_compiling
+        locks[3].set()
+        await asyncio.wait_for(waiting, 20)
+        assert not thinker.is_compiling
+
+    asyncio.run(body())
+    first, again = (each for each in engines if each.rules.size == 3)
+    assert first.is_ended and not first.asked
+    assert not again.is_ended and len(again.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["heuristic-search:wjx@512", "heuristic-search:wjx@1s", "net:x"])
+def test_a_machine_whose_name_says_how_long_it_searches_is_refused(name):
+    with pytest.raises(UsageError, match="name one that searches, without simulations"):
+        make_guide_for_levels(name)

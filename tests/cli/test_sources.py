@@ -1,0 +1,132 @@
+"""Sources of every kind are read, and options without an effect on one are refused."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from wallgo_jax.__main__ import main
+from wallgo_jax.formats import hkoi_code, records
+from wallgo_jax.game.rules import PRESETS, Rules
+from wallgo_jax.view.game_replay import replay_actions
+
+SMALL = Rules(size=3, stones=1, order=(0, 1))
+MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
+CODE = Path(__file__).parents[1] / "data" / "hkoi-example.txt"
+
+
+def run(capsys, *words):
+    """Standard output of a command that succeeds."""
+    status = main(words)
+    printed = capsys.readouterr()
+    assert (status, printed.err) == (0, "")
+    return printed.out
+
+
+def complaint(capsys, *words):
+    """The line of a command that is refused."""
+    status = main(words)
+    printed = capsys.readouterr()
+    assert (status, printed.out, printed.err.count("\n")) == (2, "", 1)
+    return printed.err.removeprefix("error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("moves", ["1. R C3 2. B D4", "1. C3\n2. D4", "C3 D4"])
+def test_a_moves_number_is_no_files_ending(capsys, moves):
+    assert "Ply 2: Blue to place" in run(capsys, "show", moves, "--rules", "hkoi")
+
+
+@pytest.mark.parametrize("name", ["A1.txt", "out/B2.jsonl", "A1 C3.v2"])
+def test_a_files_ending_is_no_moves(capsys, name):
+    assert "is not a file, preset" in complaint(capsys, "show", name, "--rules", "hkoi")
+
+
+@pytest.mark.parametrize("grid", ["10", "12", "-20", "2"])
+@pytest.mark.parametrize("source", ["A1 J5", "A1 K3", "A1", "hkoi"])
+def test_a_grid_that_is_none_is_refused_before_the_moves(capsys, source, grid):
+    rules = [] if source == "hkoi" else ["--rules", "hkoi"]
+    said = complaint(capsys, "show", source, *rules, "--grid", grid)
+    assert said == f"grid: {grid} is not between the board's size 7 and 9"
+
+
+DIAGRAM = """rules: {"size": 3, "stones": 1, "order": [0, 1]}
+     A   B   C
+   +---+---+---+
+ 1 | R   .   . |
+   +   +   +   +
+ 2 | .   .   . |
+   +   +   +   +
+ 3 | .   .   . |
+   +---+---+---+
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("hkoi --rules hkoi", "--rules: has no effect on a preset; leave it out"),
+        ("hkoi --game 2", "--game: has no effect on a preset; leave it out"),
+        ("moves.txt --rules small.json --game 2", "--game: has no effect on moves; leave it out"),
+        ("code.txt --grid 9", "--grid: has no effect on HKOI codes; leave it out"),
+        ("games.jsonl --rules hkoi", "--rules: has no effect on records; leave it out"),
+        ("games.jsonl --grid 9", "--grid: has no effect on records; leave it out"),
+        ("drawn.txt --rules hkoi", "--rules: has no effect on a diagram; leave it out"),
+        ("drawn.txt --grid 9", "--grid: has no effect on a diagram; leave it out"),
+        ("drawn.txt --game 2", "--game: has no effect on a diagram; leave it out"),
+        ("drawn.txt --ply 0", "--ply 0: has no effect on a diagram, which is one position"),
+    ],
+)
+def test_options_without_an_effect_are_refused(capsys, here, words, said):
+    (here / "code.txt").write_text(CODE.read_text())
+    (here / "drawn.txt").write_text(DIAGRAM)
+    records.write(here / "games.jsonl", [records.Record(SMALL, [468])] * 2)
+    source, *options = words.split()
+    assert complaint(capsys, "show", source, *options) == said
+    needed = ["--rules", "small.json"] if source == "moves.txt" else []
+    run(capsys, "show", source, *needed, "--game", "1")
+
+
+def test_a_byte_order_mark_on_standard_input(capsys, here, monkeypatch):
+    line = records.to_json(records.Record(SMALL, [468, 476]))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeff" + line))
+    assert "Ply 2: Red to move." in run(capsys, "show", "-")
+
+
+def test_only_a_line_feed_ends_a_record(capsys, here):
+    """JSON may hold U+2028 and its like as they are."""
+    fields = json.loads(records.to_json(records.Record(SMALL, [468]))) | {"note": "a\u2028b\x85c"}
+    line = json.dumps(fields, ensure_ascii=False)
+    (here / "games.jsonl").write_text(f"{line}\r\n\n{line}\n", encoding="utf-8")
+    assert len(run(capsys, "convert", "games.jsonl", "--to", "record").splitlines()) == 2
+
+
+def test_several_codes_are_read_again(capsys, here, conformance):
+    games = [
+        replay_actions(PRESETS["hkoi"], record["actions"][:plies])
+        for record, plies in zip(conformance["hkoi"], (10, 12), strict=False)
+    ]
+    records.write(here / "two.jsonl", map(records.of_game, games))
+    run(capsys, "convert", "two.jsonl", "--to", "hkoi", "--out", "codes.txt")
+    codes = (here / "codes.txt").read_text()
+    assert codes == "".join(hkoi_code.encode(game) + "\n" for game in games)
+    assert run(capsys, "convert", codes, "--to", "hkoi") == codes
+    back = run(capsys, "convert", "codes.txt", "--to", "record")
+    assert back == (here / "two.jsonl").read_text()
+    assert "Ply 10:" in run(capsys, "show", "codes.txt")
+    assert "Ply 12:" in run(capsys, "show", "codes.txt", "--game", "2")
+    said = complaint(capsys, "show", "codes.txt", "--game", "3")
+    assert said == "--game 3: codes.txt has 2 games"
+    (here / "codes.txt").write_text(codes[:-2] + "z\n")
+    assert "moves need --rules" in complaint(capsys, "show", "codes.txt")
+    (here / "codes.txt").write_text(codes[:-2])
+    said = complaint(capsys, "show", "codes.txt", "--game", "2")
+    assert said == "codes.txt, line 2: code: the last move has 2 digits, not 3"
+
+
+def test_a_code_over_several_lines_is_one(capsys, here):
+    (here / "code.txt").write_text(
+        "\n".join(CODE.read_text().strip()[i : i + 40] for i in range(0, 900, 40))
+    )
+    assert "Ply 52: over, Red won." in run(capsys, "show", "code.txt", "--game", "1")

@@ -1,0 +1,123 @@
+"""Tournaments as users run them, with matches that are over at once."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tests.support.learner.commands import RULES, command, complaint
+from train.arena import match
+from train.arena.result import MatchResult
+from train.arena.seats import match as seats_match
+from train.arena.seats.result import SeatedResult
+from train.runtime.errors import UsageError
+
+SEATED = ("--rules", json.dumps({"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}))
+FAILURE = UsageError("player 'external:b': gave no answer within 60 s")
+
+
+@pytest.fixture
+def meetings(monkeypatch):
+    """The names and the pairs before of each match; the first player wins all. A third match fails
+    where `meetings.fails` is set."""
+
+    class Meetings(list):
+        fails = False
+
+    found = Meetings()
+
+    def play_meeting(first, second, rules, options, *, seed, before, on_progress):
+        if found.fails and len(found) == 2:
+            raise FAILURE
+        found.append((first.name, second.name, before, options.games // 2))
+        games = options.games
+        return MatchResult(
+            first=first.name,
+            second=second.name,
+            rules=rules,
+            outcome=np.ones(games, int),
+            first_is_red=np.arange(games) < games // 2,
+            territory=np.tile([5, 4], (games, 1)),
+            games=tuple((number,) for number in range(games)),
+        )
+
+    monkeypatch.setattr(match, "play_meeting", play_meeting)
+    return found
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """The names of each table; a second one fails."""
+    found = []
+
+    def play_seats(players, rules, options, *, key, on_progress):
+        if found:
+            raise FAILURE
+        names = tuple(player.name for player in players)
+        found.append(names)
+        seats = np.array(seats_match.field_of(players).seatings)
+        rewards = np.where(seats == 0, 1.0, -0.5)
+        return SeatedResult(
+            names=names,
+            rules=rules,
+            seats=seats,
+            rewards=rewards,
+            territory=np.ones_like(seats),
+            opening=np.zeros(len(seats), int),
+            games=tuple((number,) for number in range(len(seats))),
+        )
+
+    monkeypatch.setattr(seats_match, "play_seats", play_seats)
+    return found
+
+
+def test_an_elimination_plays_no_pair_of_its_heats_again(meetings):
+    words = ["--rules", RULES, "--format", "double-elimination", "--heats", 2, "--games", 4]
+    assert command("tournament", "random", "greedy", "wjx", "ethen", *words).code == 0
+    played = Counter(
+        (frozenset(two), before + pair) for *two, before, pairs in meetings for pair in range(pairs)
+    )
+    assert max(played.values()) == 1
+    assert max(Counter(both for both, _ in played).values()) > 2  # two met again
+
+
+def test_a_failure_after_some_meetings_keeps_them(meetings, tmp_path):
+    meetings.fails = True
+    said = command(
+        *("tournament", "random", "greedy", "wjx", "--rules", RULES, "--games", 4),
+        *("--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"),
+    )
+    assert complaint(said) == str(FAILURE)
+    assert "stopped after 8 of 12 games" in " ".join(said.out.split())
+    found = json.loads((tmp_path / "t.json").read_text())
+    assert found["is_stopped"] and len(found["meetings"]) == 2
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 8
+
+
+def test_a_failure_after_some_tables_keeps_them(tables, tmp_path):
+    words = [*SEATED, "--json", tmp_path / "t.json", "--records", tmp_path / "t.jsonl"]
+    said = command("tournament", "random", "greedy", "wjx", "ethen", *words)
+    assert complaint(said) == str(FAILURE)
+    assert "stopped after 1 of 4 tables" in " ".join(said.out.split())
+    found = json.loads((tmp_path / "t.json").read_text())
+    assert found["is_stopped"] and len(found["tables"]) == 1
+    assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("players", "said"),
+    [
+        (
+            ["random", "heuristic-search:wjx", "heuristic-search:wjx@64", "greedy"],
+            "tournament: player 'heuristic-search:wjx@64' is named twice",
+        ),
+        (
+            ["random", "wjx", "greedy", "external:true"],
+            "tournament: external:true: other programs play games of two players",
+        ),
+    ],
+)
+def test_players_of_tables_are_refused_before_anything_is_played(players, said, tables):
+    assert complaint(command("tournament", *players, *SEATED)) == said
+    assert tables == []

@@ -1,0 +1,94 @@
+"""The loop on its own, without a network: what is saved, written and yielded, and when."""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.commands import read_rows
+from train.loop.run_loop import Session, iterations
+from train.metrics.writer import MetricsWriter
+from train.runtime.display import Display
+from train.runtime.errors import UsageError
+
+CONFIG = tiny.config()  # six iterations, of which every second is saved
+
+
+class Learner(NamedTuple):
+    player: np.ndarray
+
+
+class State(NamedTuple):
+    learner: Learner
+    iterations: np.ndarray
+
+
+class Saves:
+    """A store that notes what it is given."""
+
+    def __init__(self) -> None:
+        self.win_rates: dict[int, float | None] = {}
+
+    def save(self, iteration, weights, run, config, *, win_rate, rows_sum) -> None:
+        assert int(run.iterations) == iteration
+        self.win_rates[iteration] = win_rate
+
+
+@pytest.fixture
+def session(tmp_path):
+    writer = MetricsWriter(tmp_path, done=0)
+    yield Session(CONFIG, tmp_path, Display(is_quiet=True), writer, Saves())
+    writer.close()
+
+
+def steps(session, evaluate, iterate=lambda: None):
+    """The loop's steps of a run that only counts."""
+
+    def count(state, iteration):
+        iterate()
+        return state._replace(iterations=np.int32(iteration + 1)), {"iteration": iteration + 1}
+
+    state = State(Learner(np.zeros(1)), np.int32(0))
+    return iterations(session, state, lambda state, iteration: 0.0, count, evaluate)
+
+
+def test_weights_with_a_win_rate_are_saved_whenever_they_come(session):
+    rates = {3: {"win_rate": 0.5}, 4: {"win_rate": 0.7}, 5: {"matches": {}}}
+    assert len(list(steps(session, lambda state, done: rates.get(done, {})))) == 6
+    assert session.store.win_rates == {2: None, 3: 0.5, 4: 0.7, 6: None}
+
+
+@pytest.mark.parametrize("kind", [UsageError, RuntimeError])
+def test_an_error_in_a_match_costs_no_iteration(session, kind, capsys):
+    def evaluate(state, done):
+        if done == 3:
+            raise kind("the opponent has left")
+        return {}
+
+    with pytest.raises(kind) as caught:
+        list(steps(session, evaluate))
+    command = f"python -m train run --resume {session.directory}"
+    told = f"; iteration 3 is saved; to go on: {command}" if kind is UsageError else ""
+    assert str(caught.value) == f"the opponent has left{told}"
+    assert list(session.store.win_rates) == [2, 3]
+    assert [row["iteration"] for row in read_rows(session.directory)] == [1, 2, 3]
+
+
+def test_rows_are_those_of_the_file_and_the_callers_time_is_not_the_runs(session, monkeypatch):
+    now = [1000.0]
+    for clock in ("perf_counter", "monotonic"):
+        monkeypatch.setattr(time, clock, lambda: now[0])
+
+    def spend(seconds):
+        now[0] += seconds
+
+    rows = []
+    session.writer.start()
+    spend(50)
+    for _, row in steps(session, lambda state, done: {}, lambda: spend(1)):
+        rows.append(row)
+        spend(100)
+    assert [row["elapsed_seconds"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert rows == read_rows(session.directory)
