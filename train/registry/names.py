@@ -139,9 +139,11 @@ def read_name(text: str) -> PlayerName:
     """Take a player's name apart.
 
     Raises:
-      UsageError: there is no such kind, its target is missing, or it takes no target or no
-        simulations.
+      UsageError: there is no such kind, its target is missing, it takes no target or no
+        simulations, or the name cannot be printed, as records of its games ask.
     """
+    if not text.isprintable():
+        raise UsageError(f"player {text!r}: has a character that cannot be printed")
     if text.startswith(f"{EXTERNAL}:") and text[len(EXTERNAL) + 1 :].strip():
         # The command is everything behind the colon, whatever it holds.
         return PlayerName(text, EXTERNAL, text[len(EXTERNAL) + 1 :], None)

@@ -270,5 +270,16 @@ def test_programs_are_players_of_other_commands(tmp_path, words):
     pool = ["--anchors", "random", "--out", tmp_path / "out"] if words[0] == "elo" else ["random"]
     said = command(words[0], name, *pool, *words[1:], "--games", 2, "--json", tmp_path / "it.json")
     assert said.code == 0, said.err
-    assert "loses at ply" not in said.out + said.err
+    for told in ("loses at ply", "without the rules"):
+        assert told not in said.out + said.err
     assert name in (tmp_path / "it.json").read_text()
+
+
+@pytest.mark.slow
+def test_elo_tells_games_that_a_program_loses_without_the_rules(tmp_path):
+    text = _LOOP.replace("BEHAVIOUR", "answer['bestMove'] = 'x'")
+    name = f"external:{program(tmp_path / 'program.py', text)}"
+    words = ["--rules", json.dumps(DUEL.to_dict()), "--games", 2, "--budget", 2]
+    said = command("elo", name, "--anchors", "random", "--cache", tmp_path / "games.jsonl", *words)
+    assert said.code == 0, said.err
+    assert "program.py loses at ply" in said.out + said.err

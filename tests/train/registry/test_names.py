@@ -132,6 +132,13 @@ def test_a_kind_is_not_a_folder_of_its_name():
     assert read_name("random").kind == "random"
 
 
+def test_names_that_cannot_be_printed_are_refused():
+    for text in ("external:bot \t", "runs/a\nb"):
+        with pytest.raises(UsageError, match="has a character that cannot be printed") as caught:
+            read_name(text)
+        assert "\n" not in str(caught.value)
+
+
 def test_near_names_are_told():
     assert complaint("one").startswith("player 'one': unknown; did you mean runs/one? Known play")
     assert complaint("one@5").startswith("player 'one@5': unknown; did you mean runs/one@5? Known")

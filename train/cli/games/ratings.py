@@ -19,6 +19,7 @@ from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
+    from train.arena.result import MatchResult
     from train.ratings.curves import Curve
     from train.ratings.pool import Entrant, Measured, Progress
     from train.ratings.results_cache import ResultsCache
@@ -284,6 +285,7 @@ def rate(
       display: the console.
     """
     from train.arena.match_programs import check_opening
+    from train.arena.report import forfeit_lines
     from train.ratings import pool, table_pool
 
     check_opening(rules, how.opening_plies)
@@ -311,7 +313,14 @@ def rate(
                 anchor=zero,
                 on_progress=bar.on_progress,
             )
-        play = pool.make_play(rules, **given)
+        play_batch = pool.make_play(rules, **given)
+
+        def play(first: Entrant, second: Entrant, number: int) -> MatchResult:
+            result = play_batch(first, second, number)
+            for line in forfeit_lines(result):
+                display.say(line)
+            return result
+
         return pool.measure(
             entrants,
             results,
