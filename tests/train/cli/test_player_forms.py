@@ -194,7 +194,7 @@ def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
     rules, first, again, second = asked
     assert rules == again == tiny.RULES
     single = {"random": None, "wjx": None, f"search:{model}@3": None}
-    assert first == {"tiny/4": 4, "tiny/6": 6} | single
+    assert first == {"tiny/3": 3, "tiny/4": 4, "tiny/6": 6} | single
     trained = (f"net:{model}", f"net:{turned}", f"net:{run}/checkpoints/4", f"net:{run}")
     assert second == dict.fromkeys(("random", *trained))
 
