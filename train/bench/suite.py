@@ -199,7 +199,8 @@ def _measure(
     request: Request, part: str, batch: int, on_progress: Callable[[str], None]
 ) -> list[Row]:
     """The rows of a part at one batch."""
-    _check_batch(dataclasses.replace(request, parts=(part,)), batch)
+    own = tuple(name for name in request.against if AGAINST[name] == part)
+    _check_batch(dataclasses.replace(request, parts=(part,), against=own), batch)
     benches = []
     for make in _MAKERS[part](request, batch):
         on_progress(f"{part}, batch {batch}: compiling {len(benches) + 1}")
