@@ -50,6 +50,9 @@ def complaint(kind, function, *given) -> str:
         (np.zeros(4, np.int32), ValueError, "int32[4]"),
         (np.zeros((1, 1), np.int8), ValueError, "int8[1,1]"),
         (2**31, ValueError, "2147483648"),
+        (np.int64(2**32 + 468), ValueError, "4294967764"),
+        (np.array(-(2**31) - 1), ValueError, "-2147483649"),
+        (np.uint32(2**32 - 1), ValueError, "4294967295"),
     ],
     ids=str,
 )

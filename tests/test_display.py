@@ -92,7 +92,7 @@ def test_a_batch_prints_its_shape_and_its_first_board(batch):
     assert "\nBatch of shape (2, 3): 1 of 6 over" in str(deep.game)
     assert "\nBoard 0, 0:\n" in str(deep)
     empty = jax.tree.map(lambda leaf: leaf[:0], batch)
-    assert str(empty).endswith("\nBatch of shape (0,): no boards")
+    assert str(empty) == "WallGo boards, 2 players\nBatch of shape (0,): no boards"
 
 
 def test_boards_of_several_sizes_print():
@@ -100,6 +100,16 @@ def test_boards_of_several_sizes_print():
     boards = [jax.device_get(wallgo_jax.make(each, grid=5, planes="B").init()) for each in rules]
     mixed = jax.tree.map(lambda *leaves: np.stack(leaves), *boards)
     assert str(mixed).startswith("WallGo 3x3 and 5x5, 2 players, 1 stone each\nBatch of shape (2,)")
+
+
+def test_stones_are_those_of_the_rules():
+    """The arrays may have room for more: here for three a player."""
+    five = wallgo_jax.Rules(size=5, stones=2, start=((0, 0, 0), (4, 4, 1)), order=(0, 1), tie=())
+    boards = [wallgo_jax.make(each, grid=5, stones=3, planes="B").init() for each in (SMALL, five)]
+    assert str(boards[0]).startswith("WallGo 3x3, 2 players, 1 stone each\n")
+    assert str(boards[1]).startswith("WallGo 5x5, 2 players, 2 stones each\n")
+    mixed = jax.tree.map(lambda *leaves: jnp.stack(leaves), *boards)
+    assert str(mixed).startswith("WallGo 3x3 and 5x5, 2 players, 1 and 2 stones each\n")
 
 
 def test_a_game_that_was_replaced_says_its_result(states):

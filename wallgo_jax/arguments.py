@@ -30,8 +30,7 @@ def check_action(action: Any, *, num_actions: int, function: str) -> None:
     ):
         raise TypeError(f"action: {_describe(action)}, not an integer; {allowed}")
     if isinstance(action, int):
-        if not _INT32.min <= action <= _INT32.max:
-            raise ValueError(f"action: {action} does not fit int32; {allowed}")
+        _check_fits(action, allowed)
         return
     if not jnp.issubdtype(action.dtype, jnp.integer):
         raise TypeError(f"action: {_describe(action)}, not an integer; {allowed}")
@@ -40,6 +39,13 @@ def check_action(action: Any, *, num_actions: int, function: str) -> None:
             f"action: {_describe(action)}, but {function} takes one board and one action; "
             f"for a batch: jax.vmap(env.{function})(states, actions)"
         )
+    if not isinstance(action, jax.Array):
+        _check_fits(int(action), allowed)
+
+
+def _check_fits(action: int, allowed: str) -> None:
+    if not _INT32.min <= action <= _INT32.max:
+        raise ValueError(f"action: {action} does not fit int32; {allowed}")
 
 
 def check_key(key: Any) -> None:

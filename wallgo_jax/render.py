@@ -26,7 +26,7 @@ from wallgo_jax.formats import ascii_board, diagram, move_text
 from wallgo_jax.game import rules as rules_lib
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State, sizes_of_state
+from wallgo_jax.game.state import NOT_PLACED, State, Variant, sizes_of_state
 from wallgo_jax.notation import SIDE_WORDS, format_action
 from wallgo_jax.view import captions
 from wallgo_jax.view.game_replay import Game, replay_actions
@@ -96,11 +96,21 @@ def _check_boards(game: State) -> tuple[int, ...]:
 
 
 def _heading(game: State) -> str:
-    _, players, stones = sizes_of_state(game)
+    players = sizes_of_state(game).players
     sizes = np.unique(np.asarray(game.variant.size))
-    boards = " and ".join(f"{size}x{size}" for size in sizes) or "boards"
-    each = f"{stones} stone{'s' if stones > 1 else ''} each"
+    if sizes.size == 0:
+        return f"WallGo boards, {players} players"
+    boards = " and ".join(f"{size}x{size}" for size in sizes)
+    stones = np.unique(_stones_each(game.variant))
+    counts = " and ".join(map(str, stones))
+    each = f"{counts} stone{'s' if stones.max() > 1 else ''} each"
     return f"WallGo {boards}, {players} players, {each}"
+
+
+def _stones_each(variant: Variant) -> np.ndarray:
+    """int[...]: a player's stones by the rules; the arrays may have room for more."""
+    at_start = np.asarray(variant.start)[..., 0, :] != NOT_PLACED
+    return at_start.sum(axis=-1) + (np.asarray(variant.order) == 0).sum(axis=-1)
 
 
 def _last_result(state: EnvState | State) -> list[str]:

@@ -157,16 +157,22 @@ def test_envs_are_pickled_and_vectorised():
     boards.close()
 
 
-def test_an_opponents_illegal_action_is_an_error():
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [(9 * 52, "468 (A1)"), (0, "0 (A1->A1:up)"), (4, "4"), (-1, "-1"), (9 * 53, "477")],
+)
+def test_an_opponents_illegal_action_is_an_error(action, told):
+    """Also a move off the grid, which has no text, and what is no action."""
+
     def cheat(state, key):
-        return place("A1", grid=3)
+        return action
 
     env = WallGoEnv(SMALL, cheat, planes="B", seat=0)
     env.reset()
     with pytest.raises(ValueError) as error:
         env.step(place("A1", grid=3))
     assert str(error.value) == (
-        "opponent cheat: action 468 (A1) is illegal on ply 1; "
+        f"opponent cheat: action {told} is illegal on ply 1; "
         "opponents must return a legal public action"
     )
 
@@ -207,8 +213,10 @@ def test_renders(capsys):
     for env in (text, human, pixels):
         env.reset()
     assert text.render().startswith("     A   B   C\n")
+    assert capsys.readouterr().out.count("Ply 0: Red to place a stone.") == 1
+    human.step(place("A1", grid=3))
     assert human.render() is None
-    assert "Red to place a stone." in capsys.readouterr().out
+    assert capsys.readouterr().out.count("Ply 2: Red to move.") == 1
     picture = pixels.render()
     assert (picture.dtype, picture.ndim, picture.shape[2]) == (np.uint8, 3, 3)
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 3

@@ -65,5 +65,7 @@ def test_pettingzoo_renders(mode, begins):
 def test_pettingzoo_prints_for_people(capsys):
     env = WallGoAEC(SMALL, planes="B", render_mode="human")
     env.reset()
+    assert capsys.readouterr().out.count("Ply 0: Red to place a stone.") == 1
+    env.step(9 * 52)
     assert env.render() is None
-    assert "Red to place a stone." in capsys.readouterr().out
+    assert capsys.readouterr().out.count("Ply 1: Blue to place a stone.") == 1

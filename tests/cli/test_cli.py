@@ -159,9 +159,14 @@ def test_convert_there_and_back(capsys, here):
 
 
 def test_convert_keeps_what_a_record_says(capsys, here):
-    record = records.Record(Rules(**SMALL), [468], players=["a", "b"], values=[0.5])
+    record = records.Record(
+        Rules(**SMALL), [468], players=["a", "b"], values=[0.5], extra={"tree": [{"ply": 1}]}
+    )
     records.write("one.jsonl", [record])
-    assert records.from_json(run(capsys, "convert", "one.jsonl", "--to", "record")) == record
+    line = run(capsys, "convert", "one.jsonl", "--to", "record")
+    assert records.from_json(line) == record and '"tree": [{"ply": 1}]' in line
+    run(capsys, "convert", "one.jsonl", "--to", "record", "--out", "one.jsonl")
+    assert (here / "one.jsonl").read_text() == line
 
 
 def test_convert_many_games(capsys, here):
@@ -214,6 +219,13 @@ PRESETS = "presets: wallzero-4stone, wallzero-empty, hkoi, playwallgo-2p, playwa
         ("replay broken.gz", "broken.gz: not a gzip file"),
         ("replay moves.txt --rules small.json --seconds 0 --watch", "0.0 a ply is not from 0.02"),
         ("replay moves.txt --steps --out a.svg", "--steps: has no effect with --out"),
+        ("replay moves.txt --steps --watch", "--steps: has no effect with --watch"),
+        ("replay moves.txt --seconds 5", "--seconds: has no effect without --watch or a picture"),
+        ("replay moves.txt --seconds -5 --steps", "--seconds: has no effect without --watch or a"),
+        ("replay moves.txt --seconds 5 --out a.txt", "--seconds: has no effect without --watch or"),
+        ("replay moves.txt --rules small.json --seconds -5 --out a.svg", "seconds: -5.0 a ply is"),
+        ("show games.jsonl --game 0", "--game 0: games are numbered from 1"),
+        ("replay games.jsonl --game 0", "--game 0: games are numbered from 1"),
         ("replay moves.txt --watch --out a.svg", "--watch: has no effect with --out"),
         ("replay moves.txt --theme light", "--theme: has no effect without a picture; name one by"),
         ("convert moves.txt --rules small.json --to hkoi", "game 1: code: only games of 2 players"),

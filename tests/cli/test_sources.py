@@ -68,7 +68,10 @@ DIAGRAM = """rules: {"size": 3, "stones": 1, "order": [0, 1]}
     [
         ("hkoi --rules hkoi", "--rules: has no effect on a preset; leave it out"),
         ("hkoi --game 2", "--game: has no effect on a preset; leave it out"),
-        ("moves.txt --rules small.json --game 2", "--game: has no effect on moves; leave it out"),
+        (
+            "moves.txt --rules small.json --game 2",
+            "--game: has no effect on moves of one game; leave it out",
+        ),
         ("code.txt --grid 9", "--grid: has no effect on HKOI codes; leave it out"),
         ("games.jsonl --rules hkoi", "--rules: has no effect on records; leave it out"),
         ("games.jsonl --grid 9", "--grid: has no effect on records; leave it out"),
@@ -123,6 +126,23 @@ def test_several_codes_are_read_again(capsys, here, conformance):
     (here / "codes.txt").write_text(codes[:-2])
     said = complaint(capsys, "show", "codes.txt", "--game", "2")
     assert said == "codes.txt, line 2: code: the last move has 2 digits, not 3"
+
+
+def test_several_games_of_moves_are_read_again(capsys, here):
+    games = [
+        records.Record(SMALL, [468, 476], result=None, players=("a", "b")),
+        records.Record(SMALL, [468, 470, 1]),
+    ]
+    records.write(here / "two.jsonl", games)
+    run(capsys, "convert", "two.jsonl", "--to", "moves", "--out", "m.txt")
+    back = run(capsys, "convert", "m.txt", "--to", "record")
+    assert back == (here / "two.jsonl").read_text()
+    assert "Ply 2:" in run(capsys, "show", "m.txt")
+    assert "Ply 3:" in run(capsys, "replay", "m.txt", "--game", "2")
+    assert complaint(capsys, "show", "m.txt", "--game", "3") == "--game 3: m.txt has 2 games"
+    (here / "m.txt").write_text((here / "m.txt").read_text().replace("C1", "A1"))
+    said = complaint(capsys, "show", "m.txt", "--game", "2")
+    assert said.startswith("m.txt, game 2: ply 2: A1: ")
 
 
 def test_a_code_over_several_lines_is_one(capsys, here):

@@ -336,6 +336,41 @@ def test_boards_of_different_grids_do_not_overlap():
     assert tall <= third and third + height <= float(root.get("height"))
 
 
+@pytest.mark.parametrize("walls", [4, 20, 200])
+@pytest.mark.parametrize("players", [2, 3, 4])
+@pytest.mark.parametrize("size", [3, 5])
+def test_walls_left_are_in_the_clear(size, players, walls):
+    """Each figure ends before the next player's disc; a digit of DejaVu Sans is 0.636 em wide."""
+    rules = Rules(size=size, players=players, stones=1, order=range(players), walls=walls)
+    svg = render.svg(replay_actions(rules, []).states[0])
+    figures = [e for e in elements(svg, "text") if e.text == str(walls) and e.get("x")]
+    figures = [e for e in figures if float(e.get("y")) > Layout(size, size).side]
+    discs = [float(e.get("cx")) - float(e.get("r")) for e in elements(svg, "circle")]
+    ends = [float(e.get("x")) + 0.636 * len(e.text) * float(e.get("font-size")) for e in figures]
+    assert len(ends) == len(discs) == players
+    limits = [*discs[1:], Layout(size, size).side]
+    assert all(end < limit for end, limit in zip(ends, limits, strict=True))
+
+
+def test_lines_of_text_end_inside_their_picture():
+    """Nothing but the page is drawn along the right edge, whatever font there is."""
+    rules = Rules(size=3, players=3, stones=1, order=(0, 1, 2))
+    moves = parse_moves("A1 C1 C2 A1->A1:W1 C1->C1:W3 C2->C2:W2", grid=3)
+    state = replay_moves(rules, moves).states[-1]
+    line = "Ply 6: G C2->C2:down · Red to move"
+    panel = contact_sheet.Panel(take_snapshot(state), line * 2, (LIGHT.tile,) * 9, None, None, None)
+    scale = Scale(line * 3, (LIGHT.tile, LIGHT.heat), ((0.5, "half"),))
+    sheet = contact_sheet.draw_panels(
+        [panel], LIGHT, columns=1, title=line * 3, key=line * 3, scales=[scale]
+    )
+    caption = render.svg(state)
+    assert line in [e.text for e in elements(caption, "text")]
+    for svg in (caption, sheet):
+        image = Image.open(io.BytesIO(render.png(svg, scale=2))).convert("RGB")
+        strip = image.crop((image.width - 8, 30, image.width, image.height - 24))
+        assert strip.getcolors() == [(strip.width * strip.height, (0xEF, 0xE9, 0xDD))]
+
+
 def test_pixels_name_the_extra_that_they_need(monkeypatch, small):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     with pytest.raises(ImportError, match=r"PNG needs CairoSVG: pip install 'wallgo-jax\[png\]'"):

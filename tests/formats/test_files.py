@@ -9,11 +9,31 @@ from wallgo_jax.formats import files
 
 
 def test_a_file_takes_the_place_of_another(tmp_path):
-    path = tmp_path / "a.txt"
+    path, neighbour = tmp_path / "a.txt", tmp_path / "a.txt.tmp"
+    neighbour.write_text("a user's own")
     for content in (b"first", b"2"):
         files.write_whole(path, content)
         assert path.read_bytes() == content
-    assert os.listdir(tmp_path) == ["a.txt"]
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "a.txt.tmp"]
+    assert neighbour.read_text() == "a user's own"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o444])
+def test_a_file_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    files.write_whole(path, b"new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", mode)
+
+
+def test_a_new_file_has_the_permissions_of_the_umask(tmp_path):
+    kept = os.umask(0o027)
+    try:
+        files.write_whole(tmp_path / "a.txt", b"new")
+    finally:
+        os.umask(kept)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
 
 
 def test_after_an_error_the_file_is_as_it_was(tmp_path, monkeypatch):

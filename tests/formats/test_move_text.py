@@ -5,7 +5,7 @@ import json
 import pytest
 
 from wallgo_jax import render
-from wallgo_jax.cli.sources import SourceRequest, read_games
+from wallgo_jax.cli.sources import SourceRequest, read_games, read_games_of_text
 from wallgo_jax.formats import move_text
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_moves
@@ -48,6 +48,12 @@ def test_header_names_the_players(comment, names):
 def test_players_are_read_as_they_are_written(rules):
     names = ("a: b", "#c", "x, y", "D4")[: rules.players]
     assert move_text.read_players(move_text.header(rules, names), rules) == names
+
+
+def test_a_name_that_reads_as_a_players_part_loses_its_comma():
+    names = ("a, Blue b", "c, Red d, Blue e, Green f")
+    found = move_text.read_players(move_text.header(SMALL, names), SMALL)
+    assert found == ("a Blue b", "c Red d Blue e, Green f")
 
 
 def test_a_name_does_not_end_the_comment():
@@ -99,6 +105,39 @@ def test_file_is_read_by_itself(tmp_path):
     (found,) = read_games(SourceRequest(str(path)))
     assert (found.game.rules, found.game.actions) == (SMALL, game.actions)
     assert found.players == ("a: b", "#c")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+def test_every_line_end_is_read(tmp_path, end):
+    game, path = replay_moves(SMALL, parse_moves(MOVES, grid=3)), tmp_path / "game.txt"
+    text = render.game_file(game, players=["a", "b"]).replace("\n", end)
+    path.write_bytes(text.encode())
+    for (found,) in (
+        read_games(SourceRequest(str(path))),
+        read_games_of_text(text, name="the game"),
+    ):
+        assert (found.game.actions, found.players) == (game.actions, ("a", "b"))
+
+
+HEADED = f"{move_text.header(SMALL)}\n{MOVES}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "games"),
+    [
+        (MOVES, 1),
+        (HEADED * 3, 3),
+        (f"\n# hkoi, Red x\nA1\n{HEADED}", 2),
+        (f"{HEADED}  # hkoi\n", 2),
+        (f"# hkoi\n# hkoi, Red x\n{MOVES}", 1),  # no moves between them
+        (f"{HEADED}# hkoist\n# hkoi is better\n# {{}}x\n# {{", 1),
+        (f"# a game\n{MOVES}\n# hkoi\n", 1),  # the first names no rules
+        (f"{MOVES}\n{HEADED}", 1),
+    ],
+)
+def test_comments_of_rules_part_games(text, games):
+    parts = move_text.split_games(text)
+    assert (len(parts), "\n".join(parts)) == (games, text)
 
 
 def test_said_rules_come_first_and_default_rules_last(tmp_path):

@@ -79,6 +79,37 @@ def test_files_come_back(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
+def test_a_byte_order_mark_is_no_part_of_a_game(tmp_path, name):
+    data = b"\xef\xbb\xbf" + records.to_json(Record(SMALL, FINISHED)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert list(records.read(tmp_path / name)) == [Record(SMALL, FINISHED)]
+
+
+def test_other_keys_are_kept(tmp_path):
+    fields = json.loads(records.to_json(Record(SMALL, FINISHED)))
+    notes = {"tree": [{"ply": 1, "plies": []}], "note": "ü", "none": None}
+    record = records.from_json(json.dumps(fields | notes))
+    records.write(tmp_path / "games.jsonl", [record])
+    (line,) = (tmp_path / "games.jsonl").read_text().splitlines()
+    assert json.loads(line) == fields | notes
+    assert record != Record(SMALL, FINISHED) and len({record, record}) == 1
+
+
+@pytest.mark.parametrize(
+    ("extra", "reason"),
+    [
+        ({"grid": 3}, "extra: 'grid' is a key of records"),
+        ({"variant": "hkoi"}, "extra: 'variant' is a key of records"),
+        ({"a": float("nan")}, "other keys: Out of range float values are not JSON compliant"),
+        ({"a": {1}}, "other keys: Object of type set is not JSON serializable"),
+    ],
+)
+def test_extra_values_that_no_line_can_hold(extra, reason):
+    with pytest.raises(ValueError, match=reason):
+        records.to_json(Record(SMALL, FINISHED, extra=extra))
+
+
+@pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
 def test_a_record_that_cannot_be_made_leaves_the_file(tmp_path, name):
     def two():
         yield Record(SMALL, FINISHED)
@@ -111,6 +142,25 @@ def test_games_are_added_after_what_a_damaged_file_holds(tmp_path):
     *kept, added = records.read(path)
     assert kept == some[: len(kept)] and len(kept) > 100
     assert added == some[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "line"),
+    [
+        ("cut.jsonl.gz", gzip.compress(b"x" * 1000)[:20], 1),
+        ("cut.jsonl.gz", gzip.compress(b"\n" * 3)[:-8], 4),  # without checksum and length
+        ("broken.jsonl.gz", gzip.compress(b"\n")[:10] + b"\xff" * 9, 1),
+        ("plain.jsonl.gz", b"{}", 1),
+        ("binary.jsonl", b"\xff\xfe", 1),
+    ],
+)
+def test_damage_names_its_file_and_line(tmp_path, name, data, line):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(ValueError) as error:
+        list(records.read(path))
+    said = "from here on it is cut short, damaged or no text"
+    assert str(error.value) == f"{path}, line {line}: {said}"
 
 
 def test_files_of_other_tools_are_read(conformance):

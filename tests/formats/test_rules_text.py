@@ -36,6 +36,8 @@ def test_an_object(text):
         ("noending", TABLE, SMALL),
         ("noending", json.dumps(FIELDS), SMALL),
         ("hkoi", TABLE, PRESETS["hkoi"]),
+        ("a.json", "\ufeff" + json.dumps(FIELDS), SMALL),
+        ("a.toml", "\ufeff" + TABLE, SMALL),
     ],
 )
 def test_a_file(tmp_path, monkeypatch, name, text, rules):

@@ -51,8 +51,8 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
       rules, grid, planes: as for `wallgo_jax.make`.
       opponents: functions (state, key) -> action; each reset draws one for every other seat.
       seat: the learner's colour, 0 for Red; None draws it at each reset.
-      render_mode: `ansi` returns the board as text, `human` prints it, `rgb_array` returns its
-        pixels (extra `png`).
+      render_mode: `ansi` returns the board as text, `rgb_array` its pixels (extra `png`); `human`
+        prints the board after each reset and step.
     """
 
     metadata = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 2}  # noqa: RUF012
@@ -112,6 +112,7 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
         }
         self._key = jax.random.key(int(self.np_random.integers(2**31)))
         self._state = self._let_opponents_play(host.start(self._env))
+        self._print_for_people(self._state)
         return self._observation(self._state), self._info(self._state)
 
     def step(self, action: SupportsIndex) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -128,6 +129,7 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
         self._state = state = self._let_opponents_play(played)
         reward = float(state.rewards[self._seat])
         over = bool(state.terminated)
+        self._print_for_people(state)
         return self._observation(state), reward, over, False, self._info(state)
 
     def action_masks(self) -> np.ndarray:
@@ -137,15 +139,18 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
         return np.array(self._state.legal_action_mask)
 
     def render(self) -> Any:
-        """Return or print the board, as `render_mode` says; return None without a mode."""
+        """Return the board as `render_mode` says; None without a mode and for `human`."""
         if self.render_mode is None:
             return None
         if self._state is None:
             raise ResetNeeded("call reset before render: no game is running")
         if self.render_mode == "rgb_array":
             return render.rgb_array(render.svg(self._state))
-        text = render.text(self._state)
-        return text if self.render_mode == "ansi" else print(text)
+        return render.text(self._state) if self.render_mode == "ansi" else None
+
+    def _print_for_people(self, state: env_lib.State) -> None:
+        if self.render_mode == "human":
+            print(render.text(state))
 
     def _let_opponents_play(self, state: env_lib.State) -> env_lib.State:
         while not state.terminated and int(state.current_player) != self._seat:
@@ -164,9 +169,10 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
         return state
 
     def _tell(self, action: int) -> str:
-        if not 0 <= action < self._env.num_actions:
+        try:
+            return f"action {action} ({format_action(action, grid=self._env.grid)})"
+        except ValueError:  # Out of range, or a move off the grid.
             return f"action {action}"
-        return f"action {action} ({format_action(action, grid=self._env.grid)})"
 
     def _observation(self, state: env_lib.State) -> np.ndarray:
         return turn_to(self._env, np.asarray(state.observation, np.int8), self._seat)

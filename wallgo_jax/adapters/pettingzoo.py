@@ -39,7 +39,8 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
 
     Args:
       rules, grid, planes: as for `wallgo_jax.make`.
-      render_mode: `ansi` returns the board as text, `human` prints it, `svg` returns a picture.
+      render_mode: `ansi` returns the board as text, `svg` a picture; `human` prints the board after
+        each reset and step.
     """
 
     metadata = {  # noqa: RUF012  (PettingZoo's own shape of it)
@@ -83,6 +84,7 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         self.agents = list(self.possible_agents)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self._show(host.start(self._env))
+        self._print_for_people()
 
     def step(self, action: int | None) -> None:
         """Play a public action for the agent selected; None for an agent whose game is over.
@@ -99,6 +101,7 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         self._cumulative_rewards[self.agent_selection] = 0.0
         self._show(host.play(self._env, self._state, host.read_action(action)))
         self._accumulate_rewards()
+        self._print_for_people()
 
     def _show(self, state: env_lib.State) -> None:
         """Set the attributes that PettingZoo reads."""
@@ -120,14 +123,16 @@ class WallGoAEC(AECEnv[str, np.ndarray, int | None], EzPickle):
         return np.asarray(self._state.observation, np.int8)
 
     def render(self) -> str | None:
-        """Return or print the board, as `render_mode` says; return None without a mode."""
+        """Return the board as `render_mode` says; None without a mode and for `human`."""
         if self.render_mode == "svg":
             return render.svg(self._state)
         if self.render_mode == "ansi":
             return render.text(self._state)
+        return None
+
+    def _print_for_people(self) -> None:
         if self.render_mode == "human":
             print(render.text(self._state))
-        return None
 
     def close(self) -> None:
         """Close nothing: the game holds no files and no windows."""

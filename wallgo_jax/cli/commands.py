@@ -28,6 +28,8 @@ Source = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 RulesText = Annotated[str, tyro.conf.arg(metavar="RULES", help_behavior_hint="")]
 OutFile = Annotated[str, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Theme = Literal["auto", "light", "dark"]
+SECONDS = 0.9
+"""Time for one ply where none is said."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Show:
     ply: int = -1
     """Plies of the game to play before it is shown; -1 for all."""
     game: int = 1
-    """Number of the game in a file of records or codes, from 1."""
+    """Number of the game in a file of several, from 1."""
     grid: int = 0
     """Side length, in cells, of the grid of moves or a preset; 0 for the board's own."""
     diagram: Flag = False
@@ -68,6 +70,7 @@ class Show:
         from wallgo_jax.formats import diagram
         from wallgo_jax.notation import LETTERS
 
+        _check_game(self.game)
         if self.out:
             _refuse_options({"--diagram": self.diagram}, "with --out; .txt files hold diagrams")
         if not _is_picture(self.out):
@@ -109,14 +112,14 @@ class Replay:
     rules: RulesText = ""
     """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 1
-    """Number of the game in a file of records or codes, from 1."""
+    """Number of the game in a file of several, from 1."""
     grid: int = 0
     """Side length, in cells, of the grid of moves or a preset; 0 for the board's own."""
     steps: Flag = False
     """Print the position after every ply, not only the last."""
     watch: Flag = False
     """Play the game in the terminal."""
-    seconds: float = 0.9
+    seconds: float = SECONDS
     """Time for one ply in the terminal and in animations, in seconds."""
     out: OutFile = ""
     """File to write: .svg or .gif (animated), .html (stepped with the arrow keys) or .txt."""
@@ -128,12 +131,9 @@ class Replay:
         from wallgo_jax import render
         from wallgo_jax.cli.sources import SourceRequest, read_games
 
-        if self.out:
-            _refuse_options({"--steps": self.steps, "--watch": self.watch}, "with --out")
-        if not _is_picture(self.out):
-            is_themed = {"--theme": self.theme != "auto"}
-            _refuse_options(is_themed, "without a picture; name one by --out")
-        played = next(read_games(SourceRequest(self.source, self.rules, self.grid, self.game or 1)))
+        _check_game(self.game)
+        self._refuse_options()
+        played = next(read_games(SourceRequest(self.source, self.rules, self.grid, self.game)))
         if self.out:
             self._write(played)
         elif self.watch:
@@ -142,6 +142,17 @@ class Replay:
             print("\n\n".join(_text(state, console) for state in played.game.states))
         else:
             print(render.played_text(played.game, color=_has_colour(console)))
+
+    def _refuse_options(self) -> None:
+        if self.out:
+            _refuse_options({"--steps": self.steps, "--watch": self.watch}, "with --out")
+        if self.watch:
+            _refuse_options({"--steps": self.steps}, "with --watch")
+        if not _is_picture(self.out):
+            is_themed, is_timed = self.theme != "auto", self.seconds != SECONDS
+            _refuse_options({"--theme": is_themed}, "without a picture; name one by --out")
+            if not self.watch:
+                _refuse_options({"--seconds": is_timed}, "without --watch or a picture by --out")
 
     def _write(self, played: LoadedGame) -> None:
         from wallgo_jax import render
@@ -176,7 +187,7 @@ class Convert:
     rules: RulesText = ""
     """Rules of moves and codes: preset's name, JSON object, or file (JSON or TOML)."""
     game: int = 0
-    """Number of the game in a file of records or codes, from 1; 0 for all."""
+    """Number of the game in a file of several, from 1; 0 for all."""
     grid: int = 0
     """Side length, in cells, of the grid of moves or a preset; 0 for the board's own."""
     out: OutFile = ""
@@ -211,6 +222,7 @@ def _record_line(played: LoadedGame) -> str:
             played.game,
             players=played.players,
             values=record.values if record else None,
+            extra=record.extra if record else None,
         )
     )
 
@@ -228,6 +240,12 @@ def _code(played: LoadedGame) -> str:
     from wallgo_jax.formats import hkoi_code
 
     return hkoi_code.encode(played.game)
+
+
+def _check_game(number: int) -> None:
+    """Refuse the number of one game that is none."""
+    if number < 1:
+        raise ValueError(f"--game {number}: games are numbered from 1")
 
 
 def _is_picture(out: str) -> bool:

@@ -2,8 +2,8 @@
 
 A source is `-` (standard input), a preset's name, a file, or the game itself. Text is a record
 file, an HKOI code or several, one a line, a position diagram or moves in human notation; how it
-begins tells. Moves may name their rules and players in a first comment and end with a picture
-(`wallgo_jax.formats.move_text`).
+begins tells. Moves may name their rules and players in a first comment, which parts games, and end
+with a picture (`wallgo_jax.formats.move_text`).
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class SourceRequest(NamedTuple):
       source: as the module says.
       rules: rules of moves and codes, as `read_rules` takes them; empty if not said.
       grid: the side length of the grid that numbers the cells; 0 for the board's own.
-      game: which game of a file of records or codes, counted from 1; 0 for all of them.
+      game: which game of a file of several, counted from 1; 0 for all of them.
       default_rules: of moves that do not name theirs, where no rules are said.
     """
 
@@ -100,7 +100,7 @@ def read_games_of_text(
     Raises:
       ValueError: what is wrong, where, and what is allowed.
     """
-    yield from _games(SourceRequest("", rules, default_rules=default_rules), text, name)
+    yield from _games(SourceRequest("", rules, default_rules=default_rules), _clean(text), name)
 
 
 def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[LoadedGame]:
@@ -121,8 +121,7 @@ def _games(asked: SourceRequest, text: str | None, name: str) -> Iterator[Loaded
         _refuse_options(asked, "HKOI codes", "--grid")
         yield from _coded(text, name, asked.game, rules or PRESETS["hkoi"])
     else:
-        _refuse_options(asked, "moves", "--game")
-        yield _moved(asked, text, name, rules)
+        yield from _moved(asked, text, name, rules)
 
 
 def _refuse_options(asked: SourceRequest, kind: str, *options: str) -> None:
@@ -172,7 +171,15 @@ def _coded(text: str, name: str, chosen: int, rules: Rules) -> Iterator[LoadedGa
         yield LoadedGame(game)
 
 
-def _moved(asked: SourceRequest, text: str, name: str, rules: Rules | None) -> LoadedGame:
+def _moved(asked: SourceRequest, text: str, name: str, rules: Rules | None) -> Iterator[LoadedGame]:
+    games = list(enumerate(move_text.split_games(text), start=1))
+    if len(games) == 1:
+        _refuse_options(asked, "moves of one game", "--game")
+    for number, each in _choose(games, name, asked.game):
+        yield _moved_game(asked, each, name if len(games) == 1 else f"{name}, game {number}", rules)
+
+
+def _moved_game(asked: SourceRequest, text: str, name: str, rules: Rules | None) -> LoadedGame:
     with _naming(name):
         rules = rules or move_text.read_rules(text) or asked.default_rules
         if rules is None:
@@ -188,7 +195,7 @@ def _moved(asked: SourceRequest, text: str, name: str, rules: Rules | None) -> L
 def _text_of(source: str) -> tuple[str | None, str]:
     """Return the source's text, None for a preset, and the name that errors call it by."""
     if source == "-":
-        return sys.stdin.read().removeprefix(_MARK), "standard input"
+        return _clean(sys.stdin.read()), "standard input"
     if source in PRESETS:
         return None, source
     if _is_file(source):
@@ -230,9 +237,14 @@ def _read_file(path: Path) -> str:
         except UNREADABLE:
             raise ValueError("not a gzip file") from None
     try:
-        return data.decode("utf-8").removeprefix(_MARK)
+        return _clean(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise ValueError("not a text file") from None
+
+
+def _clean(text: str) -> str:
+    """Drop a byte order mark, and end each line by a line feed alone, however the text ends it."""
+    return text.removeprefix(_MARK).replace("\r\n", "\n").replace("\r", "\n")
 
 
 @contextlib.contextmanager

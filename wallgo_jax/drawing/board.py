@@ -10,7 +10,18 @@ from typing import Any
 
 from wallgo_jax.board.geometry import HORIZONTAL, wall_on_side
 from wallgo_jax.drawing import scale as scale_lib
-from wallgo_jax.drawing.layout import EDGE, FOOT, GAP, HEAD, STONE, TILE, Box, Layout, layout_of
+from wallgo_jax.drawing.layout import (
+    EDGE,
+    FOOT,
+    GAP,
+    HEAD,
+    STONE,
+    TILE,
+    Box,
+    Layout,
+    layout_of,
+    text_size,
+)
 from wallgo_jax.drawing.scale import Scale
 from wallgo_jax.drawing.svg import document, element, number
 from wallgo_jax.drawing.theme import PATTERN, Theme
@@ -247,7 +258,7 @@ def footer(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
 def footer_line(text: str, layout: Layout, theme: Theme) -> str:
     """Draw a line at the foot of the picture, smaller if the board is small."""
     room = layout.side - HEAD - EDGE + GAP
-    size = min(14.0, 1.9 * room / max(len(text), 1))
+    size = text_size(text, room=room, most=14.0)
     y = layout.side + FOOT - 12
     return element("text", text=text, x=HEAD, y=y, font_size=size, fill=theme.ink)
 
@@ -255,7 +266,7 @@ def footer_line(text: str, layout: Layout, theme: Theme) -> str:
 def tally(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
     """Draw for each player a disc, the territory and, if limited, the walls left."""
     slot = (layout.side - HEAD - EDGE + GAP) / snapshot.players
-    size = min(14.0, slot / 4.2)
+    size = min(14.0, slot / _widest_entry(snapshot))
     y = layout.side + 12
     drawn = []
     for player, cells in enumerate(snapshot.territory):
@@ -277,3 +288,12 @@ def tally(snapshot: Snapshot, layout: Layout, theme: Theme) -> list[str]:
             style |= {"x": at + 0.55 * size, "fill": theme.quiet}
             drawn += [element("text", text=text, **style)]
     return drawn
+
+
+def _widest_entry(snapshot: Snapshot) -> float:
+    """Return the width of a player's entry in the tally, with the space after it, at size 1."""
+    if snapshot.walls_left is None:
+        return 4.2
+    # Two digits at least: the size stays where walls left fall below ten.
+    digits = max(2, *(len(str(walls)) for walls in snapshot.walls_left))
+    return 4.2 + 0.65 * digits

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from wallgo_jax.drawing import board, overlay
 from wallgo_jax.drawing import scale as scale_lib
-from wallgo_jax.drawing.layout import FOOT, layout_of
+from wallgo_jax.drawing.layout import FOOT, layout_of, text_size
 from wallgo_jax.drawing.scale import Scale
 from wallgo_jax.drawing.svg import document, element
 from wallgo_jax.drawing.theme import Theme
@@ -108,7 +108,7 @@ def _line(
     text: str, theme: Theme, *, x: float, y: float, room: float, size: float, anchor: str = "start"
 ) -> str:
     """Draw a line of text, smaller where it would not fit the room."""
-    fitting = min(size, 1.9 * room / max(len(text), 1))
+    fitting = text_size(text, room=room, most=size)
     return element(
         "text", text=text, x=x, y=y, font_size=fitting, text_anchor=anchor, fill=theme.ink
     )

@@ -63,6 +63,12 @@ class Layout(NamedTuple):
         return Box(HEAD - GAP + 2, HEAD - GAP + 2, side, side)
 
 
+def text_size(text: str, *, room: float, most: float) -> float:
+    """Return the largest font size, `most` at the most, at which a line of text fits the room."""
+    # DejaVu Sans, which stands in for narrower fonts, is up to 0.61 of the size wide a character.
+    return min(most, room / (0.61 * max(len(text), 1)))
+
+
 def layout_of(snapshot: Snapshot) -> Layout:
     """Return the layout of a position's board."""
     return Layout(snapshot.grid, snapshot.size)

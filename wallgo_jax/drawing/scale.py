@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wallgo_jax.drawing.layout import text_size
 from wallgo_jax.drawing.svg import element, number
 from wallgo_jax.drawing.theme import Theme
 
@@ -96,7 +97,7 @@ def draw(scale: Scale, theme: Theme, *, x: float, y: float, width: float) -> str
     ]
     frame = {"x": x, "y": top, "width": width, "height": _BAR, "fill": "none"}
     text = {"font_size": 11, "fill": theme.ink, "text_anchor": "middle"}
-    size = min(11.0, 1.9 * width / max(len(scale.label), 1))
+    size = text_size(scale.label, room=width, most=11.0)
     label = {**text, "font_size": size, "x": x + width / 2, "y": y + 10}
     ticks = [
         element("text", text=figure, x=x + place * width, y=top + _BAR + 12, **text)

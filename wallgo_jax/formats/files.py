@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import secrets
+import stat
 from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file in one step, in place of one that is there.
+    """Write a file in one step, in place of one that is there, whose permissions it keeps.
 
     What is no regular file, such as a pipe, is written to as it is.
 
@@ -17,11 +19,16 @@ def write_whole(path: Path, content: bytes) -> None:
         path.write_bytes(content)
         return
     target = path.resolve()  # The file, where the path is a link to it.
-    unnamed = target.with_name(f"{target.name}.tmp")
+    unnamed = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        unnamed.write_bytes(content)
+        with unnamed.open("xb") as file:
+            # A target that is new, or a file system without permissions, has none to keep.
+            with contextlib.suppress(OSError):
+                unnamed.chmod(stat.S_IMODE(target.stat().st_mode))
+            file.write(content)
         os.replace(unnamed, target)
     except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
         with contextlib.suppress(OSError):
             unnamed.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None

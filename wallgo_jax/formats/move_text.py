@@ -9,7 +9,8 @@
       ...
 
 The first comment may name the rules, a preset or the JSON object of `wallgo_jax.Rules`, and the
-players. A reader stops at the line of column letters that opens a picture of a board.
+players. A reader stops at the line of column letters that opens a picture of a board. Each such
+comment after moves opens another game. The grid that numbers the actions is not written.
 """
 
 import json
@@ -25,12 +26,17 @@ _PICTURE = re.compile(r"^[ \t]*A +B +C[ A-Z]*$", re.MULTILINE)
 
 
 def header(rules: Rules, players: Sequence[str] | None = None) -> str:
-    """Write the comment, one line, that names the rules and, if they are known, the players."""
+    """Write the comment, one line, that names the rules and, if they are known, the players.
+
+    A name with the beginning of another player's part, as `, Blue `, loses that comma.
+    """
     name = rules_lib.name_of(rules)
     told = name if name in PRESETS else json.dumps(rules.to_dict())
+    colours = COLOURS[: len(players or ())]
+    part = re.compile(rf", (?=(?:{'|'.join(colours)}) )")
     names = [
-        f"{colour} {_in_one_line(name)}"
-        for colour, name in zip(COLOURS, players or (), strict=False)
+        f"{colour} {part.sub(' ', _in_one_line(name)).strip()}"
+        for colour, name in zip(colours, players or (), strict=True)
     ]
     return f"# {', '.join([told, *names])}"
 
@@ -68,6 +74,39 @@ def read_players(text: str, rules: Rules) -> tuple[str, ...] | None:
 
 def _in_one_line(name: str) -> str:
     return " ".join(name.split())
+
+
+def split_games(text: str) -> list[str]:
+    """Part a text before each comment behind moves that names rules as `header` writes them.
+
+    A text that does not open with such a comment is one game.
+    """
+    if not _is_header(text.lstrip().partition("\n")[0]):
+        return [text]
+    games: list[list[str]] = [[]]
+    has_moves = False
+    for line in text.split("\n"):
+        if has_moves and _is_header(line):
+            games.append([])
+            has_moves = False
+        has_moves |= bool(line.strip()) and _COMMENT.match(line) is None
+        games[-1].append(line)
+    return ["\n".join(lines) for lines in games]
+
+
+def _is_header(line: str) -> bool:
+    """Whether a line is a comment of rules alone, or of rules and players."""
+    comment = _COMMENT.match(line)
+    if comment is None:
+        return False
+    told = comment.group(1).rstrip()
+    if not told.startswith("{"):
+        return told.partition(",")[0] in PRESETS
+    try:
+        _, end = json.JSONDecoder().raw_decode(told)
+    except (json.JSONDecodeError, RecursionError):
+        return False
+    return told[end : end + 1] in ("", ",")
 
 
 def without_picture(text: str) -> str:

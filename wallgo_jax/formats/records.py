@@ -11,7 +11,7 @@
 | `values` | the search's value of each ply for its mover, -1 to 1, or null; only if there are any |
 | `env_version` | the version of the environment that the game was played in |
 
-Other keys are left alone. A path that ends in `.gz` is read and written compressed.
+Other keys are kept as they are. A path that ends in `.gz` is read and written compressed.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import dataclasses
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -31,7 +31,9 @@ from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
 
 _CUSTOM = "custom"
-UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
+_TEXT = "utf-8-sig"  # Some editors open a file with a byte order mark.
+_DAMAGES = (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error)
+UNREADABLE = (OSError, *_DAMAGES)
 """What reading a file raises that may be compressed: missing, cut short, no text or damaged."""
 _CHUNK = 2**20
 
@@ -39,6 +41,8 @@ _CHUNK = 2**20
 @dataclasses.dataclass(frozen=True)
 class Record:
     """One game. Its fields are the keys of a line; lists are kept as tuples.
+
+    `extra` holds the values of other keys, as JSON has them.
 
     Raises:
       ValueError: in one line, which key is wrong and what is allowed.
@@ -51,6 +55,7 @@ class Record:
     result: tuple[float, ...] | None = None
     values: tuple[float | None, ...] | None = None
     env_version: str | None = env.VERSION
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for key, kinds in _KINDS.items():
@@ -65,6 +70,8 @@ class Record:
                     raise ValueError(f"{key}: entry {place} is {entry!r}, not {_WORDS[key]}")
             object.__setattr__(self, key, tuple(value))
         self._check_lengths()
+        if taken := sorted(_KEYS & self.extra.keys()):
+            raise ValueError(f"extra: {taken[0]!r} is a key of records")
         version = self.env_version
         if version is not None and not (isinstance(version, str) and version.isprintable()):
             raise ValueError(f"env_version: {version!r} is not a version")
@@ -87,6 +94,7 @@ class Record:
                 raise ValueError(f"{key}: {len(value)} entries, not {length}")
 
 
+_KEYS = {field.name for field in dataclasses.fields(Record)} - {"extra"} | {"variant"}
 _NUMBER = (int, float)
 _KINDS: dict[str, Any] = {
     "actions": int,
@@ -113,6 +121,7 @@ def of_game(
     *,
     players: Sequence[str] | None = None,
     values: Sequence[float | None] | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> Record:
     """Make the record of a game that was played; its result is the referee's."""
     return Record(
@@ -122,6 +131,7 @@ def of_game(
         players=None if players is None else tuple(players),
         result=game.rewards if game.is_over else None,
         values=None if values is None else tuple(values),
+        extra=extra or {},
     )
 
 
@@ -157,7 +167,11 @@ def _version_hint(record: Record) -> str:
 
 
 def to_json(record: Record) -> str:
-    """Return the record's line, without its line end."""
+    """Return the record's line, without its line end.
+
+    Raises:
+      ValueError: JSON cannot hold a value of another key.
+    """
     name = rules_lib.name_of(record.rules)
     fields: dict[str, Any] = {"variant": name}
     if name not in PRESETS:
@@ -170,7 +184,10 @@ def to_json(record: Record) -> str:
     if record.values is not None:
         fields["values"] = list(record.values)
     fields["env_version"] = record.env_version
-    return json.dumps(fields, allow_nan=False)
+    try:
+        return json.dumps(fields | dict(record.extra), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"other keys: {error}") from None
 
 
 def from_json(line: str) -> Record:
@@ -188,9 +205,9 @@ def from_json(line: str) -> Record:
     for key in ("variant", "actions"):
         if key not in fields:
             raise ValueError(f"key {key!r} is missing")
-    known = [field.name for field in dataclasses.fields(Record) if field.name != "rules"]
-    given: dict[str, Any] = {key: fields.get(key) for key in known}
-    return Record(rules=_rules(fields), **given)
+    given: dict[str, Any] = {key: fields.get(key) for key in _KEYS - {"variant", "rules"}}
+    extra = {key: value for key, value in fields.items() if key not in _KEYS}
+    return Record(rules=_rules(fields), extra=extra, **given)
 
 
 def _rules(fields: dict[str, Any]) -> Rules:
@@ -213,21 +230,33 @@ def read(path: str | Path) -> Iterator[Record]:
     """Yield the games of a file one by one; blank lines do not count.
 
     Raises:
+      OSError: the file cannot be opened.
       ValueError: `FILE, line N: reason`.
     """
+    for number, line in _numbered_lines(path):
+        if not line.strip():
+            continue
+        if line.startswith("#"):
+            raise ValueError(
+                f"{path}: moves, not records; python -m wallgo_jax convert {path} --to record "
+                "makes a record of them"
+            )
+        try:
+            yield from_json(line)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+
+
+def _numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    number = 0
     with _open(path) as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            if line.startswith("#"):
-                raise ValueError(
-                    f"{path}: moves, not records; python -m wallgo_jax convert {path} --to record "
-                    "makes a record of them"
-                )
-            try:
-                yield from_json(line)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
+        try:
+            for number, line in enumerate(file, start=1):
+                yield number, line
+        except _DAMAGES:
+            raise ValueError(
+                f"{path}, line {number + 1}: from here on it is cut short, damaged or no text"
+            ) from None
 
 
 def write(path: str | Path, records: Iterable[Record], *, append: bool = False) -> None:
@@ -263,5 +292,5 @@ def _whole_lines(path: Path) -> bytes:
 
 def _open(path: str | Path) -> IO[str]:
     if str(path).endswith(".gz"):
-        return cast(IO[str], gzip.open(path, "rt", encoding="utf-8"))
-    return open(path, encoding="utf-8-sig")  # Some editors open a file with a byte order mark.
+        return cast(IO[str], gzip.open(path, "rt", encoding=_TEXT))
+    return open(path, encoding=_TEXT)

@@ -66,7 +66,7 @@ def _exists(path: Path) -> bool:
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Some editors write a byte order mark.
     except IsADirectoryError:
         raise ValueError("is a directory, not a JSON or TOML file") from None
     except UnicodeDecodeError:
