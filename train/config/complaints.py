@@ -66,7 +66,7 @@ def _fields_of(tables: Sequence[str]) -> list[str]:
     table: Any = RunConfig()
     for name in tables:
         table = getattr(table, name, None)
-    fields = dataclasses.fields(table) if table is not None else ()
+    fields = dataclasses.fields(table) if dataclasses.is_dataclass(table) else ()
     return [field.name for field in fields if field.name != OWN_FIELD]
 
 

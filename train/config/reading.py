@@ -138,7 +138,7 @@ def _assign_all(fields: dict[str, Any], overrides: Sequence[str]) -> None:
 
 
 def _assign(fields: dict[str, Any], key: str, text: str) -> None:
-    *tables, last = key.replace("-", "_").split(".")
+    *tables, last = path = key.replace("-", "_").split(".")
     if tables == ["rules"] and isinstance(fields.get("rules", RunConfig.rules), str | Rules):
         fields["rules"] = _table_of_rules(fields.get("rules", RunConfig.rules))
     for name in tables:
@@ -146,7 +146,7 @@ def _assign(fields: dict[str, Any], key: str, text: str) -> None:
         if not isinstance(inner, dict):
             raise UsageError(f"command line: --{key}: {name} is not a table")
         fields = inner
-    fields[last] = _read_value(text)
+    fields[last] = _read_value(text, is_text=isinstance(_default_of(path), str))
 
 
 def _table_of_rules(given: str | Rules) -> dict[str, Any]:
@@ -157,9 +157,19 @@ def _table_of_rules(given: str | Rules) -> dict[str, Any]:
         raise UsageError(f"config: {error}") from None
 
 
-def _read_value(text: str) -> Any:
-    """A TOML value where the text is one, else the text itself."""
+def _default_of(path: Sequence[str]) -> Any:
+    """The default of a key; None where there is no such key."""
+    found: Any = RunConfig()
+    for name in path:
+        found = getattr(found, name, None) if dataclasses.is_dataclass(found) else None
+    return found
+
+
+def _read_value(text: str, *, is_text: bool) -> Any:
+    """A TOML value where the text is one, else the text itself; of a key that holds text, a quoted
+    text or the text itself."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
         return text
+    return text if is_text and not isinstance(value, str) else value

@@ -12,7 +12,7 @@ import pydantic
 from train.arena.config import parse_sprt
 from train.config.rule_sets import RuleSet, RulesField, only_set, take_apart
 from train.data.config import ReplayConfig, SelfPlayConfig
-from train.learning.config import LearnerConfig
+from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
 from train.players.config import HeuristicsConfig
 from train.search.config import SearchConfig
@@ -26,6 +26,8 @@ SHIPPED = "pretrained:wallzero-4stone"
 """The player that commands take where none is named."""
 CONFIG_FILE = "config.json"
 """File of a run directory that holds the run's config."""
+MOST_STEPS = 2**31 - 1
+"""The most steps of learning of a run, which are counted in 32 bits."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,6 +234,7 @@ class RunConfig:
                     f"{part}.opening_plies ({plies}) must be below {least}, the most plies of a "
                     "game by these rules"
                 )
+        self._check_steps()
         self._check_boards()
         self._check_opponent()
         if self.learner.value_mix > 0 and self.network.value == "wdl" and self.rules.players != 2:
@@ -254,6 +257,21 @@ class RunConfig:
                 "evaluation.sprt must be empty for rules of "
                 f"{self.rules.players} players: it is a test of two"
             )
+
+    def _check_steps(self) -> None:
+        """Refuse more steps, of the run or of the freeze of a group, than are counted."""
+        steps, frozen = self.learner.steps, parse_freeze(self.learner.freeze)
+        if self.iterations * steps > MOST_STEPS:
+            raise ValueError(
+                f"learner.steps ({steps}) times iterations ({self.iterations}) must be at most "
+                f"{MOST_STEPS}"
+            )
+        for group, iterations in frozen.items():
+            if iterations * steps > MOST_STEPS:
+                raise ValueError(
+                    f"learner.freeze: the iterations of '{group}={iterations}' times learner.steps "
+                    f"({steps}) must be at most {MOST_STEPS}"
+                )
 
     def _check_boards(self) -> None:
         """Refuse boards of self-play that cannot lie in one batch, or that a network would not

@@ -58,9 +58,8 @@ def read_recorded_games(paths: Sequence[Path], rules: Rules) -> RecordedGames:
                 if record.result is not None:
                     found.append(record)
                     places.append(place)
-        except records.UNREADABLE as error:
-            reason = getattr(error, "strerror", None) or "not a text or gzip file"
-            raise UsageError(f"{path}: cannot be read: {reason}") from None
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise UsageError(str(error)) from None
     if not found:
@@ -85,10 +84,10 @@ def make_examples(recorded: RecordedGames) -> Examples:
     """
     variants = [make_variant(record.rules) for record in recorded.records]
     variant = jax.tree.map(lambda *x: np.stack(x), *variants)
-    parts = []
+    parts, plies = [], max(record.rules.max_plies for record in recorded.records)
     for first in range(0, len(recorded.records), _GAMES_AT_ONCE):
         chosen = np.arange(first, min(first + _GAMES_AT_ONCE, len(recorded.records)))
-        parts.append(_replayed(recorded, variant, chosen))
+        parts.append(_replayed(recorded, variant, chosen, plies=plies))
     joined = jax.tree.map(lambda *x: np.concatenate(x), *parts)
     return jax.tree.map(jnp.asarray, Examples(variant, *joined))
 
@@ -102,13 +101,14 @@ class _Played(NamedTuple):
     game: np.ndarray
 
 
-def _replayed(recorded: RecordedGames, variant: Variant, chosen: np.ndarray) -> _Played:
-    """Replay some games, padded to the number that one program replays."""
+def _replayed(
+    recorded: RecordedGames, variant: Variant, chosen: np.ndarray, *, plies: int
+) -> _Played:
+    """Replay some games, padded to the numbers of games and of plies that one program replays."""
     filled = chosen[np.arange(_GAMES_AT_ONCE) % len(chosen)]
-    rules = recorded.records[0].rules
-    table = np.full((_GAMES_AT_ONCE, rules.max_plies), NO_ACTION, np.int32)
+    table = np.full((_GAMES_AT_ONCE, plies), NO_ACTION, np.int32)
     for row, game in enumerate(filled):
-        played = recorded.records[game].actions[: table.shape[1]]
+        played = recorded.records[game].actions[:plies]
         table[row, : len(played)] = played
     some = jax.tree.map(lambda x: x[filled], variant)
     outcome, over, position, slot = fetch(_replay(some, table.T))

@@ -188,17 +188,19 @@ def _columns(config: RunConfig) -> list[Column]:
 def _selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int) -> Row:
     """Figures of an iteration of self-play, for its row of metrics.
 
-    `simulations` are those of a full search, 0 where the bootstrap plays. Figures of games are None
-    where no game ended, entropies where no policy of their plies is learned.
+    `simulations` are those of a full search, 0 where the bootstrap plays. A draw counts as an equal
+    share of a win for each player. Figures of games are None where no game ended, entropies where
+    no policy of their plies is learned.
     """
     sums, variety, by_board = played
     games, positions = float(sums.games), float(sums.positions)
+    red_points = float(sums.red_wins + sums.draws / config.rules.players)
     whole, *parts = sums.entropies._asdict().items()
     return {
         "games": games,
         "positions": positions,
         "mean_length": float(sums.length) / games if games else None,
-        "red_win_rate": float(sums.red_wins + sums.draws / 2) / games if games else None,
+        "red_win_rate": red_points / games if games else None,
         "simulations": stage_at(config, iteration).simulations,
         "full_search_share": float(sums.full) / positions,
         "drawn_share": float(sums.drawn) / positions,

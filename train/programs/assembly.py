@@ -26,6 +26,7 @@ from train.programs.selfplay import (
     make_selfplay_programs,
     selfplay_of,
     stage_at,
+    stages_from,
 )
 from train.programs.state import Keys, RunState, make_keys, make_state_programs
 from train.registry import FrozenOpponent
@@ -99,7 +100,7 @@ def make_programs(
         selfplay.compile(iteration)
         replay_programs.compile_add()
         learn_program()
-        compiled.update(stage_at(config, later) for later in range(iteration, config.iterations))
+        compiled.update(stages_from(config, iteration))
         return time.perf_counter() - started
 
     return Programs(

@@ -78,7 +78,8 @@ def sum_by_board(plies: Trajectory) -> BoardSums:
 
 
 def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, float | None]]:
-    """Figures of an iteration for its row of metrics, by the names of the rule sets.
+    """Figures of an iteration for its row of metrics, by the names of the rule sets; a draw counts
+    as an equal share of a win for each player.
 
     Args:
       config: of the run.
@@ -92,7 +93,7 @@ def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, 
             "games": games,
             "positions": float(own.sum() * config.selfplay.plies),
             "mean_length": length / games if games else None,
-            "red_win_rate": (red_wins + draws / 2) / games if games else None,
+            "red_win_rate": (red_wins + draws / config.rules.players) / games if games else None,
             "draw_rate": draws / games if games else None,
         }
     return found

@@ -40,7 +40,7 @@ from train.runtime.devices import (
 )
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.search.config import boosts_at, simulations_at
+from train.search.config import boosts_at, first_iterations, simulations_at
 from train.search.evaluator import Opposed, evaluator_for
 from train.search.search import Boosted, Search, SearchResult, make_search
 from wallgo_jax.game.state import State, Variant
@@ -85,6 +85,14 @@ def stage_at(config: RunConfig, iteration: int) -> Stage:
         return BOOTSTRAP
     simulations = simulations_at(config.search, iteration, config.iterations)
     return Stage(StageKind.SEARCH, simulations)
+
+
+def stages_from(config: RunConfig, iteration: int) -> tuple[Stage, ...]:
+    """The stages of an iteration, counted from 0, and of all later ones of the run, in order."""
+    starts = {iteration, config.selfplay.bootstrap_iterations}
+    starts |= {*first_iterations(config.search, config.iterations)}
+    later = sorted(start for start in starts if iteration <= start < config.iterations)
+    return tuple(dict.fromkeys(stage_at(config, start) for start in later))
 
 
 def boosted(config: RunConfig, variables: Any, iteration: int) -> Any:
@@ -238,7 +246,7 @@ def make_selfplay_programs(
       variant: [B], on the devices.
       opponent: the frozen one, whose variables are put onto the devices once.
     """
-    stages = [stage_at(config, iteration) for iteration in range(config.iterations)]
+    has_stages = len(stages_from(config, 0)) > 1
     theirs, first = None, functools.partial(first_boards, has_opponent=opponent is not None)
     if opponent is not None:
         variables = opponent.trained.variables
@@ -257,13 +265,13 @@ def make_selfplay_programs(
         return programs[stage]
 
     def compile_from(iteration: int) -> None:
-        for stage in dict.fromkeys(stages[iteration:]):
+        for stage in stages_from(config, iteration):
             program_of(stage).compile(*like)
 
     def selfplay_at(iteration: int) -> Callable[..., Any]:
-        if len(set(stages)) > 1:
+        if has_stages:
             compile_from(iteration)
-        program = program_of(stages[iteration])
+        program = program_of(stage_at(config, iteration))
         if not config.search.prior_boost and theirs is None:
             return program
         return lambda variables, *rest: program(

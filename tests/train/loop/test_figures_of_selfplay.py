@@ -78,6 +78,13 @@ def test_each_figure_has_its_name():
     assert row == pytest.approx(ROW)
 
 
+def test_a_draw_of_three_is_a_third_of_a_win():
+    """Red has won 9 of 20 games and drawn 4 of them."""
+    config = tiny.config("--rules", "playwallgo-3p")
+    row = _selfplay_figures(config, FIGURES, 0)
+    assert row["red_win_rate"] == pytest.approx(31 / 60)
+
+
 def test_the_figures_that_are_made_up_differ():
     """Else swapped names would not show."""
     assert len(set(ROW.values())) == len(ROW)

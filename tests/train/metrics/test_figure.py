@@ -16,7 +16,9 @@ ROWS = [
     | {"loss": 3.0, "win_rate": 0.5, "opponent": "greedy", "matches": {"greedy": 0.5}}
     | {"intervals_95": {"greedy": [0.4, 0.6]}},
     {"iteration": 3, "positions": 10.0, "games_per_second": 6.0, "elapsed_seconds": 9000.0}
-    | {"loss": 2.0},
+    | {"loss": 2.0}
+    | {"matches_by_rules": {"small": {"greedy": 0.75}}, "elo_by_rules": {"small": {"greedy": None}}}
+    | {"intervals_by_rules": {"small": {"greedy": [0.625, 0.875]}}},
 ]
 
 
@@ -105,6 +107,9 @@ def test_table_of_all_runs(runs):
     ]
     assert (lines[1]["win_rate/greedy"], lines[1]["low/greedy"]) == ("0.5", "0.4")
     assert (lines[0]["win_rate/greedy"], lines[0]["loss"]) == ("", "")
+    rates = [lines[2][f"small/{name}/greedy"] for name in ("win_rate", "low", "high")]
+    assert rates == ["0.75", "0.625", "0.875"]
+    assert lines[1]["small/low/greedy"] == ""
     assert not (runs / "curves.png").exists()
 
 

@@ -1,5 +1,7 @@
 """Boards are shared among the rule sets by weight, and counted by rule set."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -53,15 +55,34 @@ def test_each_board_has_its_rules_in_a_common_grid():
             np.testing.assert_array_equal(found, expected)
 
 
-def test_figures_are_sums_of_the_boards_of_a_rule_set():
-    config = tiny.config("--rules", "hkoi,wallzero-empty", "--selfplay.boards", "4")
+@pytest.mark.parametrize(
+    ("rules", "red"),
+    [
+        (("hkoi", "wallzero-empty"), 0.25 + 0.5 / 2),
+        (("playwallgo-3p", "three"), 0.25 + 0.5 / 3),
+    ],
+)
+def test_figures_are_sums_of_the_boards_of_a_rule_set(rules, red):
+    """Red wins a quarter of the games, half of them are drawn."""
+    three = {"players": 3, "stones": 2, "order": [0, 1, 2, 0, 1, 2]}
+    listed = [{"rules": three, "name": name} if name == "three" else name for name in rules]
+    config = tiny.config("--rules", json.dumps(listed), "--selfplay.boards", "4")
     owner = rule_set_of_boards(config)
     games = np.array([1.0, 2.0, 0.0, 4.0], np.float32)
-    sums = BoardSums(games, 10 * games, games / 2, np.zeros(4, np.float32))
+    sums = BoardSums(games, 10 * games, games / 4, games / 2)
     found = figures_by_rules(config, sums)
-    for number, name in enumerate(("hkoi", "wallzero-empty")):
+    for number, name in enumerate(rules):
         own = games[owner == number].sum()
         assert found[name]["games"] == own
         assert found[name]["mean_length"] == (10 if own else None)
-        assert found[name]["red_win_rate"] == (0.5 if own else None)
-        assert found[name]["positions"] == 2 * config.selfplay.plies
+        assert found[name]["red_win_rate"] == (pytest.approx(red) if own else None)
+        assert found[name]["draw_rate"] == (0.5 if own else None)
+
+
+def test_shares_of_plies_follow_the_weights_and_not_the_lengths_of_games():
+    config = tiny.config("--rules", "hkoi=3,wallzero-empty", "--selfplay.boards", "4")
+    owner, plies = rule_set_of_boards(config), config.selfplay.plies
+    games = np.where(owner == 0, 1, 7).astype(np.float32)
+    nothing = np.zeros(4, np.float32)
+    found = figures_by_rules(config, BoardSums(games, plies / games, nothing, nothing))
+    assert [found[name]["positions"] for name in ("hkoi", "wallzero-empty")] == [3 * plies, plies]

@@ -1,6 +1,7 @@
 """Stages of self-play: the player of each iteration."""
 
 import functools
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import jax
@@ -10,14 +11,17 @@ import pytest
 
 from tests.support.learner import tiny
 from train.data.selfplay import POLICY_DTYPE, first_boards
+from train.programs import selfplay as selfplay_programs
 from train.programs.assembly import make_parts
 from train.programs.selfplay import (
     BOOTSTRAP,
     Stage,
     StageKind,
     make_bootstrap,
+    make_selfplay_programs,
     selfplay_of,
     stage_at,
+    stages_from,
 )
 from train.registry import make_teacher
 from train.runtime.devices import all_devices
@@ -37,6 +41,44 @@ def test_stages_follow_the_config():
     assert stages[:2] == [BOOTSTRAP, BOOTSTRAP]
     assert {stage.kind for stage in stages[2:]} == {StageKind.SEARCH}
     assert [stage.simulations for stage in stages[2:]] == [4, 8, 8, 8]
+
+
+@pytest.mark.parametrize("iterations", [1, 5, 12])
+@pytest.mark.parametrize(("first", "simulations"), [(0, 8), (1, 8), (3, 100)])
+@pytest.mark.parametrize("bootstrap", [0, 1, 20])
+def test_later_stages_are_those_of_the_later_iterations(iterations, first, simulations, bootstrap):
+    config = tiny.config(
+        f"--iterations={iterations}",
+        f"--selfplay.bootstrap_iterations={bootstrap}",
+        f"--search.simulations={simulations}",
+        f"--search.first_simulations={first}",
+    )
+    each = [stage_at(config, iteration) for iteration in range(iterations)]
+    for iteration in range(iterations + 1):
+        assert stages_from(config, iteration) == tuple(dict.fromkeys(each[iteration:]))
+
+
+def _never_compiled(jitted):
+    return SimpleNamespace(compile=lambda *like: None)
+
+
+def test_a_long_run_is_not_gone_through_iteration_by_iteration(monkeypatch):
+    """Making its programs asks for a few stages, and so does each of its iterations."""
+    config = tiny.config(
+        *("--iterations=1000000", "--search.simulations=8", "--search.first_simulations=2")
+    )
+    asked, parts = [], make_parts(config, all_devices(1))
+
+    def count(config, iteration):
+        asked.append(iteration)
+        return stage_at(config, iteration)
+
+    monkeypatch.setattr(selfplay_programs, "stage_at", count)
+    monkeypatch.setattr(selfplay_programs, "Ahead", _never_compiled)
+    monkeypatch.setattr(selfplay_programs, "_jitted", lambda *_: None)
+    programs = make_selfplay_programs(config, parts.network, parts.variants, parts.devices)
+    programs.at(400_000)
+    assert 0 < len(asked) < 20
 
 
 def test_the_bootstrap_is_no_search_of_few_simulations():

@@ -21,7 +21,7 @@ from train.bench.suite import check_rules
 from train.config import RunConfig, change_config
 from train.data.diversity import OPENING_PLIES
 from train.data.selfplay import first_boards
-from train.programs.selfplay import selfplay_of, stage_at
+from train.programs.selfplay import boosted, selfplay_of, stage_at
 from train.registry import load_network
 from train.runtime.host import fetch
 from wallgo_jax.game.state import make_variant
@@ -32,7 +32,7 @@ DEFAULTS = (
     *("--search.first_simulations", "0", "--selfplay.bootstrap_iterations", "0"),
     *("--selfplay.opponent", "", "--selfplay.cheap_noise", "false"),
     *("--selfplay.opening_plies", "0", "--selfplay.random_opening_prob", "0"),
-    *("--selfplay.temperature", "0"),
+    *("--selfplay.temperature", "0", "--search.prior_boost", "[]"),
 )
 """The self-play that is counted, where the command line does not say: none of its openings vary."""
 
@@ -92,7 +92,8 @@ def played_plies(
     )
     selfplay = jax.jit(selfplay_of(config, stage_at(config, 0)))
     first = jax.jit(first_boards)(variant)
-    _, plies, _ = selfplay(variables, variant, first, jax.random.key(seed))
+    own = boosted(config, variables, 0)
+    _, plies, _ = selfplay(own, variant, first, jax.random.key(seed))
     return config, plies
 
 
