@@ -101,6 +101,10 @@ class NetworkConfig:
             )
         if not 0 < self.mlp_ratio < float("inf"):
             raise ValueError("mlp_ratio must be a number above 0")
+        if TRANSFORMER in blocks and round(self.width * self.mlp_ratio) < 1:
+            raise ValueError(
+                f"mlp_ratio {self.mlp_ratio} gives T blocks of width {self.width} no hidden channel"
+            )
         if TRANSFORMER in blocks and self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
         for key, allowed in (("norm", NORMS), ("value", VALUES), ("dtype", DTYPES)):

@@ -9,7 +9,7 @@ from train.players.basic import Player
 from train.players.learned import make_network_search, search_act
 from train.registry.names import NETWORKS, read_name
 from train.registry.networks import network_of, tell_unlearned
-from train.registry.players import with_named_options
+from train.registry.players import refuse_unread_options, with_named_options
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import as_player
@@ -61,8 +61,8 @@ def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -
       kept: a folder with its weights, which are read in place of those that the name means now.
 
     Raises:
-      UsageError: there is no such player, it has no weights, its budget is time, or it has learned
-        other rules.
+      UsageError: there is no such player, it has no weights, its budget is time, its search does
+        not take the options of the name, or it has learned other rules.
     """
     read = read_name(name)
     if not read.has_network:
@@ -80,6 +80,7 @@ def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -
     if is_raw:
         search = make_network_search(make_symmetric_evaluator(evaluate, read.symmetries))
     else:
+        refuse_unread_options(config.search, read)
         options = as_player(with_named_options(config.search, read), read.budget)
         search = make_search(evaluate, options, explores=False, symmetries=read.symmetries)
     return FrozenOpponent(

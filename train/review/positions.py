@@ -27,7 +27,8 @@ from train.search.sequential_halving import (
     slot_below,
     visits_due,
 )
-from train.search.tree import NO_CHILD, ROOT, Node, Tree, init_tree, root_view, simulate
+from train.search.simulation import simulate
+from train.search.tree import NO_CHILD, ROOT, Node, Tree, init_tree, root_view
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import State

@@ -12,6 +12,9 @@ MAX_SIMULATIONS = 100_000
 MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
 """Classes of moves: placements of stones, and plays by the steps of the stone."""
 _MOST_BOOST = 20.0
+_LEAST_MCTX_C_INIT = 1e-3
+"""mctx masks illegal slots at the root alone: below it the weight of the prior must outdo its noise
+of 1e-7, which all slots get, for as many visits and slots as there may be."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +38,8 @@ class SearchConfig:
       rescale_values: spread the values of a node's slots over 0 to 1 before they are weighed, as
         mctx does. Without it they are expected rewards, from -1 to 1; puct then gives a slot
         without visits MiniZero's first-play value, the mean of the visited slots' and of a loss.
-      c_init: puct: weight of the prior against the value [number].
+      c_init: puct: weight of the prior against the value; at least 0.001 for engine `mctx`
+        [number].
       c_base: puct: visits of a node at which that weight has grown by log 2 [visits].
       dirichlet_fraction: puct: share of noise in the root's prior in self-play [0 to 1].
       dirichlet_alpha: puct: Dirichlet parameter of each legal slot [number]. The default is 10
@@ -102,6 +106,12 @@ class SearchConfig:
         for key in ("value_scale", "player_value_scale", "visit_offset", "c_init"):
             if not 0 <= getattr(self, key) < float("inf"):
                 raise ValueError(f"{key} must be a number from 0 on")
+        is_mctx_puct = self.engine == "mctx" and self.kind == "puct"
+        if is_mctx_puct and self.c_init < _LEAST_MCTX_C_INIT:
+            raise ValueError(
+                f"c_init must be at least {_LEAST_MCTX_C_INIT} for engine 'mctx', whose noise else "
+                "chooses illegal slots"
+            )
         if not 0 < self.c_base < float("inf"):
             raise ValueError("c_base must be a number above 0")
         if not 0 <= self.dirichlet_fraction <= 1:
@@ -184,3 +194,9 @@ def simulations_at(config: SearchConfig, iteration: int, iterations: int) -> int
     """Simulations a move in an iteration of a run whose stages are of equal length."""
     grown = stages(config)
     return grown[min(iteration * len(grown) // iterations, len(grown) - 1)]
+
+
+def first_iterations(config: SearchConfig, iterations: int) -> tuple[int, ...]:
+    """The iterations in which `simulations_at` may change, in order, 0 among them."""
+    count = len(stages(config))
+    return tuple(-(-number * iterations // count) for number in range(count))

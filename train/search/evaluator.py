@@ -137,6 +137,9 @@ def make_symmetric_evaluator(evaluate: Evaluator, symmetries: int) -> Evaluator:
         legal = legal_slots(states, analysis)
         # A sum of masked logits would overflow.
         mean = jnp.where(legal[:, None], logits, 0.0).mean(axis=1)
+        # The one slot of a finished game is no move, so it does not turn with the board.
+        is_over, unturned = states.position.terminated[:, None], by_copy.logits[:, 0]
+        mean = jnp.where(is_over, unturned, mean)
         return Evaluation(jnp.where(legal, mean, MASKED), by_copy.value.mean(axis=1))
 
     return evaluate_turned

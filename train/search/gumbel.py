@@ -21,7 +21,8 @@ from train.search.sequential_halving import (
     slot_below,
     visits_due,
 )
-from train.search.tree import Node, Play, init_tree, root_view, simulate
+from train.search.simulation import simulate
+from train.search.tree import Node, Play, init_tree, root_view
 
 
 def make_gumbel(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:

@@ -27,10 +27,10 @@ import jax.numpy as jnp
 
 from train.network import MASKED
 from train.search.config import SearchConfig
-from train.search.distributions import dirichlet, draw_visited, mix, most_visited
 from train.search.engine import Choice, Choose, Root
 from train.search.sequential_halving import first_largest, slot_below
-from train.search.tree import Node, Play, Select, init_tree, root_view, simulate
+from train.search.simulation import simulate
+from train.search.tree import Node, Play, Select, init_tree, root_view
 
 _LEAST_SPREAD, _TIE_BREAK = 1e-8, 1e-7
 """mctx's: values closer together than the first are not spread further; the largest noise."""
@@ -155,3 +155,29 @@ def unscaled_qvalues(node: Node) -> jax.Array:
     known = jnp.where(is_seen, node.slot_qvalues, 0.0).sum(axis=1, keepdims=True)
     count = is_seen.astype(jnp.float32).sum(axis=1, keepdims=True)
     return jnp.where(is_seen, node.slot_qvalues, (known - 1.0) / (count + 1.0))
+
+
+def dirichlet(key: jax.Array, legal: jax.Array, *, alpha: float) -> jax.Array:
+    """float32[B, A]: a symmetric Dirichlet distribution over the legal slots bool[B, A] alone."""
+    # In logs: the gamma variates of a small alpha underflow.
+    logs = jax.random.loggamma(key, alpha, legal.shape, jnp.float32)
+    return jax.nn.softmax(logs, axis=-1, where=legal)
+
+
+def mix(logits: jax.Array, noise: jax.Array, legal: jax.Array, *, fraction: float) -> jax.Array:
+    """float32[B, A] logits of a policy: a fraction of noise [B, A], the rest from logits [B, A]."""
+    mixed = (1 - fraction) * jax.nn.softmax(logits, axis=-1) + fraction * noise
+    return jnp.where(legal, jnp.log(jnp.maximum(mixed, jnp.finfo(mixed.dtype).tiny)), MASKED)
+
+
+def most_visited(visits: jax.Array, prior: jax.Array) -> jax.Array:
+    """int32[B]: the slot of the most visits int32[B, A]; of several, the likeliest by its prior."""
+    # A half keeps the prior from outweighing a visit.
+    order = visits + 0.5 * jax.nn.softmax(prior, axis=-1)
+    return order.argmax(axis=-1).astype(jnp.int32)
+
+
+def draw_visited(key: jax.Array, visits: jax.Array, *, temperature: float) -> jax.Array:
+    """int32[B]: slots drawn in proportion to visits int32[B, A] to the power 1 / temperature."""
+    logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)) / temperature, MASKED)
+    return jax.random.categorical(key, logits).astype(jnp.int32)

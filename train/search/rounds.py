@@ -25,17 +25,8 @@ import numpy as np
 
 from train.search.config import SearchConfig
 from train.search.sequential_halving import NO_CHANCE, halving_dues
-from train.search.tree import (
-    NO_CHILD,
-    ROOT,
-    Node,
-    Play,
-    Select,
-    Step,
-    Tree,
-    root_view,
-    select_leaf,
-)
+from train.search.simulation import select_leaf
+from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, root_view
 
 _ROWS_AT_ONCE = 256
 """Rows that a CPU steps and evaluates at once: more would not stay in its cache."""

@@ -7,7 +7,7 @@ The two engines make the same visits, choices and policies; PUCT's up to ties.
 A tree holds positions, not observations or public masks: planes and legal slots are computed when a
 node is made, and the variant, the same at every node, stays outside.
 
-B boards, A slots.
+B boards, A slots, S stones a player.
 """
 
 import functools
@@ -17,16 +17,22 @@ from typing import Any, NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from train.functions import call_of
-from train.search.config import SearchConfig
-from train.search.distributions import boost_classes, divergence
+from train.network import MASKED
+from train.search.config import MOVE_CLASSES, SearchConfig
 from train.search.engine import Choose, Root
 from train.search.evaluator import Evaluator, Opposed, make_play, make_symmetric_evaluator
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
+from wallgo_jax.board.geometry import MOVE_OFFSETS, NUM_SIDES, PLAYS_PER_STONE
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
+
+_STEPS = np.array([abs(row) + abs(column) for row, column in MOVE_OFFSETS])
+_CLASS_OF_MOVE = 1 + _STEPS
+"""The place in MOVE_CLASSES of each move, by its steps."""
 
 
 class SearchResult(NamedTuple):
@@ -115,10 +121,43 @@ def _boost_root(logits: jax.Array, boosts: jax.Array, states: State, legal: jax.
     return boost_classes(logits, boosts, legal, in_setup, stones=stones)
 
 
+def boost_classes(
+    logits: jax.Array, boosts: jax.Array, legal: jax.Array, in_setup: jax.Array, *, stones: int
+) -> jax.Array:
+    """float32[B, A]: logits with boosts of classes of moves.
+
+    A boost is added to the plays of a class. Placements are never among plays, so that adding to
+    all of them would change nothing: their logits are divided by 1 + boost, towards equal chances.
+
+    Args:
+      logits: float32[B, A].
+      boosts: float32[4], of MOVE_CLASSES.
+      legal: bool[B, A].
+      in_setup: bool[B], whether the moves are placements.
+      stones: S.
+    """
+    chex.assert_shape(boosts, (len(MOVE_CLASSES),))
+    by_slot = np.zeros(logits.shape[1], np.int32)
+    plays = np.tile(np.repeat(_CLASS_OF_MOVE, NUM_SIDES), stones)
+    # A large board has more cells than plays: slots that are placements alone.
+    by_slot[: stones * PLAYS_PER_STONE] = plays[: len(by_slot)]
+    play = logits + boosts[by_slot][None]
+    placement = logits / (1 + boosts[MOVE_CLASSES.index("placement")])
+    return jnp.where(legal, jnp.where(in_setup[:, None], placement, play), MASKED)
+
+
 def _without_boost(policy: jax.Array, change: jax.Array, legal: jax.Array) -> jax.Array:
     """float32[B, A]: a softmax whose logits are changed by [B, A] where a slot is legal."""
     own = jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
     return jax.nn.softmax(own + change, axis=1, where=legal)
+
+
+def divergence(policy: jax.Array, logits: jax.Array) -> jax.Array:
+    """float32[B] nats: Kullback and Leibler's, of a policy [B, A] from logits [B, A]."""
+    own = jnp.log(jnp.maximum(policy, jnp.finfo(policy.dtype).tiny))
+    nats = (policy * (own - jax.nn.log_softmax(logits, axis=-1))).sum(axis=-1)
+    # Never negative but for rounding.
+    return jnp.maximum(nats, 0.0)
 
 
 def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: bool) -> Search:

@@ -8,8 +8,7 @@ import pytest
 from tests.support.learner.searching import RED, drawn_duel, even_evaluator, legal_slots, repeat
 from train.network import MASKED
 from train.search.config import MOVE_CLASSES, SearchConfig, as_player, boosts_at, parse_boosts
-from train.search.distributions import boost_classes
-from train.search.search import Boosted, make_search
+from train.search.search import Boosted, boost_classes, make_search
 
 
 def test_a_boost_is_added_to_the_plays_of_its_class():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from train.network import MASKED
-from train.search.distributions import dirichlet, divergence, draw_visited, mix, most_visited
+from train.search.puct import dirichlet, draw_visited, mix, most_visited
+from train.search.search import divergence
 
 draw_noise = jax.jit(dirichlet)
 

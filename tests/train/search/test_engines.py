@@ -11,13 +11,22 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown, random_states
+from tests.support.learner.searching import (
+    FOUR_STONES,
+    STANDARD,
+    TRIO,
+    Grown,
+    grown,
+    random_evaluator,
+    random_states,
+)
 from train.bench.parts import search as bench_search
 from train.players.learned import search_player
 from train.programs.selfplay import selfplay_of, stage_at
 from train.search import mctx_engine
 from train.search.config import ENGINES, KINDS, SearchConfig
 from train.search.engine import Choose, Root
+from train.search.search import make_search
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -191,19 +200,49 @@ def _found(engine: str, kind: str) -> Grown:
     return grown(FOUR_STONES, PLIES[FOUR_STONES], config, False)
 
 
+def _legal_of(found: Grown) -> np.ndarray:
+    """bool[B, N, A]: the legal slots of all nodes."""
+    variant = random_states(FOUR_STONES, *PLIES[FOUR_STONES]).variant
+    of_nodes = jax.vmap(lambda v, p: actions.legal_slots(State(v, p)), (None, 0))
+    return np.asarray(jax.jit(jax.vmap(of_nodes))(variant, found.positions))
+
+
 @pytest.mark.parametrize(("engine", "kind"), EVERY)
 def test_legal_slots_alone_are_visited(engine, kind):
     found = _found(engine, kind)
-    variant = random_states(FOUR_STONES, *PLIES[FOUR_STONES]).variant
-    of_nodes = jax.vmap(lambda v, p: actions.legal_slots(State(v, p)), (None, 0))
-    legal = np.asarray(jax.jit(jax.vmap(of_nodes))(variant, found.positions))
-    edges = found.edges
+    legal, edges = _legal_of(found), found.edges
     assert legal[edges.board, edges.node, edges.slot].all()
     assert len(edges.slot) > 1000
     # Most slots of most nodes are not legal, and by far not all edges are the root's.
     assert legal.mean() < 0.5
     assert (edges.node > 0).mean() > 0.3
     assert (found.choice.policy[~legal[:, 0]] == 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rescale_values", [True, False])
+def test_mctx_keeps_to_legal_slots_by_the_least_weight_of_the_prior(rescale_values):
+    config = dataclasses.replace(PUCT, c_init=0.001, c_base=1e9, rescale_values=rescale_values)
+    config = dataclasses.replace(config, engine="mctx")
+    found = grown(FOUR_STONES, PLIES[FOUR_STONES], config, False)
+    edges = found.edges
+    assert _legal_of(found)[edges.board, edges.node, edges.slot].all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_legacy_keys_find_what_typed_ones_find(engine, kind):
+    """By default `test_tree` grows a tree by both."""
+    states = random_states(FOUR_STONES, 3, 4, 4)
+    config = SearchConfig(simulations=12, kind=kind, engine=engine)
+    search = jax.jit(make_search(random_evaluator, config, explores=True))
+    for seed in range(3):
+        typed, legacy = (
+            search((), states, make(seed)) for make in (jax.random.key, jax.random.PRNGKey)
+        )
+        for one, other in zip(typed, legacy, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(("engine", "kind"), EVERY)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 
 from tests.support.learner import tiny
 from tests.support.learner.searching import random_evaluator, random_ply, random_states
@@ -76,6 +77,19 @@ def test_a_state_and_its_turned_copies_are_evaluated_alike(make_states, symmetri
     assert_equal_when_turned(evaluate, states, SYMMETRY_ORDER[:symmetries])
     one, other = evaluate(states), evaluate_once((), states)
     assert np.abs(np.asarray(one.value - other.value)).max() > 0.1
+
+
+def test_a_finished_board_keeps_its_one_slot():
+    """Every other board is over; the others are evaluated as if none were."""
+    states = random_states(RULES, *PLIES)
+    is_over = np.arange(len(states.position.ply)) % 2 == 0
+    assert not np.asarray(states.position.terminated).any()
+    mixed = states._replace(position=states.position._replace(terminated=jnp.asarray(is_over)))
+    found, running = (jax.device_get(evaluator_of(8)((), each)) for each in (mixed, states))
+    assert np.isfinite(found.logits).all() and np.isfinite(found.value).all()
+    policy = scipy.special.softmax(found.logits.astype(np.float64), axis=1)
+    assert (policy[is_over, 0] == 1).all() and (policy[is_over, 1:] == 0).all()
+    np.testing.assert_array_equal(found.logits[~is_over], running.logits[~is_over])
 
 
 def test_a_network_sees_turned_copies_alike():

@@ -12,7 +12,8 @@ from tests.support.learner.searching import FOUR_STONES, random_evaluator, rando
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.search.config import SearchConfig
 from train.search.search import make_search
-from train.search.tree import NO_CHILD, ROOT, Node, Step, init_tree, node_view, root_view, simulate
+from train.search.simulation import simulate
+from train.search.tree import NO_CHILD, ROOT, Node, Step, init_tree, node_view, root_view
 from wallgo_jax.game.state import State, sizes_of
 
 PLIES = (24, 1, 12)
@@ -134,6 +135,23 @@ def test_a_tree_by_hand():
     assert root.slot_visits.tolist() == [[2, 2]]
     assert root.slot_qvalues.tolist() == [[1.0, -0.625]]
     assert node_view(grown, jnp.array([2])).slot_visits.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("boards", [1, 2, 3])
+def test_a_legacy_key_grows_what_a_typed_one_does(boards):
+    """Boards of different depth, whose slots are drawn from the key."""
+
+    def drawn(keys: jax.Array | None, node: Node) -> jax.Array:
+        return jax.vmap(lambda key: jax.random.bernoulli(key, 0.6))(keys).astype(jnp.int32)
+
+    def grown(key: jax.Array) -> Any:
+        tree = init_tree(jnp.zeros((boards, 2)), jnp.zeros(boards), jnp.ones(boards), nodes=9)
+        return simulate(tree, key, at_root=drawn, below=drawn, play=_play)
+
+    typed, legacy = grown(jax.random.key(0)), grown(jax.random.PRNGKey(0))
+    for one, other in zip(*map(jax.tree.leaves, (typed, legacy)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (np.asarray(typed.parents) != ROOT).any()
 
 
 def test_boards_do_not_see_one_another():

@@ -19,11 +19,11 @@ from train.engine.trees.guide import Guide
 from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
 from train.search.config import SearchConfig
-from train.search.distributions import most_visited
 from train.search.evaluator import make_play, make_symmetric_evaluator
-from train.search.puct import make_puct_slot
+from train.search.puct import make_puct_slot, most_visited
 from train.search.sequential_halving import best_due, completed_values, slot_below
-from train.search.tree import Node, Tree, init_tree, root_view, visit_leaf
+from train.search.simulation import visit_leaf
+from train.search.tree import Node, Tree, init_tree, root_view
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, Variant
