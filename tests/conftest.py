@@ -1,4 +1,4 @@
-"""Shared by every test: the settings of JAX and hypothesis, and the conformance games."""
+"""Shared by every test: settings of JAX and hypothesis, conformance games, failed programs."""
 
 import gc
 import gzip
@@ -65,3 +65,19 @@ def as_users_compile() -> Iterator[None]:
     """Everything in the module is compiled as users compile it: with XLA's optimizations."""
     with compiling.as_users():
         yield
+
+
+@pytest.fixture
+def failed_programs_are_forgotten() -> Iterator[None]:
+    """JAX tells the error of a failed program once more to whoever waits for callbacks later, until
+    another program with a callback ran on its device."""
+    yield
+    for device in jax.local_devices():
+        with jax.default_device(device):
+            jax.block_until_ready(jax.jit(_call_back)(0))
+    jax.effects_barrier()
+
+
+def _call_back(x: jax.Array) -> jax.Array:
+    jax.debug.callback(lambda: None)
+    return x

@@ -18,6 +18,7 @@ from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.reachable import batches
+from train.solver.values import LOSS
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -75,11 +76,12 @@ def load_late(path: Path) -> LatePositions:
     Raises:
       UsageError: what is wrong with the file.
     """
-    games = [game for game in read_late(path) if game.proven]
-    if not games:
+    numbered = [(n, game) for n, game in enumerate(read_late(path), start=1) if game.proven]
+    if not numbered:
         raise UsageError(f"{path}: no proven position")
+    places = tuple(f"{path}, game {number}" for number, _ in numbered)
+    games = [game for _, game in numbered]
     rules = games[0].record.rules
-    places = tuple(f"{path}, game {number}" for number in range(1, len(games) + 1))
     for game, place in zip(games, places, strict=True):
         if game.record.rules != rules:
             raise UsageError(f"{place}: its rules differ from those of the first game")
@@ -87,34 +89,49 @@ def load_late(path: Path) -> LatePositions:
     examples = fetch(make_examples(recorded))
     of_game = np.concatenate([np.full(len(game.proven), i) for i, game in enumerate(games)])
     found = [(game, each) for game in games for each in game.proven]
-    at = np.searchsorted(examples.game, of_game) + [each.ply for _, each in found]
-    best = np.zeros((len(found), actions.num_slots(rules.stones, grid=rules.size)), np.bool_)
-    for row, (_, each) in enumerate(found):
-        if each.best[-1] >= best.shape[1]:
-            raise UsageError(f"{path}: slot {each.best[-1]} is not below {best.shape[1]}")
-        best[row, list(each.best)] = True
+    proven = [each for _, each in found]
+    at = np.searchsorted(examples.game, of_game) + [each.ply for each in proven]
     states = State(
         jax.tree.map(lambda x: x[of_game], examples.variant),
         jax.tree.map(lambda x: x[at], examples.position),
     )
+    told = [f"{places[g]}, ply {each.ply}" for g, each in zip(of_game, proven, strict=True)]
+    legal = fetch(_legal(states))
     return LatePositions(
         rules=rules,
         states=states,
-        best=best,
-        value=np.array([each.value for _, each in found], np.int8),
+        best=_best(proven, legal, told),
+        value=np.array([each.value for each in proven], np.int8),
         left=np.array([plies_left(game, each.ply) for game, each in found], np.int16),
-        margins=_margins([each for _, each in found], fetch(_legal(states)), path),
+        margins=_margins(proven, legal, told),
     )
 
 
-def _margins(positions: Sequence[LatePosition], legal: np.ndarray, path: Path) -> np.ndarray:
+def _best(
+    positions: Sequence[LatePosition], legal: np.ndarray, places: Sequence[str]
+) -> np.ndarray:
+    """bool[N, A]: the plays that keep the value; refuses those that no legal play can be."""
+    best = np.zeros_like(legal)
+    for row, (position, slots, place) in enumerate(zip(positions, legal, places, strict=True)):
+        wrong = set(position.best) - set(np.flatnonzero(slots).tolist())
+        if wrong:
+            raise UsageError(f"{place}: 'best' has slot {min(wrong)}, which is not legal")
+        best[row, list(position.best)] = True
+        if position.value == LOSS and (best[row] != slots).any():
+            raise UsageError(f"{place}: is lost, so 'best' must have all {slots.sum()} legal plays")
+    return best
+
+
+def _margins(
+    positions: Sequence[LatePosition], legal: np.ndarray, places: Sequence[str]
+) -> np.ndarray:
+    """float32[N, A], see `LatePositions`."""
     margins = np.full(legal.shape, np.nan, np.float32)
-    for row, (position, slots) in enumerate(zip(positions, legal, strict=True)):
+    for row, (position, slots, place) in enumerate(zip(positions, legal, places, strict=True)):
         if position.margins is not None:
             if len(position.margins) != slots.sum():
                 raise UsageError(
-                    f"{path}: {len(position.margins)} margins before ply {position.ply} of a game, "
-                    f"but {slots.sum()} legal plays"
+                    f"{place}: {len(position.margins)} margins, but {slots.sum()} legal plays"
                 )
             margins[row, slots] = position.margins
     return margins

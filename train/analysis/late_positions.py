@@ -123,8 +123,12 @@ def _from_line(line: str) -> LateGame:
     fields = json.loads(line)
     if "late" not in fields:
         raise ValueError("key 'late' is missing: no file of late positions")
+    if record.result is None:
+        raise ValueError("key 'result': the game has none; late positions are of finished games")
+    if record.grid not in (None, record.rules.size):
+        raise ValueError(f"key 'grid': is {record.grid}, not the board's own {record.rules.size}")
     try:
-        proven = tuple(_position(each, len(record.actions)) for each in fields["late"])
+        proven = tuple(_position(each, record) for each in fields["late"])
         refused = tuple(map(int, fields.get("refused", ())))
         unclear = tuple(map(int, fields.get("unclear", ())))
         node_limit = int(fields.get("node_limit", 0))
@@ -143,11 +147,16 @@ def _options(fields: Any) -> TakeOptions | None:
         raise ValueError(f"key 'options': must be a table of {names}") from None
 
 
-def _position(fields: Any, plies: int) -> LatePosition:
+def _position(fields: Any, record: Record) -> LatePosition:
     mask = int(fields["best"], 16)
     ply, value = int(fields["ply"]), int(fields["value"])
+    plies, placements = len(record.actions), len(record.rules.order)
     if not 0 <= ply < plies or value not in (WIN, DRAW, LOSS) or mask < 1:
         raise ValueError(f"key 'late': {fields} is no position of a game of {plies} plies")
+    if ply < placements:
+        raise ValueError(
+            f"key 'late': ply {ply} places a stone; positions begin at ply {placements}"
+        )
     best = tuple(slot for slot in range(mask.bit_length()) if mask >> slot & 1)
     margin, margins = fields.get("margin"), fields.get("margins")
     if margins is not None:

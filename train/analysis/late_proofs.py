@@ -29,6 +29,7 @@ from train.solver.late import Refusal, board_of, check_provable, plays, prove
 from train.solver.values import LOSS
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
+from wallgo_jax.game.rules import Rules
 
 
 class ProofOptions(NamedTuple):
@@ -88,14 +89,18 @@ def prove_games(
       All games of the file.
 
     Raises:
-      UsageError: the rules cannot be proven, the file cannot be read or written, or games of it
-        were made with other options.
+      UsageError: the rules cannot be proven, a game has other rules than the first, the file
+        cannot be read or written, or games of it have other rules or were made with other options.
     """
     rules = recorded.records[0].rules
     check_provable(rules)
+    for record, place in zip(*recorded, strict=True):
+        if record.rules != rules:
+            raise UsageError(f"{place}: its rules differ from those of the first game")
     if out.suffix == ".gz":
         raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
     found = read_growing(out)
+    _check_same_rules(out, found, rules)
     _check_same_options(out, found, options)
     known = {game.record.actions for game in found}
     examples = fetch(make_examples(recorded))
@@ -104,7 +109,7 @@ def prove_games(
     for index, record in enumerate(recorded.records):
         if total >= options.positions or should_stop():
             break
-        if record.rules != rules or record.actions in known:
+        if record.actions in known:
             continue
         known.add(record.actions)
         game = _prove_game(record, examples, index, options)
@@ -113,6 +118,15 @@ def prove_games(
         total += len(game.proven)
         on_progress(total)
     return found
+
+
+def _check_same_rules(out: Path, games: Sequence[LateGame], rules: Rules) -> None:
+    for number, game in enumerate(games, start=1):
+        if game.record.rules != rules:
+            raise UsageError(
+                f"{out}, line {number}: its rules differ from those of the games to prove; "
+                "choose another --out"
+            )
 
 
 def _check_same_options(out: Path, games: Sequence[LateGame], options: ProofOptions) -> None:

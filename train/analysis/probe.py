@@ -14,7 +14,6 @@ N positions, H W cells, F features.
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from rich.text import Text
 
 from train.analysis.corridors import HELD_OUT, TRAINING, Corridors, make_corridors
 from train.arena.result import wilson_interval
+from train.checkpoints.weights import weights_digest
 from train.learning.frozen_head import fit_head, head_scores
 from train.network import NetworkConfig, Variables
 from train.network.build import channels_of, network_for, observer_for
@@ -119,9 +119,7 @@ class Trunk(NamedTuple):
     @property
     def digest(self) -> str:
         """A checksum of the weights, empty for untrained ones."""
-        leaves = jax.tree.leaves(fetch(self.variables))
-        found = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves))
-        return found.hexdigest()[:32] if leaves else ""
+        return weights_digest(self.variables)
 
 
 Answers = Mapping[int, ProbeResult]
@@ -277,11 +275,13 @@ def probe_runs(
       untrained: add a row with new weights for each shape of trunk.
 
     Raises:
-      UsageError: a network cannot be read or asked, or there is no player or no seed.
+      UsageError: a network cannot be read or asked, there is no player or no seed, or one twice.
       ValueError: see `make_corridors`.
     """
     if not players or not seeds:
         raise UsageError("probe: name at least one trained player and one seed")
+    if len({*seeds}) < len(seeds):  # the same answers, counted twice, would narrow the interval
+        raise UsageError(f"probe: seeds {', '.join(map(str, seeds))}: a seed is named twice")
     trunks = _load_trunks(players, rules, untrained=untrained)
     found: list[list[Answers]] = [[] for _ in trunks]
     for seed in seeds:

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe, usage_errors
+from train.api.common.tables import (
+    callback_errors,
+    check_whole,
+    key_of,
+    progress_bar,
+    to_dataframe,
+    usage_errors,
+)
 from train.api.players import Act, Player, make_players
 from train.arena import tournament as tournament_lib
 from train.arena.config import parse_sprt
@@ -82,6 +89,7 @@ class PlayedMatch(MatchResult):
         )
 
 
+@callback_errors()
 def match(
     first: Opponent,
     second: Opponent,
@@ -167,6 +175,7 @@ class TournamentResult:
         )
 
 
+@callback_errors()
 def tournament(
     players: Sequence[Opponent],
     *,
@@ -273,6 +282,7 @@ class RatedPool:
         return intervals_figure(rows, title=title, x_label="Elo points, 95 % intervals")
 
 
+@callback_errors()
 def elo(
     players: Sequence[Opponent | Path],
     *,

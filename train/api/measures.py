@@ -17,7 +17,7 @@ from train.analysis.describe import Description
 from train.analysis.late_accuracy import LateAccuracy
 from train.analysis.sampled_accuracy import Sample, SampledAccuracy
 from train.analysis.value_accuracy import ValueAccuracy
-from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe
+from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import Source, make_config, read_rules
 from train.api.players import Act, Player, make_player
 from train.api.states import States, batch_of
@@ -105,6 +105,7 @@ class ProvenAccuracy(_Shown, LateAccuracy):
         return late_lib.late_record(self)
 
 
+@callback_errors()
 def accuracy(
     player: str | Player | Act,
     *,

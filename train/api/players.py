@@ -11,7 +11,7 @@ import numpy as np
 
 import wallgo_jax
 from train import registry
-from train.api.common.tables import key_of
+from train.api.common.tables import callback_errors, key_of
 from train.api.configs import read_rules
 from train.api.searches import SearchReport, change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
@@ -54,12 +54,14 @@ class Player:
         guide: Callable[[], Guide] | None = None,
         trained: Callable[[], TrainedNetwork] | None = None,
         has_learned: bool = False,
+        has_solved: bool = False,
     ) -> None:
         """Wrap a player; `guide` makes what its searches need and `trained` gives its network, each
-        called once, None where it has none; one that has learned these rules refuses boards of
-        others."""
+        called once, None where it has none; one that has learned or solved these rules refuses
+        boards of others."""
         self.registered, self.rules, self.name = registered, rules, registered.name
-        self._identity, self._has_learned = functools.cache(identity), has_learned
+        self._identity = functools.cache(identity)
+        self._has_learned, self._has_solved = has_learned, has_solved
         self._guide = None if guide is None else functools.cache(guide)
         self._trained = None if trained is None else functools.cache(trained)
 
@@ -82,12 +84,14 @@ class Player:
           An int for one board, int32[B] for a batch.
 
         Raises:
-          UsageError: these are no boards, or of rules that a trained player has not learned.
+          UsageError: these are no boards, or of rules that a trained player has not learned or a
+            solver not solved; or a position is too large for `exact`.
         """
         batch, is_one = self._boards(states)
-        player = self.registered
-        slots = player.act(player.variables, batch, key_of("act", seed))
-        found = np.asarray(fetch(actions_of(batch, slots)))
+        player, key = self.registered, key_of("act", seed)
+        with callback_errors():
+            slots = player.act(player.variables, batch, key)
+            found = np.asarray(fetch(actions_of(batch, slots)))
         return int(found[0]) if is_one else found
 
     def search(
@@ -119,8 +123,8 @@ class Player:
 
     def _boards(self, states: States) -> Batch:
         batch = batch_of(states, self.rules)
-        if self._has_learned:
-            check_rules(batch.states, self.rules, self.name)
+        if self._has_learned or self._has_solved:
+            check_rules(batch.states, self.rules, self.name, has_learned=self._has_learned)
         return batch
 
     @property
@@ -236,6 +240,7 @@ def player_of_name(
         guide=guide,
         trained=trained,
         has_learned=registry.common_rules([name]) is not None and not transfer,
+        has_solved=registry.read_name(name).kind == "exact",
     )
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe
+from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import read_rules
 from train.api.players import Act, Player, make_player
 from train.runtime.errors import UsageError
@@ -114,6 +114,7 @@ class SelfPlay:
         return self.actions[number, : self.lengths[number]].tolist()
 
 
+@callback_errors()
 def selfplay(
     player: str | Player | Act,
     *,
@@ -131,8 +132,8 @@ def selfplay(
       player: in every seat.
       games: N.
       rules: as in `make_player`.
-      explores: search with the noise of training, and give back policies and values; the player
-        must be one that searches.
+      explores: search with the noise and the value scale of training, and give back policies and
+        values; the player must be one that searches.
       simulations: of a search, only where `explores`; by default those of the player's name.
       opening_plies: random plies that each game begins with.
       seed: random seed.
@@ -206,9 +207,9 @@ def _chooser(player: Player, simulations: int | None) -> tuple[Any, Any]:
     check_whole("selfplay", simulations=count)
     if not 1 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"selfplay: simulations ({count}) must be from 1 to {MAX_SIMULATIONS}")
-    options = dataclasses.replace(
-        as_player(guide.search, count), value_scale=guide.search.value_scale
-    )
+    # The guide's is the player's (`search.player_value_scale`).
+    own = guide.search if guide.look is None else player.trained.config.search
+    options = dataclasses.replace(as_player(guide.search, count), value_scale=own.value_scale)
     search = make_search(guide.evaluate, options, explores=True)
 
     def choose(variables: Any, states: State, key: jax.Array) -> dict[str, jax.Array]:

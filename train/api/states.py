@@ -27,6 +27,8 @@ from wallgo_jax.view.game_replay import Game
 States = EnvState | State | Game
 """A state of the env or of the game, one board or a batch [B], or a game, for its last position."""
 
+_TRANSFER = "; make_player(..., transfer=True) allows it"
+
 
 class Batch(NamedTuple):
     """States [B]."""
@@ -61,8 +63,8 @@ def batch_of(states: States, rules: Rules) -> Batch:
     return Batch(batch, rank == 0)
 
 
-def check_rules(states: State, rules: Rules, name: str) -> None:
-    """Refuse boards [B] of other rules than a network has learned.
+def check_rules(states: State, rules: Rules, name: str, *, has_learned: bool = True) -> None:
+    """Refuse boards [B] of other rules than a network has learned, or a player was made for.
 
     Raises:
       UsageError: a board has other rules; the same board in a larger grid, or turned, is allowed.
@@ -74,9 +76,9 @@ def check_rules(states: State, rules: Rules, name: str) -> None:
         if key == "start":  # a turned board has its first stones elsewhere
             its, own = its != NOT_PLACED, own != NOT_PLACED
         if key != "grid" and (np.asarray(its) != np.asarray(own)[None]).any():
+            known, hint = ("has learned", _TRANSFER) if has_learned else ("was made for", "")
             raise UsageError(
-                f"state: a board has other rules than {name} has learned ({key} differs); "
-                "make_player(..., transfer=True) allows it"
+                f"state: a board has other rules than {name} {known} ({key} differs){hint}"
             )
 
 

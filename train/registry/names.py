@@ -25,6 +25,7 @@ pretrained:NAME for it.
 
 import difflib
 import math
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -142,8 +143,7 @@ def read_name(text: str) -> PlayerName:
       UsageError: there is no such kind, its target is missing, it takes no target or no
         simulations, or the name cannot be printed, as records of its games ask.
     """
-    if not text.isprintable():
-        raise UsageError(f"player {text!r}: has a character that cannot be printed")
+    _check_printable(text)
     if text.startswith(f"{EXTERNAL}:") and text[len(EXTERNAL) + 1 :].strip():
         # The command is everything behind the colon, whatever it holds.
         return PlayerName(text, EXTERNAL, text[len(EXTERNAL) + 1 :], None)
@@ -152,7 +152,7 @@ def read_name(text: str) -> PlayerName:
     if kind not in PLAYER_KINDS:
         path = _read_path(text)
         # With a separator it can only be a path: its reader says what is missing.
-        if len(Path(path.target).parts) > 1 or (path.target and Path(path.target).exists()):
+        if len(Path(path.target).parts) > 1 or (path.target and _exists(path.target)):
             return path
         raise _unknown(text, path.target)
     made = PLAYER_KINDS[kind]
@@ -174,13 +174,25 @@ def read_network_name(text: str) -> PlayerName:
     A word that is no kind is a path, whether it exists or not.
 
     Raises:
-      UsageError: players of this kind have no network.
+      UsageError: players of this kind have no network, or as `read_name`.
     """
+    _check_printable(text)
     kind = _split_options(text)[0].partition(":")[0]
     name = read_name(text) if kind in PLAYER_KINDS else _read_path(text)
     if not name.has_network:
         raise UsageError(f"player {text!r}: has no network; allowed: {NETWORKS}")
     return name
+
+
+def _check_printable(text: str) -> None:
+    if not text.isprintable():
+        raise UsageError(f"player {text!r}: has a character that cannot be printed")
+
+
+def _exists(path: str | Path) -> bool:
+    """Whether there is such a path; `Path.exists` raises where a name is too long or a folder is
+    closed to us."""
+    return os.path.exists(path)
 
 
 def _read_path(text: str) -> PlayerName:
@@ -195,14 +207,14 @@ def _split_options(text: str) -> tuple[str, str | None]:
     kind, _, rest = text.partition(":")
     path = rest if kind in PLAYER_KINDS else text
     target, _ = _split_budget(path)
-    is_part_of_path = path.rfind("?") < len(target) and Path(target).exists()
+    is_part_of_path = path.rfind("?") < len(target) and _exists(target)
     return (text, None) if not mark or is_part_of_path else (name, options)
 
 
 def _split_budget(text: str) -> tuple[str, str | None]:
     """`target@budget` in two; None without a budget. The path of a file may hold an @."""
     target, at, budget = text.rpartition("@")
-    return (text, None) if not at or Path(text).exists() else (target, budget)
+    return (text, None) if not at or _exists(text) else (target, budget)
 
 
 def _with(name: PlayerName, budget: str | None, options: str | None) -> PlayerName:
@@ -276,7 +288,7 @@ def _read_symmetries(name: str, value: str) -> int:
 
 def _unknown(text: str, target: str) -> UsageError:
     """The complaint about a word that is neither a kind nor a path."""
-    if target and (RUNS / target).exists():
+    if target and _exists(RUNS / target):
         return _error(text, f"unknown; did you mean {RUNS / text}?")
     near = difflib.get_close_matches(target, PLAYER_KINDS, n=1)
     return _error(text, f"unknown; did you mean {near[0]}?" if near else "unknown")

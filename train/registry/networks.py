@@ -1,7 +1,8 @@
 """The networks of trained players, by the players' names, and the rules that they have learned."""
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from train.checkpoints import pretrained, weights
@@ -9,6 +10,7 @@ from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
 from train.registry.names import MODEL, PLAYER_KINDS, PlayerName, read_name, read_network_name
 from train.runtime.errors import UsageError
+from train.runtime.files import reason_of
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 
@@ -22,19 +24,34 @@ def load_network(name: str) -> TrainedNetwork:
 
 
 def network_of(name: PlayerName) -> TrainedNetwork:
-    """Load the network of a trained player whose name is read."""
+    """Load the network of a trained player whose name is read; errors as `load_network`."""
     model = model_of(name)
-    return (
-        weights.load_network(Path(name.target)) if model is None else weights.load_pretrained(model)
-    )
+    if model is not None:
+        return weights.load_pretrained(model)
+    with _reading(Path(name.target)) as path:
+        return weights.load_network(path)
 
 
 def network_config(name: PlayerName) -> RunConfig:
-    """The config of the run that a trained player is from; its weights are not read."""
+    """The config of the run that a trained player is from; its weights are not read.
+
+    Raises:
+      UsageError: it cannot be read.
+    """
     model = model_of(name)
-    if model is None:
-        return weights.read_network_config(Path(name.target))
-    return pretrained.read_config(model)
+    if model is not None:
+        return pretrained.read_config(model)
+    with _reading(Path(name.target)) as path:
+        return weights.read_network_config(path)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    """Turn an OSError, such as of a name too long or a closed folder, into one line."""
+    try:
+        yield path
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
 
 
 def model_of(name: PlayerName) -> str | None:

@@ -144,6 +144,16 @@ def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
         raise UsageError(f"player {name.text!r}: search.{error}") from None
 
 
+def refuse_unread_options(options: SearchConfig, name: PlayerName) -> None:
+    """Refuse options of a player's name where its search is a function that Python passes, which
+    reads none of them, with a UsageError."""
+    if options.custom and name.options_text:
+        raise UsageError(
+            f"player {name.text!r}: its run has a search of its own, which takes no options; leave "
+            f"out {name.options_text}"
+        )
+
+
 @functools.cache
 def _heuristic_act(weights: HeuristicConfig, options: SearchConfig, simulations: int) -> Act:
     evaluate = make_heuristic_evaluator(weights)
@@ -165,6 +175,7 @@ def _make_net(spec: PlayerSpec) -> Player:
 
 def _make_search(spec: PlayerSpec) -> Player:
     config, variables, *_ = _trained(spec)
+    refuse_unread_options(config.search, spec.name)
 
     def make_act(options: SearchConfig, simulations: int) -> Act:
         return search_act(

@@ -1,6 +1,7 @@
 """The exact player: it picks one of the plays that keep the value of the game, uniformly."""
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +10,12 @@ import numpy as np
 from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.solver.alphabeta import MAX_SIZE, AlphaBeta, Board
+from train.solver.own_grid import slot_in, to_own_grid
 from train.solver.tablebase import MAX_TABLE_STONES, SIZE, Tables, make_tables, optimal_slots
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
 from wallgo_jax.game import actions, chance
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import Position, State
+from wallgo_jax.game.state import Position, Sizes, State, sizes_of, sizes_of_state
 
 NAME = "exact"
 
@@ -34,13 +36,17 @@ def check_solvable(rules: Rules) -> None:
 def make_exact_player(rules: Rules) -> Player:
     """Make the player of a small board: tables on 3x3, alpha-beta search on the host on 4x4.
 
-    A position too large for the search ends the calling program with the search's message.
+    The boards that it is asked about are of these rules, in their own grid or in the corner of a
+    larger one. A position too large for the search ends the calling program with the search's
+    message.
 
     Raises:
-      UsageError: the rules cannot be solved.
+      UsageError: the rules cannot be solved; from `act`, the boards are too small for them.
     """
     check_solvable(rules)
-    return _table_player(rules) if rules.size == SIZE else _search_player(rules)
+    if rules.size == SIZE:
+        return Player(NAME, tables_of(rules), _table_act(sizes_of(rules)))
+    return _search_player(rules)
 
 
 @functools.lru_cache(maxsize=8)
@@ -49,34 +55,53 @@ def tables_of(rules: Rules) -> Tables:
     return make_tables(rules)
 
 
-def _table_player(rules: Rules) -> Player:
-    return Player(NAME, tables_of(rules), _act_by_table)
+@functools.cache
+def _table_act(own: Sizes) -> Callable[[Tables, State, jax.Array], jax.Array]:
+    @jax.jit
+    def act(tables: Tables, states: State, key: jax.Array) -> jax.Array:
+        best = jax.vmap(functools.partial(optimal_slots, tables))(_own_boards(states, own))
+        return _slots_in(states, _sample(key, best), own)
 
-
-@jax.jit
-def _act_by_table(tables: Tables, states: State, key: jax.Array) -> jax.Array:
-    best = jax.vmap(lambda state: optimal_slots(tables, state))(states)
-    return _sample(key, best)
+    return act
 
 
 @functools.lru_cache(maxsize=4)
 def _search_player(rules: Rules) -> Player:
-    search = AlphaBeta(rules)
+    search, own = AlphaBeta(rules), sizes_of(rules)
 
     @jax.jit
     def act(variables: None, states: State, key: jax.Array) -> jax.Array:
         del variables
-        slots = actions.num_slots(1, grid=rules.size)
         boards = states.position.ply.shape[0]
         best = jax.pure_callback(
             functools.partial(_search_all, search),
-            jax.ShapeDtypeStruct((boards, slots), jnp.bool_),
-            states.position,
+            jax.ShapeDtypeStruct((boards, own.num_slots), jnp.bool_),
+            _own_boards(states, own).position,
             vmap_method="sequential",
         )
-        return _sample(key, best)
+        return _slots_in(states, _sample(key, best), own)
 
     return Player(NAME, None, act)
+
+
+def _own_boards(states: State, own: Sizes) -> State:
+    """Boards [B] in their own grid; refuses those that the rules do not fit while JAX traces."""
+    given = sizes_of_state(states)
+    if given.players != own.players or given.grid < own.grid or given.stones < own.stones:
+        raise UsageError(
+            f"player {NAME!r}: its boards are of {_tell(own)}, these of {_tell(given)}"
+        )
+    return jax.vmap(functools.partial(to_own_grid, own=own))(states)
+
+
+def _tell(sizes: Sizes) -> str:
+    grid, players, stones = sizes
+    return f"{grid}x{grid} cells, {players} players and {stones} stones each"
+
+
+def _slots_in(states: State, slots: jax.Array, own: Sizes) -> jax.Array:
+    """int32[B]: slots of boards in their own grid, as slots of the boards that were given."""
+    return jax.vmap(functools.partial(slot_in, own=own))(states, slots)
 
 
 def _sample(key: jax.Array, best: jax.Array) -> jax.Array:

@@ -1,5 +1,6 @@
 """Files of late positions grow and resume, and a player's accuracy in them is exact."""
 
+import dataclasses
 import gzip
 import io
 import json
@@ -21,7 +22,13 @@ from train.analysis.late_accuracy import (
     load_late,
     players_table,
 )
-from train.analysis.late_positions import plies_left, read_late, spread, write_late
+from train.analysis.late_positions import (
+    plies_left,
+    read_growing,
+    read_late,
+    spread,
+    write_late,
+)
 from train.analysis.late_proofs import (
     ProofOptions,
     proofs_table,
@@ -124,8 +131,29 @@ def test_a_file_without_options_goes_on(recorded, late_file, tmp_path):
         read_late(path)
 
 
+def test_games_of_other_rules_are_refused(recorded, late_file, tmp_path):
+    """Of the file, which is left as it is, and among those to prove."""
+    other = dataclasses.replace(RULES, tie=())
+    path, games = tmp_path / "late.jsonl", read_late(late_file)
+    changed = games[1]._replace(record=dataclasses.replace(games[1].record, rules=other))
+    write_late(path, [games[0], changed])
+    before = path.read_bytes()
+    with pytest.raises(UsageError) as caught:
+        prove_games(recorded, path, OPTIONS)
+    assert str(caught.value) == (
+        f"{path}, line 2: its rules differ from those of the games to prove; choose another --out"
+    )
+    assert path.read_bytes() == before
+    first, second, *more = recorded.records
+    mixed = RecordedGames((first, dataclasses.replace(second, rules=other), *more), recorded.places)
+    with pytest.raises(UsageError, match=r"game 2: its rules differ from those of the first game$"):
+        prove_games(mixed, tmp_path / "new.jsonl", OPTIONS)
+    assert not (tmp_path / "new.jsonl").exists()
+
+
 def test_damaged_files_are_one_line(late_file, tmp_path):
-    """A stream that is broken inside, and numbers that no position has."""
+    """A stream that is broken inside, keys that no finished game has, and numbers that no position
+    has."""
     path = tmp_path / "late.jsonl.gz"
     data = bytearray(gzip.compress(late_file.read_bytes(), mtime=0))
     data[10] = 0xFF  # the first block's kind, which no stream has
@@ -135,11 +163,52 @@ def test_damaged_files_are_one_line(late_file, tmp_path):
             read(path)
         assert "\n" not in str(found.value)
     fields = json.loads(late_file.read_text().splitlines()[0])
-    fields["late"] = [{"ply": float("inf"), "value": 1, "best": "1"}]
+    placing = dataclasses.replace(RULES, start=(), order=(0, 1, 1, 0))
     plain = tmp_path / "late.jsonl"
-    plain.write_text(json.dumps(fields) + "\n")
-    with pytest.raises(UsageError, match="line 1: key 'late'"):
-        read_late(plain)
+    for damage, said in (
+        ({"late": [{"ply": float("inf"), "value": 1, "best": "1"}]}, "key 'late': "),
+        ({"result": None}, "key 'result': the game has none; late positions are of finished "),
+        ({"grid": 5}, "key 'grid': is 5, not the board's own 4$"),
+        (
+            {"rules": placing.to_dict(), "late": [{"ply": 3, "value": 1, "best": "1"}]},
+            "key 'late': ply 3 places a stone; positions begin at ply 4$",
+        ),
+    ):
+        plain.write_text(json.dumps(fields | damage) + "\n")
+        for read in (load_late, read_growing):
+            with pytest.raises(UsageError, match=f"line 1: {said}") as found:
+                read(plain)
+            assert "\n" not in str(found.value)
+
+
+def test_plays_of_a_file_are_held_against_the_legal_ones(late_file, tmp_path):
+    """By the slow referee, in the second position of the second game with one."""
+    games, path = read_late(late_file), tmp_path / "late.jsonl"
+    number = [n for n, game in enumerate(games) if len(game.proven) == 2][1]
+    game, (first, second) = games[number], games[number].proven
+    referee = Game(RULES.to_dict())
+    for action in game.record.actions[: second.ply]:
+        referee.act(action)
+    cells = [row * 4 + column for row, column in referee.board.stones[referee.player]]
+    legal = {cells.index(action // 52) * 52 + action % 52 for action in referee.turns()}
+    illegal = min(set(range(104)) - legal)
+    for wrong, said in (
+        (second._replace(best=(illegal, 103)), f"'best' has slot {illegal}, which is not legal"),
+        (second._replace(best=(max(legal), 1040)), "'best' has slot 1040, which is not legal"),
+        (
+            second._replace(value=-1, best=(min(legal),)),
+            f"is lost, so 'best' must have all {len(legal)} legal plays",
+        ),
+        (
+            second._replace(margin=1, margins=(1,)),
+            f"1 margins, but {len(legal)} legal plays",
+        ),
+    ):
+        damaged = game._replace(proven=(first, wrong))
+        write_late(path, [*games[:number], damaged, *games[number + 1 :]])
+        with pytest.raises(UsageError) as caught:
+            load_late(path)
+        assert str(caught.value) == f"{path}, game {number + 1}, ply {second.ply}: {said}"
 
 
 def test_games_without_an_end_are_refused_in_the_words_of_their_reader(tmp_path):

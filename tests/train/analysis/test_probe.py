@@ -141,6 +141,8 @@ def test_pairs_differ_in_walls_alone(questions):
 def test_network_that_cannot_be_asked_is_refused_by_name(tmp_path):
     with pytest.raises(UsageError, match="at least one trained player"):
         probe_runs([], RULES, **OPTIONS)
+    with pytest.raises(UsageError, match=r"^probe: seeds 0, 1, 0: a seed is named twice$"):
+        probe_runs(["none"], RULES, **OPTIONS | {"seeds": (0, 1, 0)})
     with pytest.raises(UsageError, match="no such run directory"):
         probe_runs([str(tmp_path / "none")], RULES, **OPTIONS)
     blind = str(save_run(tmp_path / "blind", planes="B", blocks="R"))

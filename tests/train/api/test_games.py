@@ -9,12 +9,16 @@ import pytest
 import train
 from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command
+from tests.support.learner.saved import save_run
+from train.api import selfplay
 from train.api.games import PlayedMatch
 from train.api.measures import BoardAccuracy, ProvenAccuracy
+from train.api.players import player_of_weights
 from train.cli.games import review as review_command
 from train.players.config import HeuristicsConfig
 from train.ratings import pool as pool_lib
 from train.review import analyst
+from train.search.config import SearchConfig
 from wallgo_jax.formats import records
 from wallgo_jax.view.game_replay import replay_actions
 
@@ -230,6 +234,33 @@ def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
     ]
     assert games.to_dataframe()["plies"].tolist() == games.lengths.tolist()
     assert len({game.actions for game in games.games}) > 1
+
+
+def test_self_play_that_explores_weighs_values_as_the_run_does(tmp_path, monkeypatch):
+    class AskedError(Exception):
+        """Stops self-play with the options of its search."""
+
+    def ask(evaluate, options, *, explores):
+        raise AskedError(options, explores)
+
+    monkeypatch.setattr(selfplay, "make_search", ask)
+    scales = ["--search.value_scale", "0.2", "--search.player_value_scale", "1.5"]
+    config = tiny.config(*scales, "--search.visit_offset", "20")
+    run = save_run(tmp_path / "run", seeds={1: 0}, config=config)
+    named = train.make_player(f"{run}@5?rounds=true")
+    own = player_of_weights("mine", named.trained.variables, config, tiny.RULES, simulations=5)
+    for player, rounds in ((named, True), (own, False)):
+        with pytest.raises(AskedError) as caught:
+            train.selfplay(player, explores=True)
+        expected = SearchConfig(
+            simulations=5,
+            max_considered_actions=config.search.max_considered_actions,
+            value_scale=0.2,
+            visit_offset=20.0,
+            rounds=rounds,
+        )
+        assert caught.value.args == (expected, True)
+        assert player.guide.search.value_scale == 1.5
 
 
 @pytest.mark.slow

@@ -12,11 +12,14 @@ import train
 import wallgo_jax
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
+from train.api import games, measures
 from train.api.players import player_of_weights
 from train.api.states import check_rules
 from train.network.build import network_for
 from train.registry import make_player as registered
 from train.registry import players as registered_players
+from train.solver import exact_player
+from train.solver.alphabeta import AlphaBeta
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.notation import parse_action
@@ -235,6 +238,50 @@ def test_a_network_refuses_boards_of_rules_that_it_has_not_learned():
         config.rules,
         player.name,
     )
+
+
+def test_the_exact_player_refuses_boards_of_other_rules_and_plays_its_own_in_a_larger_grid():
+    player = train.make_player("exact", tiny.RULES, transfer=True)
+    other = dataclasses.replace(tiny.RULES, tie=("mover_loses",))
+    assert other != tiny.RULES
+    with pytest.raises(train.UsageError) as caught:
+        player.act(wallgo_jax.make(other).init())
+    said = "state: a board has other rules than exact was made for (tie differs)"
+    assert str(caught.value) == said
+    # One of the nine cells that lie in the corner of the grid.
+    action = player.act(wallgo_jax.make(tiny.RULES, grid=5).init())
+    assert action - 5**2 * 52 in {5 * row + column for row in range(3) for column in range(3)}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda rules: train.make_player("exact", rules).act(wallgo_jax.make(rules).init()),
+        lambda rules: train.selfplay("exact", rules=rules, games=2),
+    ],
+    ids=["act", "selfplay"],
+)
+def test_a_question_too_large_for_the_solver_is_one_line(
+    ask, monkeypatch, failed_programs_are_forgotten
+):
+    monkeypatch.setattr(exact_player, "AlphaBeta", functools.partial(AlphaBeta, node_limit=5))
+    rules = wallgo_jax.Rules(size=4, stones=1, order=(1, 0), tie=())
+    said = "^solver: a position with [0-9] walls on 4x4 cells needs more than 5 nodes of [a-z-]+ se"
+    with pytest.raises(train.UsageError, match=said) as caught:
+        ask(rules)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("measure", [train.match, train.tournament, train.elo, train.accuracy])
+def test_refusals_inside_programs_are_one_line(measure, monkeypatch):
+    def fail(*given, **named):
+        raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
+
+    monkeypatch.setattr(games, "make_players", fail)
+    monkeypatch.setattr(measures, "make_player", fail)
+    players = {train.match: ("exact", "random"), train.accuracy: ("exact",)}
+    with pytest.raises(train.UsageError, match=r"^too large$"):
+        measure(*players.get(measure, (["exact", "random"],)), rules=tiny.RULES)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command, complaint
+from train import registry
 from train.analysis import value_accuracy
 from train.loop.evaluation import check_opponents
 from train.ratings import pool
@@ -14,6 +15,7 @@ from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 
 SHIPPED = "pretrained:wallzero-4stone"
+LATE = Path(__file__).parents[2] / "data" / "late.jsonl.gz"
 NO_RULES = MATCH[2:]
 FORMS = ("{run}", "{run}/checkpoints/6", "search:{run}", "net:{run}", "{model}", "net:{model}")
 assert MATCH[:2] == ["--rules", RULES]
@@ -79,7 +81,7 @@ def test_export_adds_matches_of_these_weights_to_the_card(places, tmp_path):
         (match_of("no/where"), ": no/where: no such run directory"),
         ("{{}}", ": no match of `match --json`: it has no 'first'"),
         ("win", ": cannot be read: Expecting value"),
-        (None, ": cannot be read: [Errno 2] No such file"),
+        (None, ": cannot be read: No such file"),
     ],
 )
 def test_other_matches_are_refused(text, told, places, tmp_path):
@@ -102,8 +104,10 @@ def test_export_leaves_other_folders_alone(places, tmp_path):
     file = tmp_path / "file"
     file.touch()
     assert complaint(command("export", places["run"], file)) == f"{file}: is a file, not a folder"
-    (tmp_path / "empty").mkdir()
-    assert command("export", places["run"], tmp_path / "empty").code == 0
+    # A process that was killed while it wrote a first card leaves a part of it.
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / ".0123456789abcdef.tmp").touch()
+    assert command("export", places["run"], tmp_path / "part").code == 0
 
 
 def test_the_page_says_what_the_card_says(places):
@@ -202,8 +206,8 @@ def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
 def test_accuracy_is_on_the_rules_that_the_player_has_learned(places, monkeypatch):
     asked = []
 
-    def measure(name, rules, **options):
-        asked.append((name, rules))
+    def measure(player, rules, **options):
+        asked.append((player.name, rules))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(value_accuracy, "value_accuracy", measure)
@@ -211,10 +215,23 @@ def test_accuracy_is_on_the_rules_that_the_player_has_learned(places, monkeypatc
     command("accuracy", "wjx")
     command("accuracy", SHIPPED)
     solved = Rules(size=3, stones=1, order=(0, 1))
-    name = str(places["model"])
+    name = f"search:{places['model']}@64"
     assert asked[:2] == [(name, tiny.RULES), ("wjx", solved)]
     assert asked[2][1].size == 7
     assert solved == tiny.RULES
+
+
+@pytest.mark.parametrize("words", [(), ("--positions", "9"), ("--late", LATE)])
+def test_accuracy_takes_the_weights_of_heuristics_from_a_config(words, tmp_path, monkeypatch):
+    path = tmp_path / "weights.toml"
+    path.write_text("[heuristics.wjx]\nboundary = 7\n")
+
+    def make(name, rules, *, heuristics):
+        raise UsageError(f"{name}: {heuristics.wjx.boundary}, {heuristics.ethen.boundary}")
+
+    monkeypatch.setattr(registry, "make_player", make)
+    said = complaint(command("accuracy", "wjx", *words, "--config", path))
+    assert said == "wjx: 7, 6"
 
 
 def test_probe_is_on_the_rules_that_the_players_have_learned(player):

@@ -3,10 +3,10 @@
 import functools
 import json
 import math
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import jax
 import numpy as np
 import pytest
 
@@ -62,6 +62,7 @@ def test_elo_rates_checkpoints_and_anchors(rated):
     assert (out / "elo.png").read_bytes().startswith(b"\x89PNG")
     for name in players:
         assert name in said.out
+    assert " · 2 simulations · " in " ".join(said.out.split())
 
 
 @pytest.mark.slow
@@ -88,6 +89,41 @@ def test_a_plot_of_no_format_is_refused_before_the_games(tmp_path):
     said = command("elo", "random", "greedy", *ELO[:4], "--cache", cache, "--png", plot)
     assert complaint(said) == f"{plot}: its ending must be one of .png, .svg, .pdf"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("metrics", "reason"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("", "does not tell positions played, which --axis positions needs"),
+        ('{"iteration": 1}\n', "does not tell positions played, which --axis positions needs"),
+    ],
+)
+def test_an_axis_that_metrics_cannot_serve_is_refused_before_the_games(
+    run, metrics, reason, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(ratings, "rate", lambda *_, **__: pytest.fail("games are played"))
+    path = tmp_path / "run" / "metrics.jsonl"
+    shutil.copytree(run, path.parent)
+    if metrics is not None:
+        path.write_text(metrics)
+    said = command("elo", path.parent, *ELO, "--axis", "positions", "--out", tmp_path / "out")
+    assert complaint(said) == f"{path}: {reason}"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("players", "is_told"),
+    [
+        (["random", "search:{run}@8", "net:{run}"], False),
+        (["random", "{run}"], True),
+        (["random", "{run}/checkpoints/9"], True),
+        (["{run}/checkpoints/9@8"], False),
+    ],
+)
+def test_the_caption_tells_a_budget_that_some_player_has(run, players, is_told):
+    named = tuple(player.format(run=run) for player in players)
+    assert ratings.Elo(players=named)._is_budget_used() == is_told
 
 
 @pytest.mark.parametrize(
@@ -265,22 +301,6 @@ def test_accuracy_of_the_random_player(tmp_path):
     record = json.loads((tmp_path / "accuracy.json").read_text())
     # The slow solver meets the same number, see test_solver.py.
     assert "69138" in json.dumps(record)
-
-
-@pytest.fixture
-def failed_programs_are_forgotten():
-    """JAX tells the error of a failed program once more to whoever waits for callbacks later, until
-    another program with a callback ran on its device."""
-    yield
-    for device in jax.local_devices():
-        with jax.default_device(device):
-            jax.block_until_ready(jax.jit(_call_back)(0))
-    jax.effects_barrier()
-
-
-def _call_back(x):
-    jax.debug.callback(lambda: None)
-    return x
 
 
 def test_a_question_too_large_for_the_solver_is_one_line(

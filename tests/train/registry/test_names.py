@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from train.registry import read_name
+from train.registry import common_rules, load_network, read_name
 from train.registry.names import PLAYER_KINDS, read_network_name
 from train.runtime.errors import UsageError
 
@@ -134,9 +134,22 @@ def test_a_kind_is_not_a_folder_of_its_name():
 
 def test_names_that_cannot_be_printed_are_refused():
     for text in ("external:bot \t", "runs/a\nb"):
-        with pytest.raises(UsageError, match="has a character that cannot be printed") as caught:
-            read_name(text)
-        assert "\n" not in str(caught.value)
+        for read in (read_name, read_network_name, load_network):
+            assert complaint(text, read).endswith(": has a character that cannot be printed")
+
+
+def test_names_that_are_too_long_for_a_file():
+    long = "x" * 300
+    for text in (long, f"{long}@5", f"{long}?symmetries=2"):
+        assert complaint(text).startswith("player 'xxx")
+        assert "unknown" in complaint(text)
+        assert complaint(text, load_network) == f"{long}: cannot be read: File name too long"
+    for text in (f"net:{long}", f"search:{long}@5", f"runs/{long}"):
+        path = text.partition("@")[0].rpartition(":")[2]
+        assert read_name(text).target == path
+        for read in (load_network, lambda text: common_rules([text])):
+            assert complaint(text, read) == f"{path}: cannot be read: File name too long"
+    assert read_name(f"pretrained:{long}@5").target == long
 
 
 def test_near_names_are_told():

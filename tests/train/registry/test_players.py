@@ -9,10 +9,11 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
-from train import registry
+from train import functions, registry
 from train.checkpoints.store import Store
 from train.checkpoints.weights import load_network
 from train.config import config_to_dict
+from train.engine.trees.guide import make_guide
 from train.network import Variables
 from train.network.build import network_for
 from train.players.config import HeuristicConfig, HeuristicsConfig
@@ -157,6 +158,29 @@ def test_rounds_of_a_search_without_rounds_are_refused():
     with pytest.raises(UsageError, match="its search is puct, which has no rounds"):
         players.with_named_options(SearchConfig(kind="puct"), name)
     assert players.with_named_options(SearchConfig(), name).rounds
+
+
+def own_search(evaluate, states, key, *, simulations, explores):
+    found = evaluate(states)
+    return found.logits.argmax(-1), jax.nn.softmax(found.logits), found.value[:, 0]
+
+
+@pytest.mark.parametrize("option", ["symmetries=8", "opponents=maxn", "rounds=false"])
+def test_options_that_a_search_of_ones_own_does_not_read_are_refused(tmp_path, option):
+    custom = functions.tell("search.custom", own_search)
+    config = tiny.config()
+    config = dataclasses.replace(config, search=dataclasses.replace(config.search, custom=custom))
+    run = save_run(tmp_path / "run", seeds={1: 0}, config=config)
+    name = f"search:{run}@2?{option}"
+    said = f"player {name!r}: its run has a search of its own, which takes no options; leave out ?"
+    assert complaint(name).startswith(said)
+    with pytest.raises(UsageError) as caught:
+        registry.make_frozen_opponent(name, RULES)
+    assert str(caught.value) == complaint(name) == f"{said}{option}"
+    # Raw policies read symmetries, sessions search otherwise.
+    assert make_player(f"search:{run}@2?symmetries=1", RULES).name == f"search:{run}@2"
+    assert make_player(f"net:{run}?symmetries=8", RULES).name == f"net:{run}?symmetries=8"
+    assert make_guide(name).name == name
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import make_tables, optimal_slots, value_of
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
+from wallgo_jax.game.state import NOT_PLACED, State, make_variant
 from wallgo_jax.view.game_replay import replay_actions
 
 ONE = Rules(size=3, stones=1, order=(0, 1))
@@ -252,6 +252,54 @@ def test_exact_player_works_inside_loops_and_on_devices(rules):
     shared = devices.per_device(player.act, (EVERYWHERE, BY_BOARD, EVERYWHERE), BY_BOARD)
     slots = jax.jit(shared)(player.variables, ended, jax.random.key(2))
     assert not np.asarray(slots).any()
+
+
+def in_grid(number: int, size: int, grid: int) -> int:
+    """A public action, or a cell times 52, of a board in its own grid, in a larger one."""
+    cell, play = divmod(number, 52)
+    if cell >= size**2:  # a placement
+        return grid**2 * 52 + in_grid((number - size**2 * 52) * 52, size, grid) // 52
+    return (cell // size * grid + cell % size) * 52 + play
+
+
+def with_room(rules: Rules, state: State, stones: int) -> State:
+    """A state whose arrays have room for more stones than the rules."""
+    more = ((0, 0), (0, stones - rules.stones))
+    own = np.pad(state.position.stones, more, constant_values=NOT_PLACED)
+    variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=state.grid, stones=stones))
+    return State(variant, state.position._replace(stones=jnp.asarray(own)))
+
+
+@pytest.mark.parametrize(
+    ("rules", "walls"), [(ONE, 3), (TWO, 4), (LARGE, 11)], ids=["one", "two", "search"]
+)
+def test_exact_player_plays_boards_in_a_larger_grid(rules, walls):
+    """It draws what it draws in the board's own grid, where its plays keep the value."""
+    player, key, size = make_exact_player(rules), jax.random.key(3), rules.size
+    games = late_positions(rules, 7, games=12, walls=walls)
+    # Plays, and for tables, which know them at once, the placements before them.
+    placed = [each[:ply] for each in games[:2] for ply in range(len(rules.order))]
+    games += placed if size == 3 else []
+    large = [[in_grid(action, size, 5) for action in each] for each in games]
+    boards = [replay_actions(rules, each).states[-1] for each in games]
+    larger = [replay_actions(rules, each, grid=5).states[-1] for each in large]
+    roomy = [with_room(rules, state, rules.stones + 1) for state in larger]
+    expected = np.asarray(player.act(player.variables, stack(boards), key)).tolist()
+    expected = [
+        in_grid(slot * 52, size, 5) // 52 if len(each) < len(rules.order) else slot
+        for slot, each in zip(expected, games, strict=True)
+    ]
+    for states in (larger, roomy):
+        assert np.asarray(player.act(player.variables, stack(states), key)).tolist() == expected
+
+
+def test_exact_player_refuses_boards_that_its_rules_do_not_fit():
+    said = "its boards are of 4x4 cells, 2 players and 1 stones each, these of 3x3 cells, 2 pl"
+    player, small = make_exact_player(LARGE), stack([replay_actions(ONE, []).states[-1]])
+    with pytest.raises(UsageError, match=f"^player 'exact': {said}"):
+        player.act(player.variables, small, jax.random.key(0))
+    with pytest.raises(UsageError, match="2 players and 2 stones each, these of"):
+        make_exact_player(TWO).act(tables_of(TWO), small, jax.random.key(0))
 
 
 @pytest.mark.parametrize(

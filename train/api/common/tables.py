@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from train.runtime.errors import UsageError
+from train.runtime.host import usage_error_message
 
 if TYPE_CHECKING:
     import pandas
@@ -59,6 +60,18 @@ def usage_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
+
+
+@contextlib.contextmanager
+def callback_errors() -> Iterator[None]:
+    """Raise a UsageError of a host callback, which a program wraps, as itself."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        message = usage_error_message(error)
+        if message is None:
+            raise
+        raise UsageError(message) from None
 
 
 @contextlib.contextmanager

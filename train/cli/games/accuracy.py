@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from train.cli.common import options
-from train.config import SHIPPED
+from train.cli.common.unused import refuse_unused
+from train.config import SHIPPED, read_config
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
+    from train.players.basic import Player
     from wallgo_jax.game.rules import Rules
 
 MIN_WALLS = 4
@@ -57,6 +59,8 @@ class Accuracy:
     """Positions evaluated in parallel."""
     seed: int = 0
     """Random seed."""
+    config: options.OptionalFile = None
+    """TOML file of a run, whose [heuristics] are the weights of ethen and wjx."""
     json: options.OptionalFile = None
     """File to write the figures to, as JSON."""
 
@@ -71,7 +75,7 @@ class Accuracy:
             raise UsageError(f"accuracy: batch ({self.batch}) must be at least 1")
         if not self.players:
             raise UsageError("accuracy: name a player, see docs/players.md")
-        options.check_files(self.json)
+        options.check_files(self.json, inputs=(self.rules, self.late, self.config))
         if self.min_walls != MIN_WALLS and not self.positions:
             raise UsageError("accuracy: --min-walls is for --positions")
         if self.late is not None:
@@ -82,17 +86,24 @@ class Accuracy:
         rules = options.read_rules_for(self.rules, [player], default=SOLVED_RULES)
         if self.positions:
             return self._measure_sample(player, rules)
-        found = value_accuracy.value_accuracy(player, rules, batch=self.batch, seed=self.seed)
+        made = self._make_player(player, rules)
+        found = value_accuracy.value_accuracy(made, rules, batch=self.batch, seed=self.seed)
         Console().print(value_accuracy.accuracy_table(found))
         if self.json is not None:
             options.write_json(self.json, value_accuracy.accuracy_record(found))
         return 0
+
+    def _make_player(self, name: str, rules: Rules) -> Player:
+        from train import registry
+
+        return registry.make_player(name, rules, heuristics=read_config(self.config).heuristics)
 
     def _measure_sample(self, player: str, rules: Rules) -> int:
         from train.analysis import sampled_accuracy
         from train.runtime.display import Display
 
         sample = sampled_accuracy.Sample(self.positions, self.min_walls, self.seed)
+        made = self._make_player(player, rules)
         display = Display()
         with (
             display,
@@ -105,7 +116,7 @@ class Accuracy:
                 task(done)
 
             found = sampled_accuracy.sampled_accuracy(
-                player,
+                made,
                 rules,
                 sample,
                 batch=self.batch,
@@ -128,9 +139,8 @@ class Accuracy:
             raise UsageError("accuracy: --late has positions of its own, leave out --positions")
         late, found = late_accuracy.load_late(path), []
         for player in self.players:
-            found.append(
-                late_accuracy.late_accuracy(player, late, batch=self.batch, seed=self.seed)
-            )
+            made = self._make_player(player, late.rules)
+            found.append(late_accuracy.late_accuracy(made, late, batch=self.batch, seed=self.seed))
             Console().print(late_accuracy.late_table(found[-1]))
             if self.json is not None:
                 records = [late_accuracy.late_record(each) for each in found]
@@ -146,7 +156,10 @@ class Late:
 
     EXAMPLES = ("late out/games.jsonl.gz --out out/late.jsonl",)
 
-    games: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="FILE")]
+    games: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="FILE ...", help_behavior_hint="(required)"),
+    ]
     """Record files, such as `match --records` writes."""
     out: Annotated[Path, tyro.conf.arg(metavar="FILE", help_behavior_hint="(required)")]
     """File that each game is added to once its positions are proven; games that it has are
@@ -172,12 +185,18 @@ class Late:
         from train.analysis import late_positions, late_proofs
         from train.runtime.display import Display
 
+        if not self.games:
+            raise UsageError("late: names no file")
+        if self.sample is None:
+            refuse_unused(self, "sample_positions", where="without --sample")
         options.check_seed("late", self.seed)
         for name in ("positions", "per_game", "max_plies_left", "node_limit", "sample_positions"):
             if getattr(self, name) < 1:
                 raise UsageError(f"late: {name} ({getattr(self, name)}) must be at least 1")
         recorded = late_proofs.read_games(self.games)
         options.check_files(self.out, self.sample)
+        # Games may be those of --out itself, which grows and loses nothing.
+        options.check_files(self.sample, inputs=self.games)
         how = late_proofs.ProofOptions(
             self.positions, self.per_game, self.max_plies_left, self.node_limit, self.seed
         )
