@@ -169,7 +169,7 @@ def run_suite(
         swept = sweep.sweep(part, request.batches_of(part), measure, unit=sweep.unit_of(part))
         rows.extend((part, row) for row in swept.rows)
         notes.extend([swept.note] if swept.note else [])
-        so_far = tuple(ratios([row for _, row in rows]))
+        so_far = tuple(ratios(rows))
         on_part(Figures(tuple(rows), so_far, None, (), tuple(notes), request.config.search.engine))
     tree, compiled = None, []
     if "env" in request.parts:
@@ -187,7 +187,7 @@ def run_suite(
         tree = memory.tree_memory(request.config, boards=boards, simulations=simulations)
     return Figures(
         rows=tuple(rows),
-        ratios=tuple(ratios([row for _, row in rows])),
+        ratios=tuple(ratios(rows)),
         memory=tree,
         compiled=tuple(compiled),
         notes=tuple(notes),
@@ -315,27 +315,29 @@ _MAKERS: dict[str, Callable[[Request, int], Iterator[_Make]]] = {
 }
 
 
-def ratios(rows: Sequence[Row]) -> Iterator[Ratio]:
-    """Ratios of the rows' figures.
+def ratios(measured: Sequence[tuple[str, Row]]) -> Iterator[Ratio]:
+    """Ratios of the figures of rows, each with its part.
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
-    that of its network, and the share of the device's peak that each network reaches. Then speeds
-    of WallGo over those of the baselines, at the better batch and the better way of each (batch 0).
+    that of its network, and the share of the device's peak that each network reaches, as the peak
+    was measured in turns with it. Then speeds of WallGo over those of the baselines, at the better
+    batch and the better way of each (batch 0).
     """
-    rate = {(row.name, row.batch): row.rates for row in rows}
+    rows = [row for _, row in measured]
+    rate = {(part, row.name, row.batch): row.rates for part, row in measured}
     for batch in dict.fromkeys(row.batch for row in rows):
-        for name, pure, unit in (
-            (selfplay.SELFPLAY, selfplay.FORWARD, "evaluations"),
-            (learn.LEARNER, learn.BACKWARD, "steps"),
+        for part, name, pure, unit in (
+            ("selfplay", selfplay.SELFPLAY, selfplay.FORWARD, "evaluations"),
+            ("learn", learn.LEARNER, learn.BACKWARD, "steps"),
         ):
-            if (name, batch) in rate:
-                value = rate[pure, batch][unit] / rate[name, batch][unit]
-                yield Ratio(f"time of {name} over {pure}", batch, value)
-            if (pure, batch) in rate and (peak.PRODUCT, batch) in rate:
-                reached, most = (rate[x, batch][peak.OPERATIONS] for x in (pure, peak.PRODUCT))
-                yield Ratio(
-                    f"{peak.OPERATIONS} of {pure} over {peak.PRODUCT}", batch, reached / most
-                )
+            whole, network, product = (
+                rate.get((part, each, batch)) for each in (name, pure, peak.PRODUCT)
+            )
+            if network and whole:
+                yield Ratio(f"time of {name} over {pure}", batch, network[unit] / whole[unit])
+            if network and product:
+                share = network[peak.OPERATIONS] / product[peak.OPERATIONS]
+                yield Ratio(f"{peak.OPERATIONS} of {pure} over {peak.PRODUCT}", batch, share)
     for unit, mark in (("plies", "pgx"), ("simulations", "mctx")):
         best: dict[str, float] = {}
         for row in rows:

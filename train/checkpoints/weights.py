@@ -6,14 +6,19 @@ FOLDER                       a folder that `export` wrote
 """
 
 import difflib
+import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import jax
+import numpy as np
 
 from train.checkpoints import exported, pretrained, store
 from train.config import CONFIG_FILE, RunConfig, config_from_dict
 from train.network import Variables
 from train.network.build import network_for
 from train.runtime.errors import UsageError
+from train.runtime.host import fetch
 
 _MOST_TOLD = 8
 
@@ -27,6 +32,18 @@ class TrainedNetwork(NamedTuple):
     source: str  # where the weights are from, in words
     run: Path | None  # the directory of the run that they lie in
     about: dict[str, Any]  # what is known of how they were made; the card's further entries
+
+    @property
+    def digest(self) -> str:
+        """The `weights_digest` of its weights."""
+        return weights_digest(self.variables)
+
+
+def weights_digest(variables: Variables | None) -> str:
+    """A checksum of weights, empty where there are none."""
+    leaves = jax.tree.leaves(fetch(variables))
+    found = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves))
+    return found.hexdigest()[:32] if leaves else ""
 
 
 def read_network_config(path: Path) -> RunConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -129,8 +130,8 @@ class Bench:
             self._check_wide(config)
         if config.deterministic:
             make_deterministic()
-        options.check_files(self.json)
         options.check_pictures(self.plot)
+        options.check_files(self.json, self.plot, inputs=[self.config])
         console = Console()
         if self.report is None:
             pages, figures = None, measured(request, console)
@@ -189,9 +190,10 @@ class Bench:
             raise UsageError(f"bench: --wide ({self.wide}): {error}") from None
 
     def _command(self, overrides: Sequence[str]) -> str:
-        given = "" if self.config is None else f" {self.config}"
-        words = "".join(f" {word}" for word in overrides)
-        return f"python -m train bench{given} --report {self.report}{words}"
+        """The command with all that is not by default."""
+        given = [] if self.config is None else [str(self.config)]
+        words = [*given, *options.changed_options(self, "config"), *overrides]
+        return f"python -m train bench {shlex.join(words)}"
 
     def _engine(self, overrides: Sequence[str]) -> int:
         """Measure the sessions of an engine, by the rules that its player has learned."""
@@ -231,7 +233,7 @@ class Bench:
         suite.check_rules(config, "bench")
         if not 1 <= self.plies_a_game < math.inf:
             raise UsageError(f"bench: --plies-a-game ({self.plies_a_game}) must be at least 1")
-        options.check_files(self.json)
+        options.check_files(self.json, inputs=[self.config])
         found = arithmetic.arithmetic_of(config, plies_a_game=self.plies_a_game)
         Console().print(arithmetic.table(found), highlight=False)
         if self.json is not None:
@@ -262,7 +264,7 @@ class Bench:
         options.check_games(
             "bench", config.rules, games=self.games, opening_plies=self.opening_plies
         )
-        options.check_files(self.json)
+        options.check_files(self.json, inputs=[self.config])
         if run is None:
             config = strength.training_config(config, f"{config.name}-{STRENGTH}")
             run = RUNS / config.name

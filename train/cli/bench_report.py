@@ -137,16 +137,33 @@ def train_a_little(config: RunConfig, directory: Path, minutes: float | None) ->
 
 
 def training_lines(rows: Sequence[Row]) -> list[str]:
-    """The last iteration's times, and the hours that a million games would take at its speed."""
+    """The last iteration's times, and the hours that a million games would take in its stage.
+
+    Games end in waves, so they are counted by their plies: by the positions a second of the stage's
+    iterations after the first of the run, and the mean length of the games that ended.
+    """
     last = rows[-1]
-    speed = last["games_per_second"]
+    stage = [row for row in rows if row["simulations"] == last["simulations"]]
+    steady = [row for row in stage if row is not rows[0]] or stage
+    speed = sum(row["positions"] for row in steady) / sum(map(_seconds_of, steady))
     lines = [
         f"the last: {last['selfplay_seconds']:.1f} s of self-play, {last['learn_seconds']:.1f} s "
-        f"of learning, {speed:.3g} games a second"
+        "of learning"
     ]
-    if speed > 0:
-        lines.append(f"a million games at this speed: {MILLION / speed / 3600:.3g} hours")
+    if any(row["games"] for row in stage):
+        games = sum(row["games"] for row in stage)
+        length = sum(row["games"] * (row["mean_length"] or 0) for row in stage) / games
+        search = last["simulations"]
+        told = f"stage of {search} simulations" if search else "bootstrap, which does not search"
+        lines.append(
+            f"a million games of {length:.1f} plies, at {speed:,.0f} positions a second in the "
+            f"{told}: {MILLION * length / speed / 3600:.3g} hours"
+        )
     return lines
+
+
+def _seconds_of(row: Row) -> float:
+    return row["selfplay_seconds"] + row["learn_seconds"]
 
 
 def train_for(config: RunConfig, runs: Path, *, seconds: float) -> tuple[list[Row], float]:

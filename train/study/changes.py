@@ -13,6 +13,7 @@
 A change starts from the base's config, whatever it is matched against.
 """
 
+import functools
 import hashlib
 import json
 import re
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import reason_of
+from train.study.frame.weights import digest_of, named_weights
 
 BASE = "base"
 _KEPT = ("rules", "network", "search", "selfplay", "replay", "learner", "heuristics")
@@ -41,6 +43,7 @@ class Change(NamedTuple):
     against: str  # the change whose players it meets; empty for the base
     about: str  # a sentence for the table
     keys: tuple[str, ...]  # what differs, as `table.key = value`
+    weights: Mapping[str, str]  # checksums of those that the config names, by key
 
     @property
     def digest(self) -> str:
@@ -50,6 +53,8 @@ class Change(NamedTuple):
         for key in ("grid", "start_weights", "init_from"):
             if fields[key]:
                 kept[key] = fields[key]
+        if self.weights:
+            kept["weights"] = dict(self.weights)
         text = json.dumps(kept, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -76,7 +81,20 @@ def read_changes(path: Path, only: Sequence[str] = ()) -> tuple[Change, ...]:
     for entry in entries:
         change = _read_change(path, base, entry, tuple(found))
         found[change.name] = change
-    return _selected(path, found, only)
+    digest = functools.cache(_digest_or_none)
+    return tuple(
+        change._replace(weights=named_weights(change.config, digest))
+        for change in _selected(path, found, only)
+    )
+
+
+def _digest_or_none(name: str) -> str:
+    """The checksum of a player's weights; empty where they cannot be read, of which
+    `ablation.Study.check` tells."""
+    try:
+        return digest_of(name)
+    except UsageError:
+        return ""
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -95,7 +113,7 @@ def _read_base(path: Path, fields: dict[str, Any]) -> Change:
     plain = read_config(None if named is None else path.parent / named)
     merged = _merged(config_to_dict(plain), fields)
     config = config_from_dict(merged, where=f"{path}: base")
-    return Change(BASE, config, "", named or "the quickstart", tuple(_lines(fields)))
+    return Change(BASE, config, "", named or "the quickstart", tuple(_lines(fields)), {})
 
 
 def _read_change(path: Path, base: Change, entry: Any, earlier: Sequence[str]) -> Change:
@@ -124,7 +142,7 @@ def _read_change(path: Path, base: Change, entry: Any, earlier: Sequence[str]) -
         )
     where = f"{path}: change {name!r}"
     config = config_from_dict(_merged(config_to_dict(base.config), fields), where=where)
-    return Change(name, config, against, own["about"], tuple(_lines(fields)))
+    return Change(name, config, against, own["about"], tuple(_lines(fields)), {})
 
 
 def _merged(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

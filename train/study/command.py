@@ -13,8 +13,9 @@ from train.runtime.files import check_writable, replace_text
 from train.runtime.interrupts import interrupts
 from train.runtime.lock import locked
 from train.study import report
-from train.study.ablation import RESULTS_FILE, Options, Study, steps_of
+from train.study.ablation import RESULTS_FILE, Study, steps_of
 from train.study.changes import Change
+from train.study.options import Options
 from train.study.progress import Progress
 from train.study.results import TRAINING, Results
 

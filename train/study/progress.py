@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from train.runtime.clock import duration
 from train.runtime.display import Display, Task
-from train.study.ablation import Options, Step
+from train.study.ablation import Step
+from train.study.options import Options
 from train.study.results import TRAINING
 
 

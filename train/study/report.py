@@ -9,7 +9,7 @@ from rich.table import Table
 from train.loop.provenance import code_in_words
 from train.study.ablation import Step, Study
 from train.study.changes import Change
-from train.study.frame.seeds import EARNEST_SEEDS, Estimate, estimate
+from train.study.frame.seeds import EARNEST_SEEDS, Estimate, estimate, interval_kind
 from train.study.results import MATCH, TRAINING, Row
 
 TABLE_FILE = "table.md"
@@ -91,9 +91,8 @@ def caption(study: Study) -> str:
     kind = "" if options.seeds >= EARNEST_SEEDS else "Screening: it decides nothing. "
     found = lines_of(study)
     # A line of one seed has the interval of its games, also while others are still to come.
-    kinds = {len(line.rates) > 1 for line in found if line.rates} or {options.seeds > 1}
-    words = {True: "Student's t over seeds", False: "Wilson's over the games of one seed"}
-    interval = ", or ".join(words[kind] for kind in sorted(kinds, reverse=True))
+    seeds = {len(line.rates) for line in found if line.rates} or {options.seeds}
+    interval = ", or ".join(dict.fromkeys(map(interval_kind, sorted(seeds, reverse=True))))
     rows = [row for line in found for row in line.trainings]
     where = " and ".join(dict.fromkeys(row["where"] for row in rows)) or "not yet trained"
     days = ", ".join(sorted({row["time"][:10] for row in rows})) or "no day yet"

@@ -21,7 +21,14 @@ from train.runtime.files import append_json_line, read_json_lines
 
 Row = dict[str, Any]
 BUDGET, TRAINING, MATCH, FAILURE = "budget", "training", "match", "failure"
-_KINDS = (BUDGET, TRAINING, MATCH, FAILURE)
+_SHARED = {"change": str, "digest": str, "minutes": float, "where": str, "time": str}
+_KEYS: dict[str, dict[str, type]] = {
+    BUDGET: {"iterations": int, "seconds_an_iteration": dict},
+    TRAINING: {"seed": int, "iterations": int, "seconds": float, "compile_seconds": float},
+    MATCH: {"seed": int, "against": str, "wins": int, "draws": int, "losses": int},
+    FAILURE: {"seed": int},
+}
+"""What is read of the rows of each kind; whole numbers are floats, too."""
 
 
 class Results:
@@ -61,8 +68,9 @@ class Results:
 def _row_of(line: str, *, where: str) -> Row:
     try:
         row = json.loads(line)
-        if row["row"] not in _KINDS or not isinstance(row["change"], str):
-            raise ValueError
+        for key, kind in (_SHARED | _KEYS[row["row"]]).items():
+            if not isinstance(row[key], (int, float) if kind is float else kind):
+                raise ValueError
     except (ValueError, KeyError, TypeError):
         raise UsageError(
             f"{where}: not a row of a study; remove the line, or choose another --out"

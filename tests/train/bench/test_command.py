@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
 from tests.support.learner.engines import opposed_evaluator
+from train.__main__ import main
 from train.bench import engine_speed, scaling, suite
 from train.bench.harness import play
 from train.bench.parts import learn, memory, search, selfplay
@@ -131,6 +133,57 @@ def test_command_says_which_engine_searched(counted, engine, capsys):
     assert f"search engine: {engine}\n" in capsys.readouterr().out
 
 
+def wave(games, *, simulations=16):
+    """Rows of equal speed, 1,000 positions a second, whose games have 36 plies and end in waves."""
+    return [
+        {"games": each, "mean_length": 36.0 if each else None, "positions": 2000.0}
+        | {"selfplay_seconds": 1.5, "learn_seconds": 0.5, "simulations": simulations}
+        for each in games
+    ]
+
+
+MILLION = (
+    "a million games of 36.0 plies, at 1,000 positions a second in the stage of 16 simulations: "
+    "10 hours"
+)
+
+
+@pytest.mark.parametrize("games", [(0, 224), (0, 224, 57), (224, 57), (0, 224, 57, 0), (9,)])
+def test_hours_of_a_million_games_do_not_depend_on_the_wave(games):
+    """36 plies at 1,000 positions a second: 36,000 s for a million games, ten hours."""
+    assert bench_report.training_lines(wave(games))[1:] == [MILLION]
+
+
+def test_hours_of_a_million_games_are_those_of_the_stage():
+    """The first iteration starts up, the bootstrap is quicker than any search."""
+    quick = [row | {"selfplay_seconds": 0.5} for row in wave((5, 80), simulations=0)]
+    assert bench_report.training_lines([*quick, *wave((0, 224))])[1:] == [MILLION]
+    (told,) = bench_report.training_lines(quick)[1:]
+    assert "in the bootstrap, which does not search: 5 hours" in told
+    slow = [row | {"selfplay_seconds": 99.0} for row in wave((5,))]
+    assert bench_report.training_lines([*slow, *wave((0, 224))])[1:] == [MILLION]
+    assert len(bench_report.training_lines(wave((0,)))) == 1  # no game has ended
+
+
+def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
+    bench = Bench(
+        tiny.PATH,
+        batch="4,8",
+        against="pgx",
+        seconds=0.01,
+        minutes=0.5,
+        wide=8,
+        json=tmp_path / "a b.json",
+        report=tmp_path / "the report",
+    )
+    overrides = ["--search.prior_boost", '["stay=2"]', "--seed=3"]
+    found = []
+    monkeypatch.setattr(Bench, "run", lambda self, words: found.append((self, words)) or 0)
+    program, *words = bench._command(overrides).split(" ", 4)[2:]
+    assert program == "train" and main(shlex.split(" ".join(words))) == 0
+    assert found == [(bench, overrides)]
+
+
 @pytest.mark.slow
 def test_report_is_written(counted, monkeypatch, tmp_path):
     trained = []
@@ -138,9 +191,7 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
     def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
         trained.append((config.name, config.iterations, resume))
         (runs / config.name).mkdir(parents=True)
-        rows = [
-            {"games_per_second": x, "selfplay_seconds": 1.5, "learn_seconds": 0.5} for x in (1, 7)
-        ]
+        rows = wave((0, 224))
         lines = "".join(json.dumps(each) + "\n" for each in rows)
         (runs / config.name / "metrics.jsonl").write_text(lines)
         return True
@@ -151,12 +202,12 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
     text = (tmp_path / "out" / "report.md").read_text()
     assert text.startswith("# Speed report")
     assert "| core, plies a second | ≥ 200 M | not measured |  |" in text
-    assert "the last: 1.5 s of self-play, 0.5 s of learning, 7 games a second" in text
+    assert "the last: 1.5 s of self-play, 0.5 s of learning" in text
     assert trained == [("tiny-1", 3, False)]
     assert (tmp_path / "out" / "scaling.png").exists()
     record = json.loads((tmp_path / "out" / "bench.json").read_text())
     assert "wide" in record
-    assert "a million games at this speed: 39.7 hours" in record["training"]
+    assert record["training"][2] == MILLION
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -182,9 +233,7 @@ def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
     """The clock begins after the first compiling; the iteration under way is finished and saved."""
     now = [0.0]
     monkeypatch.setattr(bench_report.time, "perf_counter", lambda: now[0])
-    rows = [
-        {"iteration": 1 + i, "games_per_second": 2.0, "selfplay_seconds": 20.0} for i in range(9)
-    ]
+    rows = [{"iteration": 1 + i} | row for i, row in enumerate(wave(range(9)))]
     saved = []
 
     def run_all(session, state, compile_for, iterate, should_stop):
@@ -192,7 +241,7 @@ def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
             compile_for(state, iteration)
             now[0] += 20.0
             stops = should_stop()
-            yield state, rows[iteration] | {"learn_seconds": 5.0}
+            yield state, rows[iteration]
             if stops:
                 saved.append(iteration + 1)
                 return
@@ -210,7 +259,7 @@ def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
     lines = bench_report.train_a_little(tiny.config(), tmp_path, 0.75)
     assert saved == [3]
     assert lines[0] == "3 iterations of `tiny`: 60 s, compilation left out"
-    assert lines[2] == "a million games at this speed: 139 hours"
+    assert lines[2] == MILLION
 
 
 @pytest.mark.slow

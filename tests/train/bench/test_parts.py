@@ -155,7 +155,9 @@ def test_self_play_counts_roots_and_leaves():
 
 
 def test_steady_config_has_one_program():
-    config = tiny.config("--search.first_simulations", "1", "--selfplay.bootstrap_iterations", "2")
+    words = ["--search.first_simulations", "1", "--selfplay.bootstrap_iterations", "2"]
+    config = tiny.config(*words, "--search.prior_boost", '["stay=2"]')
     found = selfplay.steady(config, 12)
     assert found.selfplay.boards == 12
     assert (found.selfplay.bootstrap_iterations, found.search.first_simulations) == (0, 0)
+    assert found.search.prior_boost == ()

@@ -11,6 +11,7 @@ SMALL = (
     *("--repeats", "1", "--seconds", "0.01", "--rules", "wallzero-4stone"),
     *("--network.width", "8", "--network.value_width", "8", "--search.simulations", "2"),
     *("--selfplay.plies", "2", "--selfplay.cheap_simulations", "1"),
+    *("--search.prior_boost", '["stay=2"]'),
 )
 
 

@@ -1,6 +1,7 @@
 """The bench's scripts: options, bad input, and Table 1's ratios on times that are given."""
 
 import dataclasses
+import functools
 import json
 import subprocess
 
@@ -22,6 +23,7 @@ from train.bench.scripts import (
     weak_scaling,
 )
 from train.checkpoints import pretrained
+from train.network.build import network_for
 from train.runtime.errors import UsageError
 
 
@@ -110,6 +112,17 @@ def test_openings_vary_only_where_the_command_says_so():
     assert not selfplay.cheap_noise and selfplay.opening_plies == 0
     assert (selfplay.random_opening_prob, selfplay.temperature) == (0, 0)
     assert openings.configure(own, ["--selfplay.cheap_noise", "true"]).selfplay.cheap_noise
+
+
+def test_openings_are_boosted_only_where_the_command_says_so():
+    own = tiny.config("--search.prior_boost", '["stay=2.0"]')
+    network = network_for(own.network, own.rules.players, size=own.rules.size)
+    for words in ([], ["--search.prior_boost", '["stay=1.0"]']):
+        words = [*words, "--selfplay.boards", "4", "--selfplay.plies", "3"]
+        play = functools.partial(openings.played_plies, own, overrides=words, seed=0)
+        played = jax.eval_shape(lambda variables, play=play: play(variables)[1], network.shapes)
+        assert played.slot.shape == (3, 4)
+    assert openings.configure(own, []).search.prior_boost == ()
 
 
 def test_openings_take_keys_of_the_config(capsys):

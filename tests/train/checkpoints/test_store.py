@@ -1,7 +1,11 @@
 """Checkpoints come back bit for bit, few are kept, and others are refused in one line."""
 
+import dataclasses
+import re
 import resource
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +24,7 @@ from train.checkpoints.store import (
     read_run,
     read_weights,
 )
+from train.config import read_config
 from train.network.build import network_for
 from train.programs.state import RunState
 from train.runtime.errors import UsageError
@@ -71,6 +76,26 @@ def test_best_and_every_fourth_are_kept(fresh, tmp_path):
         store.close()
     assert steps(tmp_path, WEIGHTS) == [2, 3, 4, 8, 9, 10]
     assert steps(tmp_path, RESUME) == [9, 10]
+
+
+def test_the_learning_curve_of_the_documents_has_every_fourth_iteration():
+    """Fifty iterations; the weights after 25, which played short matches, are saved besides."""
+    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
+    (words,) = re.findall("^python -m train run --name curve (.*)$", page, re.MULTILINE)
+    config = read_config(None, words.split())
+    every, short = config.checkpoint.every, config.evaluation.every
+    options = dataclasses.asdict(config.checkpoint)
+    del options["every"]
+    rates = {25: store_lib._WinRate(True, 0.9), 50: store_lib._WinRate(True, 1.0)}
+    policy = store_lib._Retention(**options, win_rates=rates)
+    kept: list[int] = []
+    for iteration in range(1, config.iterations + 1):
+        if iteration % every == 0 or iteration % short == 0 or iteration == config.iterations:
+            kept.append(iteration)
+            found = [SimpleNamespace(step=step) for step in kept]
+            chosen = policy.should_preserve(found, context=None)
+            kept = [step for step, stays in zip(kept, chosen, strict=True) if stays]
+    assert {*range(4, 50, 4), 50} <= {*kept}
 
 
 def test_win_rates_of_other_matches_come_last(fresh, tmp_path):

@@ -11,16 +11,17 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support.learner import tiny
+from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
 from train.config import CONFIG_FILE
 from train.loop.run_directory import STARTS_FILE
 from train.programs.selfplay import stage_at
 from train.runtime.errors import NotFiniteError, UsageError
 from train.study import ablation, report
-from train.study.ablation import Options, Study, steps_of
+from train.study.ablation import Study, steps_of
 from train.study.changes import read_changes
 from train.study.frame.budget import Pace
+from train.study.options import Options
 from train.study.progress import Progress
 from train.study.results import Results
 from wallgo_jax import __version__
@@ -217,6 +218,19 @@ def test_the_grid_is_part_of_a_definition(path):
     assert len(set(digests)) == 6
 
 
+@pytest.mark.parametrize("key", ["start_weights", "init_from", "selfplay.opponent"])
+def test_other_weights_by_the_same_name_are_another_definition(path, calls, key):
+    source = path.parent / "source"
+    path.write_text(LIST.replace("[[change]]", f'{key} = "{source}"\n[[change]]', 1))
+    digests = []
+    for seed in (0, 1, 0):
+        shutil.rmtree(source, ignore_errors=True)
+        saved.save_run(source, seeds={1: seed})
+        digests.append({change.digest for change in read_changes(path)})
+    assert digests[0] == digests[2] and not digests[0] & digests[1]
+    assert all(len(each) == 3 for each in digests)
+
+
 def test_a_diverging_change_stops_nothing_else(path, calls):
     """Its line says so, it is not tried again, and matches that need it are left out."""
     calls.diverges = "wide-"
@@ -312,7 +326,7 @@ def test_steps_end_a_seed_before_the_next(path):
         (["--first-seed", "-1"], "ablate: first_seed (-1) must be from 0 to 2147483642"),
         (["--games", "6"], "ablate: games (6) must be a multiple of 4"),
         (["--opening-plies", "2", "2"], "ablate: opening_plies must be different numbers"),
-        (["--opening-plies", "2", "40"], "match: opening_plies (40) must be below"),
+        (["--opening-plies", "2", "40"], "opening_plies (40) must be below"),
         (["--only", "tall"], "no change 'tall'"),
     ],
 )
@@ -355,7 +369,7 @@ def test_start_weights_are_tried_before_anything_is_trained(path, calls):
 
 
 def test_what_began_is_not_tried_again(path, calls, monkeypatch):
-    """Its opponent may be gone; a checkpoint and the folder beside it keep what it needs."""
+    """A checkpoint and the folder beside it keep what it needs."""
     calls.stops_at = "wider"
     options = Options(0.5, 1, 8, 2, (0, 1))
     assert not run(path, options)
@@ -369,10 +383,28 @@ def test_what_began_is_not_tried_again(path, calls, monkeypatch):
     assert len(tried) == 1
 
 
-def test_a_foreign_line_is_named(path):
+SHARED = {"change": "base", "digest": "0", "minutes": 0.5, "where": "here", "time": "2026-01-01"}
+TIMES = {"iterations": 3, "seconds": 1.0, "compile_seconds": 1.0}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"row": "game"},
+        {"row": "training", "change": "base"},
+        {"row": ["training"]} | SHARED,
+        {"row": "training", "seed": 0} | SHARED,
+        {"row": "training", "seed": 0} | TIMES | SHARED | {"time": 3},
+        {"row": "training", "seed": 0} | SHARED | TIMES | {"seconds": "1"},
+        {"row": "budget", "iterations": 3} | SHARED,
+        {"row": "match", "seed": 0, "against": "base", "wins": 1} | SHARED,
+        {"row": "failure"} | SHARED,
+    ],
+)
+def test_a_foreign_line_is_named(path, calls, row):
     out = path.parent / "out"
     out.mkdir()
-    (out / ablation.RESULTS_FILE).write_text('{"row": "game"}\n')
+    (out / ablation.RESULTS_FILE).write_text(json.dumps(row) + "\n")
     said = complaint(command("ablate", path, "--out", out))
     assert "results.jsonl: line 1: not a row of a study" in said
 

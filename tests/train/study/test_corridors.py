@@ -74,6 +74,18 @@ def test_runs_that_differ_in_name_and_seed_are_one_trunk(tmp_path):
     ]
 
 
+def test_the_same_weights_by_two_names_are_refused(tmp_path):
+    first = saved.save_run(tmp_path / "a", seeds={1: 0, 2: 1})
+    other = saved.save_run(tmp_path / "b", seeds={1: 1})
+    scale = tmp_path / "s.toml"
+    for again in (other, first / "checkpoints" / "2"):
+        scale.write_text(f'[corridors]\ntrunks = ["{first}", "{again}"]\nblocks = []\n')
+        words = ["study", "corridors", "--config", scale, "--out", tmp_path / "out"]
+        found = complaint(command(*words))
+        said = f"study corridors: {first} and {again} are the same weights: name one of them"
+        assert found == said
+
+
 @pytest.mark.parametrize(
     ("trunk", "said"),
     [

@@ -146,6 +146,7 @@ def test_a_kept_piece_is_made_once(tmp_path):
         ({"features": {"planes": ["B"], "blocks": ["R"]}}, "features: planes and blocks must give"),
         ({"blocks": {"config": {"seed": 1}}}, "blocks: config.seed is set by the study"),
         ({"corridors": {"heads": 1}}, "corridors: heads (1) must be at least 2"),
+        ({"corridors": {"trunks": ["a", "a"]}}, "corridors: trunks must each be named once"),
         ({"corridors": {"held_out": 11}}, "corridors: held_out (11) must be even, 10 or more"),
         ({"corridors": {"rules": "wallzero-3p"}}, "corridors: rules is 'wallzero-3p', not one of"),
         ({"features": {"planes": ["B", "B"]}}, "features: planes must be at least one, each said"),

@@ -2,20 +2,24 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 
 from tests.support.reference import referee as slow
+from train.checkpoints.calibration import Calibration
 from train.data.record_dataset import RecordedGames
 from train.study.frame import means
 from train.study.frame.own_games import OwnGames
 from train.study.frame.variants import Meeting, difference, mean_rate, rate_of
+from train.study.scale.reading import StudyConfig
 from train.study.topics import (
     balance,
     footing,
     game_size,
+    mobility,
     opening_tree,
     openings,
     padding,
@@ -132,6 +136,11 @@ def _is_parted(board: slow.Board) -> bool:
     return board.stones[1][0] not in board.distances(0, through_stones=True)
 
 
+def test_pages_of_games_say_that_one_training_played_them():
+    for text in (padding._text(StudyConfig().padding), game_size._text({}, {})):
+        assert text[-1].startswith("The intervals count games") and "of one training" in text[-1]
+
+
 def test_bounds_of_positions_hold_on_the_solved_board():
     exact = math.log10(69_138)
     assert game_size.lower_bound(game_size.SOLVED) == pytest.approx(math.log10(72))
@@ -221,6 +230,26 @@ def test_means_over_games_have_students_interval():
     assert found.high - found.value == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
     averages = means.by_game(np.array([1, 0, 1]), np.array([0, 0, 2]), 3)
     assert np.array_equal(averages, [0.5, np.nan, 1.0], equal_nan=True)
+
+
+def test_searches_are_kept_by_the_calibration_of_their_win_chances(monkeypatch):
+    """What a model's card says of win chances may change where its weights do not."""
+    kept = []
+
+    def keep(name, settings, make):
+        kept.append((name, settings))
+        if name == "searched":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(mobility, "own_games", lambda *given, **settings: games_of(FOUR, ((1,), 1)))
+    work = SimpleNamespace(scale=StudyConfig(), pieces=SimpleNamespace(keep=keep))
+    for search in (1.0, 2.0, 1.0):
+        analyst = SimpleNamespace(calibration=Calibration(search=search))
+        monkeypatch.setattr(mobility, "analyst_of", lambda *given, analyst=analyst: analyst)
+        with pytest.raises(KeyboardInterrupt):
+            mobility.report(work)
+    first, second, third = [settings for name, settings in kept if name == "searched"]
+    assert first == third != second
 
 
 def test_elo_of_a_win_rate():

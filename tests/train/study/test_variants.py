@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import math
+import shutil
 
 import pytest
 
+from tests.support.learner import saved, tiny
 from train.config import RunConfig, config_to_dict
 from train.metrics.rows import METRICS_FILE
 from train.runtime.errors import UsageError
@@ -15,6 +17,11 @@ from train.study.frame.report import points_range
 from train.study.frame.variants import Meeting, Variant, difference, train_all
 from train.study.frame.work import Work, no_task
 from train.study.scale.reading import StudyConfig
+from train.study.scale.trainings import BlocksConfig, TransferCase, TransferConfig
+from train.study.trainings import adversary, transfer
+from train.study.trainings.blocks import block_variants
+
+TINY = {"rules": tiny.RULES.to_dict(), "iterations": 2}
 
 
 @pytest.fixture
@@ -80,6 +87,53 @@ def test_a_training_against_another_victim_is_one_of_other_settings(trained, tmp
     run.rename(tmp_path / "elsewhere")
     train_against((2,))
     assert trained == 2 * [("attack-seed0", 3)]
+
+
+def test_a_warm_start_from_other_weights_is_another_training(trained, tmp_path, monkeypatch):
+    """Two exports into one path, one after the other."""
+    source, case = tmp_path / "source", TransferCase("a", source=str(tmp_path / "source"))
+    monkeypatch.setattr(transfer, "round_robin", lambda *given, **settings: [])
+    monkeypatch.setattr(transfer, "_curve", lambda work, run: [])
+    work = Work(StudyConfig(), Pieces(tmp_path, where="here"), no_task)
+    scale = TransferConfig(seeds=1, config=TINY, opening_plies=0)
+    base = transfer.base_config(scale, where="study")
+
+    def train_from(seed):
+        shutil.rmtree(source, ignore_errors=True)
+        saved.save_run(source, seeds={1: seed})
+        return transfer._case(work, scale, base, case).trained
+
+    assert train_from(0) == train_from(0) and len(trained) == 3
+    with pytest.raises(UsageError, match="a-warm-seed0: a training of other settings"):
+        train_from(1)
+    assert len(trained) == 3
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_frozen_player_is_known_by_its_weights(tmp_path, blocks):
+    """As the victim of an adversary, and as the opponent that a study's config names."""
+    player, found = tmp_path / "player", []
+    scale = BlocksConfig(config=TINY | {"selfplay": {"opponent": str(player)}}, opening_plies=0)
+    for seed in (0, 1, 0):
+        shutil.rmtree(player, ignore_errors=True)
+        saved.save_run(player, seeds={1: seed})
+        attacked = adversary._named(str(player), "@2").made_by
+        found.append(block_variants(scale, ["R"])[0].made_by if blocks else attacked)
+    assert found[0] == found[2] != found[1]
+    assert block_variants(BlocksConfig(), ["R"])[0].made_by is None
+
+
+def test_hours_count_what_was_done_before_an_interruption(trained, tmp_path):
+    """The run took two hours before the last start, which its stand-in ends at once."""
+    run, pieces = tmp_path / "runs" / "R-seed0", Pieces(tmp_path, where="here")
+    run.mkdir(parents=True)
+    (run / "config.json").write_text(
+        json.dumps(config_to_dict(variants._run_config(variant(3), 0)))
+    )
+    rows = [{"iteration": n, "elapsed_seconds": 3600.0 * n} for n in (1, 2)]
+    (run / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    train_all(Work(StudyConfig(), pieces, no_task), [variant(3)], seeds=1)
+    assert trained and pieces.hours == pytest.approx(2, abs=0.01)
 
 
 def test_the_difference_of_one_seed_has_no_interval():

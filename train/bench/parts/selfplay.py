@@ -34,10 +34,10 @@ SELFPLAY, FORWARD = "self-play", "network alone"
 
 def steady(config: RunConfig, boards: int) -> RunConfig:
     """The config with that number of boards and without its first stages: no growing number of
-    simulations, no bootstrap. A frozen opponent is left out."""
+    simulations, no bootstrap, no boosts of the prior. A frozen opponent is left out."""
     return dataclasses.replace(
         config,
-        search=dataclasses.replace(config.search, first_simulations=0),
+        search=dataclasses.replace(config.search, first_simulations=0, prior_boost=()),
         selfplay=dataclasses.replace(
             config.selfplay, boards=boards, bootstrap_iterations=0, opponent=""
         ),

@@ -45,13 +45,22 @@ class Pieces:
         self.used.append(piece)
         return result
 
-    def keep(self, name: str, settings: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+    def keep(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        make: Callable[[], Any],
+        *,
+        seconds_before: Callable[[], float] = lambda: 0.0,
+    ) -> Any:
         """The kept result of a piece, or else the one that is made now.
 
         Args:
           name: of the piece, the beginning of its file's name.
           settings: JSON-ready, all that decides the result.
           make: returns the result, JSON-ready.
+          seconds_before: returns what calls that were interrupted have spent on it, of which `make`
+            does the rest.
 
         Raises:
           UsageError: a file is damaged or cannot be written.
@@ -59,9 +68,9 @@ class Pieces:
         found = self.find(name, settings)
         if found is not None:
             return found
-        began = time.perf_counter()
+        before, began = seconds_before(), time.perf_counter()
         result = make()
-        seconds = time.perf_counter() - began
+        seconds = before + time.perf_counter() - began
         piece = {"settings": settings, "seconds": seconds, "where": self._where, "result": result}
         path = self._path(name, settings)
         with writing(path):

@@ -30,6 +30,21 @@ class Estimate(NamedTuple):
         return KEPT if self.low > 0.5 else REJECTED if self.high < 0.5 else OPEN
 
 
+def count_of(seeds: int) -> str:
+    """A number of seeds in words."""
+    return f"{seeds} seed{'' if seeds == 1 else 's'}"
+
+
+def interval_kind(seeds: int) -> str:
+    """What the interval of `estimate` is, for a sentence."""
+    return "Student's t over seeds" if seeds > 1 else "Wilson's over the games of one seed"
+
+
+def interval_unit(seeds: int) -> str:
+    """What the interval of `estimate` is over, for heads of tables and labels of pictures."""
+    return "over seeds" if seeds > 1 else "over the games of one seed"
+
+
 def estimate(rates: Sequence[float], games: int) -> Estimate:
     """The mean over seeds with Student's interval; of one seed, Wilson's over its games.
 

@@ -25,7 +25,7 @@ from train.config import (
     read_saved_config,
 )
 from train.loop import training
-from train.metrics.rows import METRICS_FILE, read_rows
+from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.basic import Player
 from train.registry import make_player
 from train.runtime.errors import UsageError
@@ -80,6 +80,9 @@ def train_all(work: Work, variants: Sequence[Variant], *, seeds: int) -> dict[st
                 f"trained-{variant.name}-{seed}",
                 settings_of(variant, seed),
                 lambda variant=variant, seed=seed: _train(work, variant, seed),
+                seconds_before=lambda variant=variant, seed=seed: _seconds_of(
+                    runs_of(work) / _run_config(variant, seed).name
+                ),
             )
             found[variant.name].append(Trained(*kept))
     return found
@@ -153,6 +156,14 @@ def _train(work: Work, variant: Variant, seed: int) -> list[Any]:
     seconds = sum(row["selfplay_seconds"] + row["learn_seconds"] for row in rows)
     games, positions = (int(sum(row[key] or 0 for row in rows)) for key in ("games", "positions"))
     return [seconds, games, positions, config.name]
+
+
+def _seconds_of(run: Path) -> float:
+    """How long a run has been trained so far, over all its starts."""
+    try:
+        return max(elapsed_seconds(read_rows(run / METRICS_FILE)), default=0.0)
+    except OSError:
+        return 0.0
 
 
 def _is_of(run: Path, variant: Variant, seed: int) -> bool:

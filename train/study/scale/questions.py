@@ -35,6 +35,9 @@ class CorridorsConfig:
     def __post_init__(self) -> None:
         if not self.trunks + self.blocks + self.untrained:
             raise ValueError("corridors: name at least one trunk or block string")
+        for key in ("trunks", "blocks", "untrained"):
+            if len(set(getattr(self, key))) < len(getattr(self, key)):
+                raise ValueError(f"corridors: {key} must each be named once")
         known = sorted(name for name, rules in PRESETS.items() if rules.players == 2)
         if self.rules not in known:
             raise ValueError(f"corridors: rules is {self.rules!r}, not one of {', '.join(known)}")

@@ -107,12 +107,19 @@ def _trained(work: Work, scale: CorridorsConfig) -> Iterator[Group]:
     """The named networks and the trainings of the topic `blocks`."""
     players = PRESETS[scale.rules].players
     by_config: dict[str, list[Trunk]] = {}
+    known: dict[str, str] = {}  # names by their weights
     for name in scale.trunks:
         read = read_network_name(name)
         if read.has_budget:
             raise UsageError(f"study corridors: {name!r}: name a network without simulations")
         key = repr(dataclasses.replace(network_config(read), name="trunk", seed=0))
-        by_config.setdefault(key, []).append(load_trunk(name, players=players))
+        trunk = load_trunk(name, players=players)
+        if known.setdefault(trunk.digest, name) != name:
+            raise UsageError(
+                f"study corridors: {known[trunk.digest]} and {name} are the same weights: name one "
+                "of them"
+            )
+        by_config.setdefault(key, []).append(trunk)
     for trunks in by_config.values():
         yield Group(trunks[0].name, trunks)
     variants = block_variants(work.scale.blocks, scale.blocks)

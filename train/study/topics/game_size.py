@@ -260,6 +260,7 @@ def _text(found: dict[str, dict[str, Estimate]], counts: dict[str, Any]) -> list
         "strong play neither counts the tree; they say how many choices a good game passes.",
         "Positions of 3×3 are counted by enumerating them; the lower bound of other boards is the "
         "number of placements, the upper bound all sets of stones and walls.",
+        "The intervals count games; all games of a player are of one training.",
     ]
     for rules, kinds in found.items():
         for play, each in kinds.items():

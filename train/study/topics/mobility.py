@@ -16,7 +16,7 @@ from train.solver.exact_player import tables_of
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import value_of
 from train.study.frame.means import Mean, by_game, mean_of
-from train.study.frame.own_games import OwnGames, check_two_players, own_games
+from train.study.frame.own_games import OwnGames, analyst_of, check_two_players, own_games
 from train.study.frame.report import Picture, Report, Table, percent
 from train.study.frame.work import Work
 from train.study.topics import passing
@@ -47,10 +47,12 @@ def report(work: Work) -> Report:
     digest = {"digest": _digest(settings)}
     curves = work.pieces.keep("curves", digest, lambda: _curves(work, games))
     plays = work.pieces.keep("plays", digest, lambda: _plays(work, games))
+    calibration = analyst_of(scale.player, scale.simulations).calibration
     searched_settings = digest | {
         "searched": scale.searched_games,
         "simulations": scale.search_simulations,
         "burden": BURDEN,
+        "calibration": calibration._asdict(),
     }
     searched = work.pieces.keep(
         "searched", searched_settings, lambda: passing.search_again(work, games)

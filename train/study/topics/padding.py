@@ -26,6 +26,7 @@ from train.search.evaluator import evaluator_for
 from train.search.search import make_search
 from train.study.frame.report import Report, Table, percent, percent_range
 from train.study.frame.work import Work
+from train.study.scale.questions import PaddingConfig
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import PLAYS_PER_STONE
 from wallgo_jax.game import actions, chance, referee
@@ -68,16 +69,21 @@ def report(work: Work) -> Report:
         )
     return Report(
         title="Small boards inside a large grid",
-        text=[
-            f"{scale.games} random games of {scale.size}x{scale.size} with {scale.stones} stones a "
-            f"player, every position of play in a grid of {scale.grid}x{scale.grid}; moves by "
-            f"search have {scale.simulations} simulations. In the games both sides are the same "
-            "weights and play each opening twice, with the sides changed; the interval is Wilson's."
-        ],
+        text=_text(scale),
         tables=[_table(asked)],
         pictures=[],
         data={"networks": asked},
     )
+
+
+def _text(scale: PaddingConfig) -> list[str]:
+    return [
+        f"{scale.games} random games of {scale.size}x{scale.size} with {scale.stones} stones a "
+        f"player, every position of play in a grid of {scale.grid}x{scale.grid}; moves by search "
+        f"have {scale.simulations} simulations. In the games both sides are the same weights and "
+        "play each opening twice, with the sides changed.",
+        "The intervals count games (Wilson); all games of a network are of one training.",
+    ]
 
 
 def padding_walls(rules: Rules, grid: int) -> State:

@@ -37,7 +37,7 @@ from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.study.frame.means import Mean, by_game, mean_of
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
-from train.study.frame.seeds import Estimate, estimate
+from train.study.frame.seeds import Estimate, count_of, estimate, interval_kind
 from train.study.frame.variants import (
     Trained,
     Variant,
@@ -46,6 +46,7 @@ from train.study.frame.variants import (
     settings_of,
     train_all,
 )
+from train.study.frame.weights import made_by, named_weights
 from train.study.frame.work import Work
 from train.study.scale.trainings import AdversaryConfig
 from train.study.trainings.blocks import block_variants
@@ -170,7 +171,7 @@ def _named(text: str, budget: str) -> Victim:
     if read.kind == "net":
         raise UsageError(f"study: player {text!r}: name a network that searches")
     name = Path(read.target.rpartition(":")[2]).name
-    return Victim(name, f"{text}{budget}", network_config(read).rules, load_network(text).source)
+    return Victim(name, f"{text}{budget}", network_config(read).rules, made_by(load_network(text)))
 
 
 def _attack(work: Work, scale: AdversaryConfig, base: RunConfig, victim: Victim) -> Attack:
@@ -180,29 +181,29 @@ def _attack(work: Work, scale: AdversaryConfig, base: RunConfig, victim: Victim)
     keys = "games", "simulations", "victim_simulations", "opening_plies"
     settings = {"seed": work.scale.seed} | {key: getattr(scale, key) for key in keys}
 
-    def keep(name: str, made_by: Any, make: Callable[..., Any], *given: Any) -> Any:
+    def keep(name: str, known_by: Any, make: Callable[..., Any], *given: Any) -> Any:
         return work.pieces.keep(
-            name, settings | {"made_by": made_by}, functools.partial(make, *given)
+            name, settings | {"made_by": known_by}, functools.partial(make, *given)
         )
 
     for seed, run in enumerate(trained):
         player = victim.player.replace("{seed}", str(seed))
         directory = runs_of(work) / run.run
-        made_by = settings_of(variant, seed)
+        known_by = settings_of(variant, seed)
         for iterations in kept_iterations(variant.config.iterations):
             adversary = f"{directory}/checkpoints/{iterations}"
             name = f"attack-{victim.name}-{seed}-{iterations}"
             who = work, scale, victim, adversary, player
-            kept = keep(name, [made_by, player, iterations], _play, *who)
+            kept = keep(name, [known_by, player, iterations], _play, *who)
             found.matches.setdefault(iterations, []).append(Played(*kept))
         who = work, scale, victim, "", player
         kept = keep(f"normal-{victim.name}-{seed}", [victim.made_by, player], _play, *who)
         found.normal.append(Played(*kept))
         name = f"selfplay-{victim.name}-{seed}"
-        found.selfplay.append(keep(name, made_by, _selfplay_rates, directory))
+        found.selfplay.append(keep(name, known_by, _selfplay_rates, directory))
         ends = found.matches[max(found.matches)][-1], found.normal[-1]
         name, given = f"ownership-{victim.name}-{seed}", (player, victim.rules, *ends)
-        found.errors.append(Errors(*keep(name, [made_by, player], _errors_of, *given)))
+        found.errors.append(Errors(*keep(name, [known_by, player], _errors_of, *given)))
     return found
 
 
@@ -216,7 +217,9 @@ def _variant(base: RunConfig, victim: Victim) -> Variant:
     fields = config_to_dict(base) | {"rules": victim.rules.to_dict()}
     fields["selfplay"] |= {"opponent": victim.player}
     config = config_from_dict(fields, where="study adversary")
-    return Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=victim.made_by)
+    others = named_weights(base)
+    known_by = [victim.made_by, others] if others else victim.made_by
+    return Variant(f"adversary-{victim.name}", config, keeps_all=True, made_by=known_by)
 
 
 def _play(
@@ -344,14 +347,13 @@ def _curve_table(found: Sequence[Attack]) -> Table:
 
 
 def _text(scale: AdversaryConfig, found: Sequence[Attack]) -> list[str]:
-    seeds = f"{scale.seeds} seed{'s' if scale.seeds > 1 else ''}"
-    what = "Student's over seeds" if scale.seeds > 1 else "Wilson's or Student's over games"
+    what = interval_kind(scale.seeds) if scale.seeds > 1 else "Wilson's or Student's over games"
     lines = [
-        f"An adversary was trained against each frozen victim with {seeds}. The victim searches "
-        f"{scale.victim_simulations} simulations, the adversary {scale.simulations} in matches, "
-        "with the victim's raw policy for the victim's moves in its tree. Each match has "
-        f"{scale.games} games from {scale.opening_plies} random plies. The attack rate is the "
-        f"adversary's win rate, draws as half; intervals are {what}.",
+        f"An adversary was trained against each frozen victim with {count_of(scale.seeds)}. The "
+        f"victim searches {scale.victim_simulations} simulations, the adversary "
+        f"{scale.simulations} in matches, with the victim's raw policy for the victim's moves in "
+        f"its tree. Each match has {scale.games} games from {scale.opening_plies} random plies. "
+        f"The attack rate is the adversary's win rate, draws as half; intervals are {what}.",
         "The ownership error is the squared error of the victim's expected owner of a cell (1 own, "
         "-1 the other's, 0 nobody's), over the second half of a game's plies: in the games that it "
         "lost to the adversary, and in games against itself at the same budget.",

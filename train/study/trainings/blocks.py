@@ -12,6 +12,7 @@ from train.config import config_from_dict, config_to_dict
 from train.registry import make_player
 from train.runtime.devices import broadcast_boards, machine
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
+from train.study.frame.seeds import count_of, interval_kind, interval_unit
 from train.study.frame.variants import (
     Meeting,
     Trained,
@@ -21,6 +22,7 @@ from train.study.frame.variants import (
     runs_of,
     train_all,
 )
+from train.study.frame.weights import named_weights
 from train.study.frame.work import Work
 from train.study.scale.trainings import BlocksConfig
 from train.study.trainings.features import base_config
@@ -56,17 +58,9 @@ def report(work: Work) -> Report:
     }
     return Report(
         title="Strength by blocks",
-        text=[
-            f"Each block string was trained {scale.seeds} times with the same settings on the same "
-            "number of positions. Players of one seed met at equal simulations, and with "
-            "simulations in proportion to the measured cost of a move (equal time; the slowest "
-            f"keeps {scale.simulations}). Intervals are Student's over seeds.",
-            "ResTNet (Wu, Wu, Shih, Ju, Wu, Table 1) matches six blocks of 256 channels, trained "
-            "for GPU-days on Go; these are a few blocks of a small network, trained in minutes on "
-            "WallGo, so its figures cannot be compared with ours.",
-        ],
+        text=_text(scale),
         tables=[_table(variants, meetings, costs, equal_time, trained)],
-        pictures=[_picture(variants, meetings)],
+        pictures=[_picture(scale, variants, meetings)],
         data={
             "meetings": {
                 kind: [meeting._asdict() for meeting in found] for kind, found in meetings.items()
@@ -80,17 +74,30 @@ def report(work: Work) -> Report:
     )
 
 
+def _text(scale: BlocksConfig) -> list[str]:
+    return [
+        f"Each block string was trained with {count_of(scale.seeds)}, the same settings and the "
+        "same number of positions. Players of one seed met at equal simulations, and with "
+        "simulations in proportion to the measured cost of a move (equal time; the slowest "
+        f"keeps {scale.simulations}). Intervals are {interval_kind(scale.seeds)}.",
+        "ResTNet (Wu, Wu, Shih, Ju, Wu, Table 1) matches six blocks of 256 channels, trained "
+        "for GPU-days on Go; these are a few blocks of a small network, trained in minutes on "
+        "WallGo, so its figures cannot be compared with ours.",
+    ]
+
+
 def block_variants(scale: BlocksConfig, blocks: Sequence[str]) -> list[Variant]:
     """The topic's config with each of these block strings.
 
     Raises:
       UsageError: a key or a value is not allowed.
     """
-    base = config_to_dict(base_config(scale, where="study blocks: config"))
-    found = []
+    config = base_config(scale, where="study blocks: config")
+    base, known_by, found = config_to_dict(config), named_weights(config) or None, []
     for each in blocks:
         fields = base | {"network": base["network"] | {"blocks": each}}
-        found.append(Variant(each, config_from_dict(fields, where="study blocks")))
+        changed = config_from_dict(fields, where="study blocks")
+        found.append(Variant(each, changed, made_by=known_by))
     return found
 
 
@@ -149,12 +156,13 @@ def _table(
             f"{statistics.mean(minutes):.1f}",
         ]
         rows.append(tuple(cells))
+    interval = f"95 % {interval_unit(len(next(iter(trained.values()))))}"
     heads = (
         "blocks",
         "equal simulations",
-        "95 % over seeds",
+        interval,
         "equal time",
-        "95 % over seeds",
+        interval,
         "cost of a move",
         "simulations at equal time",
         "minutes of training",
@@ -162,7 +170,9 @@ def _table(
     return Table("Mean win rates against the other block strings", heads, tuple(rows))
 
 
-def _picture(variants: Sequence[Variant], meetings: dict[str, list[Meeting]]) -> Picture:
+def _picture(
+    scale: BlocksConfig, variants: Sequence[Variant], meetings: dict[str, list[Meeting]]
+) -> Picture:
     from train.metrics.intervals import Interval, intervals_figure
 
     rows = []
@@ -173,8 +183,8 @@ def _picture(variants: Sequence[Variant], meetings: dict[str, list[Meeting]]) ->
     figure = intervals_figure(
         rows,
         title="Strength by blocks",
-        x_label="mean win rate against the others, 95 % intervals over seeds",
+        x_label=f"mean win rate against the others, 95 % intervals {interval_unit(scale.seeds)}",
         middle=0.5,
         is_share=True,
     )
-    return Picture("blocks", "win rates over seeds", figure)
+    return Picture("blocks", count_of(scale.seeds), figure)

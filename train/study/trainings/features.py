@@ -7,6 +7,7 @@ from train.arena.match_programs import check_opening
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range, points_range
+from train.study.frame.seeds import count_of, interval_kind, interval_unit
 from train.study.frame.variants import (
     Meeting,
     Variant,
@@ -15,6 +16,7 @@ from train.study.frame.variants import (
     round_robin,
     train_all,
 )
+from train.study.frame.weights import named_weights
 from train.study.frame.work import Work
 from train.study.scale.trainings import FeaturesConfig, TrainingsConfig
 from wallgo_jax.game.rules import PRESETS, named
@@ -33,8 +35,13 @@ def report(work: Work) -> Report:
     """Train every plane set with every block string, and let all of them meet."""
     scale = work.scale.features
     base = base_config(scale, where="study features: config")
+    known_by = named_weights(base) or None
     variants = [
-        Variant(f"{planes}-{blocks}", _with_network(base, planes=planes, blocks=blocks))
+        Variant(
+            f"{planes}-{blocks}",
+            _with_network(base, planes=planes, blocks=blocks),
+            made_by=known_by,
+        )
         for blocks in scale.blocks
         for planes in scale.planes
     ]
@@ -49,7 +56,7 @@ def report(work: Work) -> Report:
     )
     tables = [_mean_table(scale, meetings, blocks, base) for blocks in scale.blocks]
     if len(scale.blocks) > 1:
-        tables.append(_all_table(variants, meetings))
+        tables.append(_all_table(scale, variants, meetings))
     games = {name: [run.games for run in runs] for name, runs in trained.items()}
     return Report(
         title="Ablation of plane sets",
@@ -134,9 +141,10 @@ def _mean_table(
                 cells[-2:] = [percent(among.mean), percent_range(among.low, among.high)]
         told = percent(paper[planes], 2) if blocks == _PAPER_BLOCK and planes in paper else ""
         rows.append((*cells, told))
-    heads = ["planes", "mean win rate", "95 % over seeds", "over the set above, points"]
+    interval = f"95 % {interval_unit(scale.seeds)}"
+    heads = ["planes", "mean win rate", interval, "over the set above, points"]
     if alike:
-        heads += ["against the paper's sets alone", "95 % over seeds"]
+        heads += ["against the paper's sets alone", interval]
     title = f"Blocks `{blocks}`: against the other sets"
     return Table(title, (*heads, "paper"), tuple(rows))
 
@@ -147,7 +155,7 @@ def _of_planes(meetings: list[Meeting], blocks: str, planes: Sequence[str]) -> l
     return [each for each in meetings if {each.first, each.second} <= names]
 
 
-def _all_table(variants: list[Variant], meetings: list[Meeting]) -> Table:
+def _all_table(scale: FeaturesConfig, variants: list[Variant], meetings: list[Meeting]) -> Table:
     rows = []
     for variant in variants:
         mean = mean_rate(meetings, variant.name)
@@ -159,17 +167,17 @@ def _all_table(variants: list[Variant], meetings: list[Meeting]) -> Table:
                 percent_range(mean.low, mean.high),
             )
         )
-    heads = ("planes", "blocks", "mean win rate", "95 % over seeds")
+    heads = ("planes", "blocks", "mean win rate", f"95 % {interval_unit(scale.seeds)}")
     return Table("All variants against all others", heads, tuple(rows))
 
 
 def _text(scale: FeaturesConfig, meetings: list[Meeting], base: RunConfig) -> list[str]:
     preset = next((name for name in PRESETS if named(name) == base.rules), "rules of one's own")
     lines = [
-        f"Each set was trained {scale.seeds} times on `{preset}` for {base.iterations} iterations "
-        "with the same games and settings; players of one seed met, "
+        f"Each set was trained with {count_of(scale.seeds)} on `{preset}` for {base.iterations} "
+        "iterations with the same games and settings; players of one seed met, "
         f"{scale.games} games a pair at {scale.simulations} simulations from "
-        f"{scale.opening_plies} random plies. Intervals are Student's over seeds.",
+        f"{scale.opening_plies} random plies. Intervals are {interval_kind(scale.seeds)}.",
         "The paper trains WallZero's network for days on GPUs; its figures are win rates against "
         "the other three sets; ours are against all other sets of the table and, where it has "
         "more, against the paper's alone.",
@@ -199,8 +207,8 @@ def _picture(scale: FeaturesConfig, meetings: list[Meeting]) -> Picture:
     figure = intervals_figure(
         rows,
         title="Plane sets against the others with the same blocks",
-        x_label="mean win rate, 95 % intervals over seeds",
+        x_label=f"mean win rate, 95 % intervals {interval_unit(scale.seeds)}",
         middle=0.5,
         is_share=True,
     )
-    return Picture("plane_sets", f"{scale.seeds} seeds", figure)
+    return Picture("plane_sets", count_of(scale.seeds), figure)

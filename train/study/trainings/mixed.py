@@ -19,7 +19,7 @@ from train.registry import make_player
 from train.runtime.errors import UsageError
 from train.study.frame.budget import iterations_within, measure_pace, measure_pace_beside
 from train.study.frame.report import Report, Table, percent, percent_range
-from train.study.frame.seeds import estimate
+from train.study.frame.seeds import estimate, interval_kind
 from train.study.frame.variants import (
     Meeting,
     Trained,
@@ -203,12 +203,12 @@ def _minutes(runs: Sequence[Trained]) -> str:
 
 def _text(scale: MixedConfig, trained: Mapping[str, Sequence[Trained]]) -> list[str]:
     of_one, of_all = _minutes(trained[AS_ONE]), _minutes(trained[AS_ALL])
-    over = "over seeds" if scale.seeds > 1 else "by Wilson over the games of one training"
     return [
         f"Specialists had {scale.minutes:g} minutes each by the pace that was measured; the mixed "
         f"network was trained as long as one of them ({of_one} minutes) and as long as all "
         f"together ({of_all} minutes). Networks have {scale.simulations} simulations and begin "
-        f"after {scale.opening_plies} random plies; a draw counts as half. Intervals are {over}.",
+        f"after {scale.opening_plies} random plies; a draw counts as half. Intervals are "
+        f"{interval_kind(scale.seeds)}.",
     ]
 
 

@@ -20,7 +20,7 @@ from train.network.build import network_for
 from train.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range, points_range
-from train.study.frame.seeds import estimate
+from train.study.frame.seeds import count_of, estimate, interval_kind, interval_unit
 from train.study.frame.variants import (
     Meeting,
     Trained,
@@ -32,6 +32,7 @@ from train.study.frame.variants import (
     settings_of,
     train_all,
 )
+from train.study.frame.weights import made_by, named_weights
 from train.study.frame.work import Work
 from train.study.scale.trainings import TransferCase, TransferConfig
 from train.study.trainings.features import base_config, config_for_matches
@@ -112,15 +113,15 @@ def _case(work: Work, scale: TransferConfig, base: RunConfig, case: TransferCase
     if source:
         learned = load_network(source)
         base = dataclasses.replace(base, network=learned.config.network)
-        made_by: Any = learned.source
+        source_by: Any = made_by(learned)
     else:
         config = _changed(scale, base, case.source_config, case)
-        variant = Variant(f"{case.name}-source", config)
-        made_by = settings_of(variant, 0)
+        variant = Variant(f"{case.name}-source", config, made_by=named_weights(config) or None)
+        source_by = settings_of(variant, 0)
         sources = train_all(work, [variant], seeds=scale.seeds)[variant.name]
         minutes = [run.seconds / 60 for run in sources]
         source = str(runs_of(work) / f"{variant.name}-seed{{seed}}")
-    variants = _variants(scale, _changed(scale, base, case.config, case), case, source, made_by)
+    variants = _variants(scale, _changed(scale, base, case.config, case), case, source, source_by)
     trained = train_all(work, variants, seeds=scale.seeds)
     meetings = round_robin(
         work,
@@ -135,13 +136,15 @@ def _case(work: Work, scale: TransferConfig, base: RunConfig, case: TransferCase
 
 
 def _variants(
-    scale: TransferConfig, config: RunConfig, case: TransferCase, source: str, made_by: Any
+    scale: TransferConfig, config: RunConfig, case: TransferCase, source: str, source_by: Any
 ) -> list[Variant]:
     """From nothing, from the source, and from the source with groups frozen.
 
     Args:
-      made_by: what decides the source's weights, JSON-ready.
+      source_by: what decides the source's weights, JSON-ready.
     """
+    others = named_weights(config)
+    warm_by = [source_by, others] if others else source_by
     evaluation = EvaluationConfig(
         every=max(1, config.iterations // scale.points),
         opponents=(scale.opponent,),
@@ -162,7 +165,7 @@ def _variants(
             f"{case.name}-{name}",
             each,
             evaluation,
-            made_by=made_by if each.init_from else None,
+            made_by=warm_by if each.init_from else others or None,
         )
         for name, each in configs.items()
     ]
@@ -235,12 +238,13 @@ def _table(scale: TransferConfig, result: CaseResult) -> Table:
                 f"{statistics.fmean(run.seconds for run in result.trained[variant]) / 60:.1f}",
             )
         )
+    interval = f"95 % {interval_unit(scale.seeds)}"
     heads = (
         "training",
         f"against {scale.opponent}",
-        "95 % over seeds",
+        interval,
         "against the others",
-        "95 % over seeds",
+        interval,
         f"minutes to scratch's last {percent(level)}",
         "minutes",
     )
@@ -249,9 +253,9 @@ def _table(scale: TransferConfig, result: CaseResult) -> Table:
 
 def _text(scale: TransferConfig, found: Sequence[CaseResult]) -> list[str]:
     lines = [
-        f"Each training was made with {scale.seeds} seeds; those of a case have the same config "
-        "and the same number of iterations, so they take equal time but for chance. Players of one "
-        "seed met one another. Intervals are Student's over seeds.",
+        f"Each training was made with {count_of(scale.seeds)}; those of a case have the same "
+        "config and the same number of iterations, so they take equal time but for chance. Players "
+        f"of one seed met one another. Intervals are {interval_kind(scale.seeds)}.",
     ]
     for result in found:
         case = result.case
@@ -276,7 +280,7 @@ def _picture(scale: TransferConfig, result: CaseResult) -> Picture:
     figure, axes = new_plot(
         title=f"{result.case.name}: win rate against {scale.opponent}",
         x_label="minutes of self-play and learning",
-        y_label="win rate, mean over seeds",
+        y_label=f"win rate{', mean over seeds' if scale.seeds > 1 else ''}",
     )
     for place, (name, curves) in enumerate(result.curves.items()):
         mean = mean_curve(curves)
@@ -293,4 +297,5 @@ def _picture(scale: TransferConfig, result: CaseResult) -> Picture:
     axes.set_xlim(left=0)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.legend(frameon=False)
-    return Picture(f"curves-{result.case.name}", "bands: from the least to the best seed", figure)
+    told = "bands: from the least to the best seed" if scale.seeds > 1 else count_of(1)
+    return Picture(f"curves-{result.case.name}", told, figure)
