@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from train import __main__ as train_program
 from train.checkpoints import pretrained
+from train.cli import command_line as train_program
 from train.cli.commands import Command
 from train.cli.run import Run
 from train.cli.study import Study
 from train.config import read_config
 from train.study.scale.reading import read_scale
-from wallgo_jax import __main__ as game_program
+from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
 from wallgo_jax.cli.parsing import commands_of as commands_of_program
 

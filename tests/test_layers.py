@@ -42,7 +42,6 @@ DOORS = {
 GAME_LIBRARIES = {"jax", "numpy", "chex", *sys.stdlib_module_names}
 MORE_LIBRARIES = {
     "wallgo_jax/cli": {"rich", "tyro"},
-    "wallgo_jax/__main__": {"rich", "tyro"},
     "wallgo_jax/drawing": {"PIL", "cairosvg"},
     "wallgo_jax/adapters": {"gymnasium", "pettingzoo", "pgx"},
 }

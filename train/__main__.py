@@ -1,172 +1,32 @@
-"""The command line: `python -m train COMMAND`, or `wallgo-train COMMAND`."""
+"""The command line: `python -m train COMMAND`, or `wallgo-train COMMAND`.
 
-import dataclasses
-import logging
-import os
+What takes time to import is imported where Ctrl-C is answered.
+"""
+
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
-from train.cli.commands import CONFIGURED, PROGRAM
-from train.cli.common.options import EXIT_USAGE
-from train.config import RunConfig
-from train.runtime.errors import ProcessLostError, UsageError
-from train.runtime.interrupts import EXIT_INTERRUPTED, leave
-from wallgo_jax.cli.parsing import (
-    flushed_output,
-    nearest_option,
-    parse,
-    program_name,
-    refuse_unknown,
-)
+_INTERRUPTED = 130
 
 
 def main(
     arguments: Sequence[str] | None = None, *, set_up: Callable[[], None] = lambda: None
 ) -> int:
-    """Run a command; returns the exit code.
+    """Run a command in this process, as `train.cli.command_line.main` does."""
+    from train.cli import command_line
 
-    Args:
-      arguments: the words after the program; those of the process by default.
-      set_up: called once the words are understood, before anything is computed.
-    """
-    try:
-        return _main(sys.argv[1:] if arguments is None else arguments, set_up)
-    except _ProgramFailedError as error:
-        return _refuse(str(error))
-    except KeyboardInterrupt:
-        return _stopped()
+    return command_line.main(arguments, set_up=set_up)
 
 
 def program() -> None:
-    """Run the process's command on all its devices, and leave with the exit code."""
+    """Run the process's command and leave with the exit code."""
     try:
-        code = _main(sys.argv[1:], _set_up_devices)
-    except _ProgramFailedError as error:
-        leave(_refuse(str(error)))
+        from train.cli import command_line
+
+        command_line.program()
     except KeyboardInterrupt:
-        leave(_stopped())
-    else:
-        sys.exit(code)
-
-
-class _ProgramFailedError(Exception):
-    """A program on a device failed for a reason that one line tells."""
-
-
-def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
-    """As `main`, but for Ctrl-C and programs that fail on a device."""
-    try:
-        with flushed_output():
-            run = _read_command(list(arguments))
-            set_up()
-            return run()
-    except UsageError as error:
-        return _refuse(str(error))
-    except (RuntimeError, MemoryError) as error:
-        # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
-        from train.runtime.host import usage_error_message
-        from train.runtime.memory import out_of_memory_message
-
-        complaint = usage_error_message(error) or out_of_memory_message(error)
-        if isinstance(error, ProcessLostError):
-            complaint = str(error)
-        if complaint is None:
-            raise
-        raise _ProgramFailedError(complaint) from None
-    except BrokenPipeError:
-        # The reader has enough; what is still to be flushed goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        from train.runtime.files import complaint_of
-
-        complaint = complaint_of(error)
-        if complaint is None:
-            raise
-        return _refuse(complaint)
-
-
-def _read_command(words: list[str]) -> Callable[[], int]:
-    """Read the command line into a command that is ready to run.
-
-    Raises:
-      UsageError: in one line, what is wrong with them and what is allowed.
-    """
-    program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
-    is_configured = bool(words) and words[0] in CONFIGURED
-    if is_configured and {"-h", "--help"} & set(words):
-        words = [words[0], "--help"]
-    elif is_configured:
-        _check_resume(words)
-        # The config file's place is filled, so that tyro does not take the value of a changed
-        # key for it; a file that is named is among the words that tyro does not know.
-        words.insert(1, "None")
-    try:
-        command, unknown = parse(program, words)
-        if is_configured:
-            path, overrides = _split_config(unknown)
-            _check_options(command, overrides)
-            return lambda: dataclasses.replace(command, config=path).run(overrides)
-        refuse_unknown(command, unknown, program=f"{program.name} {words[0]}")
-    except ValueError as error:
-        raise UsageError(f"command line: {error}") from None
-    return command.run
-
-
-def _check_resume(words: Sequence[str]) -> None:
-    """Refuse `--resume` without the directory that it needs."""
-    after = [*words, "--"][words.index("--resume") + 1] if "--resume" in words else ""
-    if after.startswith("-"):
-        raise UsageError(
-            "command line: --resume needs the directory of the run, such as --resume runs/NAME"
-        )
-
-
-def _check_options(command: Any, overrides: Sequence[str]) -> None:
-    """Refuse an option that is no key of the config but nearly one of the command's."""
-    keys = [field.name for field in dataclasses.fields(RunConfig)]
-    for word in overrides:
-        key = word.removeprefix("--").partition("=")[0].replace("-", "_")
-        if not word.startswith("--") or "." in key or key in keys:
-            continue
-        near = nearest_option(command, word, also=[f"--{key}" for key in keys])
-        if near and near.removeprefix("--") not in keys:
-            raise ValueError(f"unknown option {word}; did you mean {near}?")
-
-
-def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """The config file, if one is named, and the options that change keys of the config."""
-    path, overrides, rest = None, [], list(words)
-    while rest:
-        word = rest.pop(0)
-        if path is None and not word.startswith("-"):
-            path = Path(word)
-            continue
-        overrides.append(word)
-        if word.startswith("--") and "=" not in word and rest:
-            overrides.append(rest.pop(0))
-    return path, overrides
-
-
-def _refuse(complaint: str) -> int:
-    print(f"error: {complaint}", file=sys.stderr)
-    return EXIT_USAGE
-
-
-def _stopped() -> int:
-    print("stopped", file=sys.stderr)
-    return EXIT_INTERRUPTED
-
-
-def _set_up_devices() -> None:
-    from train.runtime.devices import enable_compilation_cache, use_all_cores
-
-    use_all_cores()
-    enable_compilation_cache()
-    # JAX logs the traceback of a callback that fails, and then raises it: once is enough.
-    logging.getLogger("jax._src.callback").setLevel(logging.CRITICAL)
+        print("stopped", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,6 @@ def complaint(path: Path, *overrides: str) -> str:
         (["--iterations", "many"], "iterations: Input should be a valid integer"),
         (["--iterations", "many"], "(got 'many')"),
         (["--iterations", "2.5"], "iterations: Input should be a valid integer"),
-        (["--name", "5"], "name: Input should be a valid string (got 5)"),
         (["--learner", "5"], "learner: Input should be a dictionary"),
         (["--learner.learning_rate", "fast"], "learner.learning_rate: Input should be a valid num"),
         (["--network.mover_first", "perhaps"], "network.mover_first: Input should be a valid bool"),
@@ -54,6 +53,15 @@ def complaint(path: Path, *overrides: str) -> str:
         (["--evaluation.opponents", '["random", 3]'], "evaluation.opponents.1: Input should be a"),
         # Out of range.
         (["--iterations", "0"], "iterations must be at least 1"),
+        (
+            ["--iterations", "2147483648", "--learner.steps", "1"],
+            "learner.steps (1) times iterations (2147483648) must be at most 2147483647",
+        ),
+        (
+            ["--learner.freeze", '["stem=1", "trunk=100000"]', "--learner.steps", "30000"],
+            "learner.freeze: the iterations of 'trunk=100000' times learner.steps (30000) must be",
+        ),
+        (["--network.custom", "{}"], "network.custom: functions are passed from Python alone, do"),
         (["--seed", "-1"], "seed must be from 0 to 2147483647"),
         (["--seed", "2147483648"], "seed must be from 0 to 2147483647"),
         (
@@ -82,6 +90,10 @@ def complaint(path: Path, *overrides: str) -> str:
         (
             ["--network.blocks", "T", "--network.width", "6"],
             "network.width 6 is not a multiple of heads 4",
+        ),
+        (
+            ["--network.blocks", "RT", "--network.width", "32", "--network.mlp_ratio", "0.01"],
+            "network.mlp_ratio 0.01 gives T blocks of width 32 no hidden channel",
         ),
         (
             ["--network.walled_convolutions", "3"],
@@ -121,6 +133,10 @@ def complaint(path: Path, *overrides: str) -> str:
         (["--search.player_value_scale", "-1"], "search.player_value_scale must be a number fr"),
         (["--search.visit_offset", "-1"], "search.visit_offset must be a number from 0 on"),
         (["--search.c_init", "-1"], "search.c_init must be a number from 0 on (got -1)"),
+        (
+            ["--search.kind", "puct", "--search.engine", "mctx", "--search.c_init", "0.0009"],
+            "search.c_init must be at least 0.001 for engine 'mctx', whose noise else chooses",
+        ),
         (["--search.c_base", "0"], "search.c_base must be a number above 0 (got 0)"),
         (["--search.dirichlet_fraction", "2"], "search.dirichlet_fraction must be from 0 to 1"),
         (["--search.dirichlet_alpha", "0"], "search.dirichlet_alpha must be from 0.001 to 1000"),
@@ -240,6 +256,10 @@ def test_rules_are_complained_of_once():
         ("seed = 1\nseed = 2", "Cannot overwrite a value"),
         ("[learner\n", "line 1"),
         ("learner = 3", "learner: Input should be a dictionary"),
+        ("name = 5", "name: Input should be a valid string (got 5)"),
+        # Tables where a function's name stands.
+        ("[network.custom]", "network.custom: functions are passed from Python alone, docs/api.md"),
+        ("[learner]\ncustom_loss = {a = 1}", "learner.custom_loss: functions are passed from Py"),
         ('[learner]\nsteps = "two\\nlines"', "learner.steps: Input should be a valid integer"),
         ('"two\\nlines" = 3', "unknown key two lines; known keys: "),
         ('name = "two\\nlines"', "name 'two\\nlines' must be a plain directory name"),
@@ -314,6 +334,14 @@ def test_what_is_no_config_at_all(tmp_path, text, given):
         read_saved_config(tmp_path)
     path = tmp_path / "config.json"
     assert str(caught.value) == f"{path}: Input should be a dictionary (got {given})"
+
+
+def test_a_saved_function_that_is_a_table_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"network": {"custom": {"a": 1}}}')
+    with pytest.raises(UsageError) as caught:
+        read_saved_config(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / 'config.json'}: network.custom: functions ")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_file_of_a_run_is_no_run(tmp_path):

@@ -9,6 +9,7 @@ T Transformer blocks, H W cells, P players.
 
 import contextlib
 import functools
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from train.network.blocks import TRANSFORMER, parse_blocks
 from train.network.build import network_for, observer_for
 from train.registry import load_network
 from train.runtime.errors import UsageError
+from train.runtime.files import replace_bytes
 from train.runtime.host import fetch
 from wallgo_jax import render
 from wallgo_jax.cli.sources import SourceRequest, read_games, read_position
@@ -264,10 +266,13 @@ def _check_suffix(out: Path) -> None:
 def _write(out: Path, picture: Picture, arrays: Mapping[str, Any]) -> None:
     """Write the picture or the arrays in the format that the file's suffix names."""
     if out.suffix == ".svg":
-        out.write_text(pictures.svg(picture), encoding="utf-8")
+        content = pictures.svg(picture).encode()
     elif out.suffix == ".png":
-        out.write_bytes(render.png(pictures.svg(picture)))
+        content = render.png(pictures.svg(picture))
     elif out.suffix == ".npz":
-        np.savez_compressed(out, **arrays)
+        compressed = io.BytesIO()
+        np.savez_compressed(compressed, **arrays)
+        content = compressed.getvalue()
     else:
-        out.write_text(json.dumps(arrays, default=np.ndarray.tolist), encoding="utf-8")
+        content = json.dumps(arrays, default=np.ndarray.tolist).encode()
+    replace_bytes(out, content)

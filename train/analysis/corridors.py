@@ -32,7 +32,7 @@ import numpy as np
 from train.analysis.mazes import Board, Tree, draw_maze, make_board, shape_of, walk
 from train.runtime.devices import broadcast_boards
 from train.runtime.errors import UsageError
-from train.runtime.files import writing
+from train.runtime.files import reason_of, replace_text, writing
 from train.runtime.host import fetch
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.geometry import HORIZONTAL, VERTICAL
@@ -126,7 +126,7 @@ def write_corridors(path: Path, corridors: Corridors) -> None:
         lines.append(json.dumps(row) + "\n")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(lines), encoding="utf-8")
+    replace_text(path, "".join(lines))
 
 
 def read_corridors(path: Path) -> Corridors:
@@ -137,8 +137,10 @@ def read_corridors(path: Path) -> Corridors:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: cannot be read: not a text file (UTF-8)") from None
     rows = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -8,7 +8,6 @@ FOLDER/README.md     the card in words
 import hashlib
 import io
 import json
-import os
 import zipfile
 import zlib
 from importlib.resources.abc import Traversable
@@ -22,10 +21,10 @@ import numpy as np
 from train.checkpoints.card_page import card_page
 from train.config import RunConfig, config_from_dict, config_to_dict
 from train.network import Variables
-from train.runtime import files
 from train.runtime.errors import UsageError
-from train.runtime.files import replace_text, write_json
+from train.runtime.files import replace_bytes, replace_text, write_json
 from wallgo_jax.env import VERSION
+from wallgo_jax.formats.files import is_unfinished
 
 WEIGHTS_FILE, CARD_FILE, PAGE_FILE = "weights.npz", "card.json", "README.md"
 OWN_KEYS = ("model", "env_version", "sha256", "bytes", "parameters", "config")
@@ -104,7 +103,7 @@ def check_folder(folder: Path) -> None:
     """
     if folder.is_dir():
         # All that a first writing may leave is the card, half written.
-        held = {entry.name for entry in folder.iterdir()} - {f"{CARD_FILE}.tmp"}
+        held = [entry.name for entry in folder.iterdir() if not is_unfinished(entry.name)]
         if held and not _is_written_here(folder):
             raise UsageError(f"{folder}: is not empty and holds no exported model; choose another")
     elif folder.exists():
@@ -157,19 +156,8 @@ def write_model(
     folder.mkdir(parents=True, exist_ok=True)
     # First, for it tells whose folder this is; without its weights it is refused by readers alone.
     write_json(folder / CARD_FILE, {SUM_KEY: _sum_of(card), **card})
-    _replace_bytes(folder / WEIGHTS_FILE, data)
+    replace_bytes(folder / WEIGHTS_FILE, data)
     replace_text(folder / PAGE_FILE, card_page(card, player=player or str(folder)))
-
-
-def _replace_bytes(path: Path, data: bytes) -> None:
-    """Write a file in one step: after an error it is as before."""
-    unnamed = path.with_name(f"{path.name}.tmp")
-    try:
-        unnamed.write_bytes(data)
-        os.replace(unnamed, path)
-    except OSError:
-        unnamed.unlink(missing_ok=True)
-        raise
 
 
 def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
@@ -181,7 +169,7 @@ def add_to_card(folder: Path, entries: dict[str, Any]) -> None:
     card = read_card(folder, where=str(folder))
     config = card.pop("config")
     card |= entries | {"config": config}
-    files.write_json(folder / CARD_FILE, card | {SUM_KEY: _sum_of(card)})
+    write_json(folder / CARD_FILE, card | {SUM_KEY: _sum_of(card)})
 
 
 def _sum_of(card: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ import tyro
 
 from train.cli.common import options
 from train.runtime.errors import UsageError
-from train.runtime.files import writing
+from train.runtime.files import reason_of, writing
 
 if TYPE_CHECKING:
     from train.checkpoints.weights import TrainedNetwork
@@ -84,7 +84,7 @@ def _about(trained: TrainedNetwork) -> dict[str, Any]:
         try:
             curve = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+            raise UsageError(f"{path}: cannot be read: {_reason_of(error)}") from None
         # A checkpoint's card tells nothing of weights that came after it.
         if all(point["iteration"] <= about["iteration"] for point in curve["points"]):
             about = about | {"strength": curve}
@@ -102,7 +102,7 @@ def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
     try:
         match = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+        raise UsageError(f"{path}: cannot be read: {_reason_of(error)}") from None
     missing = [key for key in _OF_A_MATCH if not isinstance(match, dict) or key not in match]
     if missing:
         raise UsageError(f"{path}: no match of `match --json`: it has no {missing[0]!r}")
@@ -115,6 +115,10 @@ def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
             f"{path}: its first player, {match['first']}, has other weights than {trained.source}"
         )
     return match
+
+
+def _reason_of(error: OSError | ValueError) -> str:
+    return reason_of(error) if isinstance(error, OSError) else " ".join(str(error).split())
 
 
 def _is_same(one: TrainedNetwork, other: TrainedNetwork) -> bool:

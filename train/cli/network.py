@@ -41,7 +41,7 @@ class Describe:
 
         from train.analysis import describe
 
-        options.check_files(self.json)
+        options.check_files(self.json, inputs=[self.target])
         found = describe.describe(self.target, batch=self.batch, measure=self.measure)
         Console().print(describe.describe_report(found))
         if self.json is not None:
@@ -74,7 +74,7 @@ class _Drawing:
     """Colours of pictures."""
 
     def _asked(self) -> tuple[str, "SourceRequest"]:
-        """The player, and the game or position."""
+        """The player, and the game or position, once the file to write was tried."""
         from wallgo_jax.cli.sources import SourceRequest
 
         if not 1 <= len(self.words) <= 2:
@@ -83,6 +83,7 @@ class _Drawing:
                 f"in place of {SHIPPED}"
             )
         *players, source = self.words
+        options.check_files(self.out, inputs=(source, self.rules))
         player = players[0] if players else SHIPPED
         return player, SourceRequest(source, self.rules, game=self.game)
 
@@ -154,7 +155,7 @@ class Corridors:
         from train.analysis import corridors
 
         options.check_seed("corridors", self.seed)
-        options.check_files(self.out)
+        options.check_files(self.out, inputs=[self.rules])
         try:
             made = corridors.make_corridors(
                 options.read_rules(self.rules),
@@ -205,7 +206,7 @@ class Probe:
         for seed in self.seeds:
             options.check_seed("probe", seed)
         rules = options.read_rules_for(self.rules, self.players, are_networks=True)
-        options.check_files(self.json)
+        options.check_files(self.json, inputs=[self.rules])
         try:
             rows = probe.probe_runs(
                 self.players,

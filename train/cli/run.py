@@ -13,6 +13,7 @@ import tyro
 
 from train.cli.common import options
 from train.cli.common.options import ConfigFile
+from train.cli.common.unused import refuse_unused
 from train.config import RunConfig, change_config, read_config
 from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
@@ -21,7 +22,7 @@ from wallgo_jax.cli.parsing import Flag
 
 if TYPE_CHECKING:
     from train.metrics.rows import Row
-    from train.study.ablation import Options
+    from train.study.options import Options
 
 Axis = Literal["iteration", "hours", "positions"]
 _RUNS = Path("runs")
@@ -154,15 +155,17 @@ class Ablate:
         """Returns the exit code."""
         from train.study import changes, command
 
-        options = self._options()
+        how = self._options()
         found = changes.read_changes(self.changes, self.only)
+        for change in found:
+            options.check_opening("ablate", change.config.rules, max(self.opening_plies))
         finished = command.ablate(
-            found, options, self.out, title=self.changes.stem, words=self._words()
+            found, how, self.out, title=self.changes.stem, words=self._words()
         )
         return 0 if finished else EXIT_INTERRUPTED
 
     def _options(self) -> Options:
-        from train.study.ablation import Options
+        from train.study.options import Options
 
         minutes, seeds = (5.0, 1) if self.screening else (10.0, 6)
         return Options(
@@ -176,14 +179,8 @@ class Ablate:
 
     def _words(self) -> str:
         """The command with all that is not by default."""
-        words = ["python -m train ablate", shlex.quote(str(self.changes))]
-        for field in dataclasses.fields(self)[1:]:
-            value = getattr(self, field.name)
-            if value != field.default:
-                values = value if isinstance(value, tuple) else () if value is True else (value,)
-                option = f"--{field.name.replace('_', '-')}"
-                words.append(" ".join([option, *(shlex.quote(str(each)) for each in values)]))
-        return " ".join(words)
+        words = [str(self.changes), *options.changed_options(self, "changes")]
+        return f"python -m train ablate {shlex.join(words)}"
 
 
 def _config_and_runs(
@@ -229,20 +226,27 @@ class Curves:
     def run(self) -> int:
         """Returns the exit code."""
         from train.metrics.figure import draw_metrics
+        from train.metrics.rows import METRICS_FILE
         from train.metrics.table import write_csv
 
         if not self.runs:
             raise UsageError("curves: names no run")
         if len(set(self.runs)) < len(self.runs):
             raise UsageError("curves: a run is named twice")
+        out = self.out
+        if self.csv is None:
+            out = out or _default_picture(self.runs)
+        elif out is None:
+            refuse_unused(self, "axis", where="with --csv and without --out")
         rows = {
             name: _read(run) for run, name in zip(self.runs, names_of_runs(self.runs), strict=True)
         }
+        options.check_pictures(out)
+        options.check_files(self.csv, out, inputs=[run / METRICS_FILE for run in self.runs])
         if self.csv is not None:
             write_csv(self.csv, rows)
             options.say_written(self.csv, "metrics")
-        if self.out is not None or self.csv is None:
-            out = self.out or _default_picture(self.runs)
+        if out is not None:
             draw_metrics(out, rows, axis=self.axis)
             options.say_written(out, "curves")
         return 0

@@ -117,7 +117,7 @@ def config_to_dict(config: RunConfig) -> dict[str, Any]:
 
 
 def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
-    """`--a.b value` and `--a.b=value` as pairs."""
+    """`--a.b value` and `--a.b=value` as pairs; a value that begins with -- stands behind a =."""
     pairs, rest = [], list(words)
     while rest:
         word = rest.pop(0)
@@ -125,7 +125,7 @@ def _pair_up(words: Sequence[str]) -> list[tuple[str, str]]:
             raise UsageError(f"command line: {word!r} is not an option; write --some.key value")
         key, equals, value = word[2:].partition("=")
         if not equals:
-            if not rest:
+            if not rest or rest[0].startswith("--"):
                 raise UsageError(f"command line: --{key} has no value")
             value = rest.pop(0)
         pairs.append((key, value))

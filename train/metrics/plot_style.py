@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from train.runtime.errors import UsageError
-from train.runtime.files import writing
+from train.runtime.files import replace_bytes, writing
 
 INK, GREY, PAPER = "#1f2328", "#6e7781", "#ffffff"
 # Okabe and Ito's palette, which colour-blind readers can distinguish; marks differ too.
@@ -95,6 +95,9 @@ def save_figure(figure: Any, path: Path, *, caption: str) -> None:
     figure.supxlabel(caption, fontsize=8, color=GREY, wrap=True)
     # Without a salt and a date the same figures give the same file.
     dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with writing(path), matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
+    ending, drawn = path.suffix.lower(), io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "wallgo"}):
+        figure.savefig(drawn, format=ending.removeprefix("."), metadata=dates.get(ending))
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata=dates.get(path.suffix.lower()))
+    replace_bytes(path, drawn.getvalue())

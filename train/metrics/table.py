@@ -1,13 +1,14 @@
 """Rows of several runs as one table of comma-separated values."""
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from train.metrics.rows import MATCHES_BY_RULES, Row
 from train.metrics.tags import by_rules
-from train.runtime.files import writing
+from train.runtime.files import replace_bytes, writing
 
 
 def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
@@ -22,12 +23,13 @@ def write_csv(path: Path, runs: Mapping[str, Sequence[Row]]) -> None:
     """
     lines = [{"run": name, **_flat(row)} for name, rows in runs.items() for row in rows]
     columns = list(dict.fromkeys(column for line in lines for column in line))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(lines)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows(lines)
+    replace_bytes(path, text.getvalue().encode())
 
 
 def _flat(row: Row) -> dict[str, Any]:

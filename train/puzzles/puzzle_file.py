@@ -13,10 +13,8 @@ these keys more:
 | `found_by` | the player that found the puzzle |
 """
 
-import contextlib
 import gzip
 import json
-import os
 from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
@@ -163,16 +161,9 @@ def write_puzzles(path: Path, puzzles: Iterable[Puzzle]) -> None:
       UsageError: the file cannot be written, and is as before.
     """
     data = "".join(to_line(puzzle) + "\n" for puzzle in puzzles).encode()
-    unnamed = path.with_name(f"{path.name}.tmp")
     with files.writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            unnamed.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
-            os.replace(unnamed, path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                unnamed.unlink(missing_ok=True)
-            raise
+    files.replace_bytes(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
 
 
 def _text(action: int, grid: int) -> str:

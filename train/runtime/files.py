@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from train.runtime.errors import UsageError
+from wallgo_jax.formats.files import write_whole
 
 _EXPECTED = {
     errno.ENOSPC,
@@ -73,7 +74,8 @@ def disk_error(error: BaseException | None) -> str | None:
 def check_writable(path: Path) -> None:
     """Refuse a path that no file can be written to, before work is done whose results go there.
 
-    Makes the directories above it; leaves a file that is there as it is.
+    Makes the directories above it; leaves a file that is there as it is. A pipe or a device is not
+    tried: its reader would take that for all that comes.
 
     Raises:
       CannotWriteError: the path names a directory, or it or one above it cannot be written.
@@ -81,10 +83,12 @@ def check_writable(path: Path) -> None:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         existed = path.exists()
+        if existed and not (path.is_file() or path.is_dir()):
+            return
         with path.open("ab"):
             pass
         if not existed:
-            path.unlink()
+            path.resolve().unlink()  # The file, where the path is a link to it.
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -130,8 +134,10 @@ def read_json_lines(path: Path) -> list[str]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: cannot be read: not a text file (UTF-8)") from None
     lines = text.splitlines()
     if lines and not text.endswith("\n") and not _is_whole(lines[-1]):
         lines.pop()
@@ -161,20 +167,20 @@ def _is_whole(line: str) -> bool:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text file in one step: it is never half-written, and after an error it is as before.
+    """Write a text file as `replace_bytes` does."""
+    replace_bytes(path, text.encode())
+
+
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Write a file in one step: it is never half-written, and after an error it is as before.
+
+    A link stays one, and a pipe or a device is written to.
 
     Raises:
       CannotWriteError: it cannot be written.
     """
-    unnamed = path.with_name(f"{path.name}.tmp")
     with writing(path):
-        try:
-            unnamed.write_text(text, encoding="utf-8")
-            os.replace(unnamed, path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                unnamed.unlink(missing_ok=True)
-            raise
+        write_whole(path, content)
 
 
 def names_of_runs(runs: Sequence[Path]) -> list[str]:

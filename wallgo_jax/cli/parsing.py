@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import difflib
 import io
+import os
 import re
 import sys
 import typing
@@ -69,6 +70,15 @@ def flushed_output() -> Iterator[None]:
         yield
     finally:
         sys.stdout.flush()
+
+
+def open_missing_streams() -> None:
+    """Open the null device in place of each standard stream that the process was started without,
+    as after `>&-`."""
+    # In the order of their numbers: a file takes the lowest number that is free.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
 
 
 def program_name(module: str, script: str) -> str:

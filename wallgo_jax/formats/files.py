@@ -2,9 +2,12 @@
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 from pathlib import Path
+
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -32,3 +35,8 @@ def write_whole(path: Path, content: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             unnamed.unlink(missing_ok=True)
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file's name is one that `write_whole` leaves where its process is killed."""
+    return _UNFINISHED.fullmatch(name) is not None

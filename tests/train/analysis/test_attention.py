@@ -242,6 +242,12 @@ def test_ownership_files(run, record, tmp_path, game):
     assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("ending", attention.SUFFIXES)
+def test_a_full_disk_leaves_no_half_file(run, record, tmp_path, full_disk, ending):
+    out = tmp_path / f"o{ending}"
+    full_disk(out, lambda: draw_ownership(str(run), SourceRequest(record), ply=1, out=out))
+
+
 def test_diagrams_and_presets_are_positions(run, game, tmp_path):
     text, out = tmp_path / "position.txt", tmp_path / "a.json"
     text.write_text(diagram.draw(game.states[-1]))
@@ -265,7 +271,7 @@ def complaint(draw, *arguments, **options) -> str:
         ({"cell": ""}, "'' is not a cell; cells are A1 to C3"),
         ({"ply": 6}, "--ply 6: the game has plies 0 to 5"),
         ({"out": Path("a.gif")}, "--out a.gif: the ending is not one of .svg, .png, .npz, .json"),
-        ({"out": Path("no/such/a.svg")}, "no/such/a.svg: No such file or directory"),
+        ({"out": Path("no/such/a.svg")}, "a.svg: cannot be written: No such file or directory"),
         ({"source": "nothing"}, "'nothing' is not a file, preset, HKOI code or move; presets: "),
         ({"run": Path("no/run")}, "no/run: no such run directory, checkpoint or exported folder"),
         ({"theme": "blue"}, "theme: 'blue' is not one of light, dark"),

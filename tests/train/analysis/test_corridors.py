@@ -308,6 +308,11 @@ def test_finished_games_come_back(tmp_path):
     jax.tree.map(np.testing.assert_array_equal, read_corridors(path), corridors)
 
 
+def test_a_full_disk_leaves_no_half_file(tmp_path, full_disk):
+    path = tmp_path / "corridors.jsonl"
+    full_disk(path, lambda: write_corridors(path, make_corridors(RULES, count=2, seed=0)))
+
+
 def test_bad_files(tmp_path):
     path = tmp_path / "corridors.jsonl"
     with pytest.raises(UsageError, match="cannot be read"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -13,6 +14,7 @@ from train.arena.match import MatchOptions, play_match
 from train.checkpoints import exported, pretrained
 from train.network.build import network_for
 from train.runtime.errors import UsageError
+from wallgo_jax.formats.files import is_unfinished
 from wallgo_jax.game.rules import PRESETS
 
 
@@ -70,8 +72,9 @@ def test_a_folder_whose_writing_was_killed_is_told_and_written_again(folder, mon
     replace = os.replace
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(os, "replace", die)
+        patch.setattr(Path, "unlink", lambda path, **how: None)  # nobody cleans up after a kill
         write(folder)
-    assert [path.name for path in (folder / "small").iterdir() if path.name == f"{file}.tmp"]
+    assert [path for path in (folder / "small").iterdir() if is_unfinished(path.name)]
     assert complaint("pretrained:small") == (
         "pretrained model 'small': unknown; known models: none"
         if file == "card.json"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import jax
 import pytest
@@ -107,7 +108,8 @@ def test_three_players_meet_in_pools(tmp_path):
     rules = json.dumps({"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]})
     players = ["random", "greedy", "wjx", "ethen"]
     pool = ["elo", "--anchors", *players, "--rules", rules, "--games", "6", "--budget", "24"]
-    assert command(*pool, "--out", tmp_path).code == 0
+    said = command(*pool, "--out", tmp_path)
+    assert said.code == 0 and "simulations" not in said.out
     record = json.loads((tmp_path / "elo.json").read_text())
     assert {row["player"] for row in record["players"]} == set(players)
     assert len((tmp_path / "elo-tables.jsonl").read_text().splitlines()) == 4
@@ -119,6 +121,7 @@ def test_match_of_a_preset_named_wrong(finished):
 
 
 SHIPPED = "pretrained:wallzero-4stone"
+RECIPE = Path(__file__).parents[3] / "configs" / "ablations" / "quickstart.toml"
 
 
 @pytest.mark.parametrize(
@@ -197,6 +200,35 @@ SHIPPED = "pretrained:wallzero-4stone"
         ),
         (["run", tiny.PATH, "--network.blocks", "2(RT"], "'(' at place 2 is never closed"),
         (["run", tiny.PATH, "--seed"], "command line: --seed has no value"),
+        (
+            ["config", "--deterministic", "--seed", "3"],
+            "command line: --deterministic has no value",
+        ),
+        (["late", "--out", "l.jsonl"], "late: names no file"),
+        (
+            ["late", "g.jsonl", "--out", "l.jsonl", "--sample-positions", "5"],
+            "late: --sample-positions has no effect without --sample; leave it out",
+        ),
+        (
+            ["elo", "random", "--cache", "g.jsonl", "--budget", "0", "--axis", "positions"],
+            "elo: --axis has no effect without --png or --out; leave it out",
+        ),
+        (
+            ["elo", "--rules", "playwallgo-4p", "--cache", "g.jsonl", "--opening-plies", "500"],
+            "elo: opening_plies (500) must be below",
+        ),
+        (
+            ["elo", "random", "--cache", "."],
+            ".: cannot be read: Is a directory",
+        ),
+        (
+            ["ablate", RECIPE, "--out", "out", "--opening-plies", "2", "500"],
+            "ablate: opening_plies (500) must be below",
+        ),
+        (
+            ["export", SHIPPED, "model", "--matches", "."],
+            ".: cannot be read: Is a directory",
+        ),
         (
             ["match"],
             "PLAYER Player that the result is for; see python -m train match",
@@ -305,6 +337,7 @@ def test_help_of_a_command(name, capsys, monkeypatch):
     assert max(map(len, page.splitlines())) <= 80
     assert "{None}" not in page
     assert "(default: None)" not in page
+    assert "(default: )" not in page
     examples = page[page.index("\nexamples:\n") :].splitlines()[2:]
     assert examples
     for example, before in zip(examples, ["", *examples], strict=False):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,8 +21,8 @@ from tests.support.learner.commands import (
     complaint,
     read_rows,
 )
-from train import __main__ as entry
 from train.__main__ import main
+from train.cli import command_line
 from train.loop import training
 from train.runtime import display
 from train.runtime.interrupts import EXIT_INTERRUPTED
@@ -87,11 +88,51 @@ def test_a_program_that_ends_at_once_waits_for_no_device(monkeypatch, capsys):
     def interrupt(words, set_up):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(entry, "_main", interrupt)
+    monkeypatch.setattr(command_line, "_main", interrupt)
     monkeypatch.setattr(os, "_exit", left.append)
-    entry.program()
+    command_line.program()
     assert left == [EXIT_INTERRUPTED]
     assert capsys.readouterr().err == "stopped\n"
+
+
+INTERRUPTED = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, *where):
+        if name == "tyro":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module(sys.argv[1], run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(("program", "said"), [("train", "stopped\n"), ("wallgo_jax", "")])
+def test_interrupt_while_a_program_is_imported(program, said):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, program],
+        env=compiling.environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, "", said)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("train --version >&-", 0), ("wallgo_jax --version <&- >&-", 0), ("train nonsense 2>&-", 2)],
+)
+def test_streams_that_are_closed(words, code):
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.quote(sys.executable)} -m {words}"],
+        env=compiling.environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
 @pytest.mark.parametrize(

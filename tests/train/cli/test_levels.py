@@ -52,6 +52,7 @@ def test_levels_are_rated_into_the_card(model, tmp_path, monkeypatch, levels):
         (("{model}@8",), "name a network without simulations"),
         (("net:{model}",), "name a network without simulations"),
         (("{model}", "--games", 3), "games"),
+        (("{model}", "--budget", 0), "levels: a budget of 0 games is too small"),
     ],
 )
 def test_what_cannot_be_rated_is_refused(model, words, reason):

@@ -17,8 +17,8 @@ from tests.support.learner.commands import (
     read_scalars,
 )
 from tests.support.reference.referee import Game
-from train.__main__ import _read_command
 from train.arena.result import wilson_interval
+from train.cli.command_line import _read_command
 from train.config import RunConfig, config_to_dict
 from train.data.record_dataset import read_recorded_games
 from train.loop import training

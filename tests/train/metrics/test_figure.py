@@ -9,6 +9,7 @@ import pytest
 from tests.support.learner.commands import command, complaint
 from train.metrics import figure
 from train.metrics.figure import draw_metrics, x_values
+from train.metrics.table import write_csv
 
 ROWS = [
     {"iteration": 1, "positions": 10.0, "games_per_second": 4.0, "elapsed_seconds": 3600.0},
@@ -113,6 +114,11 @@ def test_table_of_all_runs(runs):
     assert not (runs / "curves.png").exists()
 
 
+@pytest.mark.parametrize(("write", "name"), [(write_csv, "a.csv"), (draw_metrics, "a.svg")])
+def test_a_full_disk_leaves_no_half_file(tmp_path, full_disk, write, name):
+    full_disk(tmp_path / name, lambda: write(tmp_path / name, {"one": ROWS}))
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -124,6 +130,10 @@ def test_table_of_all_runs(runs):
         (["one", "--out", "x.bmp"], "x.bmp: its ending must be one of .png, .svg, .pdf"),
         (["one", "--out", "one/metrics.jsonl/x.png"], "one/metrics.jsonl/x.png: cannot be written"),
         (["one", "--csv", "empty"], "empty: cannot be written: Is a directory"),
+        (
+            ["one", "--csv", "x.csv", "--axis", "hours"],
+            "curves: --axis has no effect with --csv and without --out; leave it out",
+        ),
     ],
 )
 def test_usage_errors_are_one_line(runs, monkeypatch, words, reason):

@@ -3,6 +3,8 @@
 import errno
 import os
 import resource
+import select
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from train.runtime.files import (
     complaint_of,
     disk_error,
     names_of_runs,
+    read_json_lines,
     replace_text,
     writing,
 )
@@ -43,6 +46,42 @@ def test_a_path_is_tried_before_the_work(tmp_path):
     kept.write_text("games")
     check_writable(kept)
     assert kept.read_text() == "games"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_to_a_file_stays_one(tmp_path, is_there):
+    file, link = tmp_path / "file", tmp_path / "link"
+    link.symlink_to("file")
+    if is_there:
+        file.write_text("old")
+    check_writable(link)
+    assert (link.is_symlink(), file.exists()) == (True, is_there)
+    replace_text(link, "new")
+    assert (link.readlink(), file.read_text()) == (Path("file"), "new")
+
+
+def test_a_reader_of_a_pipe_gets_what_is_written(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader, came = os.open(path, os.O_RDONLY | os.O_NONBLOCK), select.poll()
+    came.register(reader)
+    try:
+        check_writable(path)
+        assert came.poll(0) == []  # nor has it seen a writer that is gone
+        replace_text(path, "figures")
+        assert os.read(reader, 100) == b"figures"
+    finally:
+        os.close(reader)
+    assert path.is_fifo()
+
+
+def test_a_folder_and_bytes_have_no_lines(tmp_path):
+    with pytest.raises(UsageError) as raised:
+        read_json_lines(tmp_path)
+    assert str(raised.value) == f"{tmp_path}: cannot be read: Is a directory"
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"bytes: cannot be read: not a text file \(UTF-8\)$"):
+        read_json_lines(tmp_path / "bytes")
 
 
 def test_paths_that_cannot_be_written(tmp_path):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,11 @@ class MatchSettings:
     json: OptionalFile = None
     """File to write the figures to, as JSON."""
 
+    @property
+    def inputs(self) -> tuple[str | Path | None, ...]:
+        """What may name a file that is read."""
+        return self.rules, self.config
+
     def rules_for(self, names: Iterable[str]) -> Rules:
         """The rules of `--rules`, or else those that the players of these names have learned."""
         return read_rules_for(self.rules, names)
@@ -79,6 +85,22 @@ class MatchSettings:
             transfer=self.transfer,
             move_seconds=self.move_seconds,
         )
+
+
+def changed_options(command: Any, *left_out: str) -> list[str]:
+    """The options of a command that are not by default, as words of the command line.
+
+    Args:
+      command: a dataclass whose fields are its options.
+      left_out: fields that are no options.
+    """
+    words = []
+    for field in dataclasses.fields(command):
+        value = getattr(command, field.name)
+        if field.name not in left_out and value != field.default:
+            values = value if isinstance(value, tuple) else () if value is True else (value,)
+            words += [f"--{field.name.replace('_', '-')}", *map(str, values)]
+    return words
 
 
 def check_seed(command: str, seed: int) -> None:
@@ -119,6 +141,16 @@ def read_rules_for(
         return read_rules(text)
     learned = registry.common_rules(names, are_networks=are_networks)
     return read_rules(default) if learned is None else learned
+
+
+def check_opening(command: str, rules: Rules, plies: int) -> None:
+    """Refuse a number of random plies that games cannot begin with by a UsageError."""
+    from train.arena import match_programs
+
+    try:
+        match_programs.check_opening(rules, plies)
+    except UsageError as error:
+        raise UsageError(f"{command}: {str(error).removeprefix('match: ')}") from None
 
 
 def check_games(command: str, rules: Rules, *, games: int, opening_plies: int) -> None:
@@ -184,15 +216,35 @@ def write_seats(path: Path, result: SeatedResult, *, append: bool = False) -> No
         records.write(path, lines, append=append)
 
 
-def check_files(*paths: Path | None) -> None:
+def check_files(*outputs: Path | None, inputs: Iterable[str | Path | None] = ()) -> None:
     """Refuse files that cannot be written, before the work whose results go there.
+
+    Args:
+      outputs: files to write, each of which must be another one.
+      inputs: files that are read, or text that may name one; none may be an output.
 
     Raises:
       UsageError: which, and why.
     """
-    for path in paths:
-        if path is not None:
-            files.check_writable(path)
+    named = [path for path in outputs if path is not None]
+    _check_apart(named, [each for each in inputs if each is not None])
+    for path in named:
+        files.check_writable(path)
+
+
+def _check_apart(outputs: Sequence[Path], inputs: Sequence[str | Path]) -> None:
+    """Refuse outputs of which one would take the place of another, or of an input."""
+    read = {os.path.realpath(each) for each in inputs if os.path.isfile(each)}
+    written: set[str] = set()
+    for path in outputs:
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # A pipe or a device, which takes all that comes.
+        place = os.path.realpath(path)
+        if place in read:
+            raise UsageError(f"{path}: is read, so it cannot be written to: name another file")
+        if place in written:
+            raise UsageError(f"{path}: is named for two outputs: name another file for one of them")
+        written.add(place)
 
 
 def check_pictures(*paths: Path | None) -> None:

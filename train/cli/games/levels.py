@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,7 +67,13 @@ class Levels:
         settings = pool.settings_of(rules, opening_plies=self.opening_plies, seed=self.seed)
         display = Display()
         results = ResultsCache(self.cache, settings)
-        measured = rate(self, entrants, results, rules, title="levels", zero=ZERO, display=display)
+        try:
+            measured = rate(
+                self, entrants, results, rules, title="levels", zero=ZERO, display=display
+            )
+        except UsageError as error:
+            # What rates the pool calls itself elo.
+            raise UsageError(re.sub("^elo: ", "levels: ", str(error))) from None
         caption = (
             f"{ZERO} = 0 · {measured.games} games, {measured.new} of them new · "
             f"seed {self.seed} · {self.opening_plies} random opening plies"

@@ -91,7 +91,7 @@ class Match(options.MatchSettings):
         except ValueError as error:
             raise UsageError(str(error)) from None
         first, second = map(self.player_maker(rules), names)
-        options.check_files(self.records, self.json)
+        options.check_files(self.records, self.json, inputs=self.inputs)
         display = Display()
         with (
             display,

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from train.cli.common import options
-from train.cli.games.unused import refuse_unused
+from train.cli.common.unused import refuse_unused
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import Flag
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from train.cli.common import options
-from train.cli.games.unused import refuse_unused
+from train.cli.common.unused import refuse_unused
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, StopRequest, interrupts
 
@@ -119,7 +119,7 @@ class Puzzles:
         return self._find(self.out, how, display)
 
     def _find(self, out: Path, how: "PuzzleOptions", display: "Display") -> int:
-        options.check_files(out)
+        options.check_files(out, inputs=(self.rules, *self.games))
         names = [self.player] if self.player else []
         analyst = self._analyst(options.read_rules_for(self._rules_text(), names))
         answer = "the puzzles found so far are kept"

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 import tyro
 
 from train.cli.common import options
+from train.cli.common.unused import refuse_unused
 from train.config import read_config
 from train.runtime.errors import UsageError
-from train.runtime.files import names_of_runs
+from train.runtime.files import names_of_runs, reason_of
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from train.search.config import MAX_SIMULATIONS
 from wallgo_jax.game.rules import Rules, name_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from train.ratings.pool import Entrant, Measured, Progress
     from train.ratings.results_cache import ResultsCache
     from train.ratings.table_pool import TableCache
+    from train.registry.names import PlayerName
     from train.registry.players import Player
     from train.runtime.display import Display, Task
 
@@ -84,8 +86,10 @@ class Elo(options.MatchSettings):
         results = (ResultsCache if is_pairs else table_pool.TableCache)(
             cache, self._settings(entrants, rules)
         )
-        options.check_files(cache, *self._files(self.json, "elo.json"))
-        options.check_pictures(*self._files(self.png, "elo.png"))
+        pictures = self._files(self.png, "elo.png")
+        options.check_pictures(*pictures)
+        written = cache, *self._files(self.json, "elo.json"), *pictures
+        options.check_files(*written, inputs=self.inputs)
         names = [entrant.name for entrant in entrants]
         zero = self.zero if self.zero in names else None
         measured = rate(self, entrants, results, rules, title="elo", zero=zero, display=Display())
@@ -104,6 +108,13 @@ class Elo(options.MatchSettings):
             options.check_games("elo", rules, games=self.games, opening_plies=self.opening_plies)
         elif self.games < 1 or self.opening_plies < 0:
             raise UsageError("elo: games must be at least 1, opening_plies at least 0")
+        else:
+            options.check_opening("elo", rules, self.opening_plies)
+        if not self._files(self.png, "elo.png"):
+            refuse_unused(self, "axis", where="without --png or --out")
+        if self.axis == "positions":
+            for run in self._runs():
+                positions_after(run, [])  # What the curve needs is read before the games.
 
     def _entrants(self, rules: Rules) -> list[Entrant]:
         from train.ratings import pool
@@ -147,16 +158,21 @@ class Elo(options.MatchSettings):
 
     def _singles(self) -> list[str]:
         """Names of the players that are no runs; a bare path's budget is that of checkpoints."""
-        from train import registry
-
-        names = [registry.read_name(text) for text in self.players if not self._is_run(text)]
         kind, budget = ("search", f"@{self.simulations}") if self.simulations else ("net", "")
         return [
-            f"{kind}:{name.target}{budget}{name.options_text}"
-            if name.is_bare and not name.has_budget
-            else name.text
-            for name in names
+            f"{kind}:{name.target}{budget}{name.options_text}" if _takes_budget(name) else name.text
+            for name in self._names()
         ]
+
+    def _is_budget_used(self) -> bool:
+        """Whether a player searches with `--simulations`."""
+        return bool(self._runs()) or any(map(_takes_budget, self._names()))
+
+    def _names(self) -> list[PlayerName]:
+        """The players that are no runs."""
+        from train import registry
+
+        return [registry.read_name(text) for text in self.players if not self._is_run(text)]
 
     def _is_run(self, text: str) -> bool:
         from train.checkpoints import weights
@@ -179,9 +195,10 @@ class Elo(options.MatchSettings):
         from train.ratings.curves import draw_curves
 
         zero = f"{measured.ratings.anchor} = 0" if measured.ratings.anchor else "mean = 0"
+        searches = f"{self.simulations} simulations · " if self._is_budget_used() else ""
         caption = (
             f"{zero} · {measured.games} games, {measured.new} of them new · seed {self.seed} · "
-            f"{self.simulations} simulations · {self.opening_plies} random opening plies"
+            f"{searches}{self.opening_plies} random opening plies"
         )
         title = f"Elo on {name_of(rules)}"
         Console().print(tables.rating_table(measured, title=title, caption=caption))
@@ -208,7 +225,8 @@ class Elo(options.MatchSettings):
             options.say_written(path, "curves")
 
     def _files(self, path: Path | None, name: str) -> list[Path]:
-        return [*([path] if path else []), *([self.out / name] if self.out else [])]
+        named = [*([path] if path else []), *([self.out / name] if self.out else [])]
+        return list({path.resolve(): path for path in named}.values())
 
     def _asked(self, rules: Rules) -> dict[str, Any]:
         return {
@@ -234,7 +252,11 @@ class Elo(options.MatchSettings):
         return *curves_of(rows, runs), "iteration"
 
 
-def positions_after(run: Path, iterations: Sequence[int]) -> list[int]:
+def _takes_budget(name: PlayerName) -> bool:
+    return name.is_bare and not name.has_budget
+
+
+def positions_after(run: Path, iterations: Sequence[int]) -> list[float]:
     """Positions that a run had played by the end of each of these iterations.
 
     Raises:
@@ -244,10 +266,12 @@ def positions_after(run: Path, iterations: Sequence[int]) -> list[int]:
 
     path = run / METRICS_FILE
     try:
-        played = [(row["iteration"], row["positions"]) for row in read_rows(path)]
-    except (OSError, ValueError, KeyError) as error:
-        raise UsageError(f"{path}: cannot be read for --axis positions: {error}") from None
-    return [sum(count for done, count in played if done <= each) for each in iterations]
+        rows = read_rows(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    if not rows or not all(isinstance(row.get("positions"), int | float) for row in rows):
+        raise UsageError(f"{path}: does not tell positions played, which --axis positions needs")
+    return [sum(row["positions"] for row in rows if row["iteration"] <= n) for n in iterations]
 
 
 class RatingOptions(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from train.cli.common import options
-from train.cli.games.unused import refuse_unused
+from train.cli.common.unused import refuse_unused
 from train.config import SHIPPED
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
@@ -89,11 +89,12 @@ class Review:
         played = loaded.game
         if not played.actions:
             raise UsageError(f"review: {self.source}: the game has no move")
+        figures = self.json or self.out.with_suffix(".json")
+        read = self.source, self.rules, self.calibration
+        options.check_files(self.out, figures, self.records, inputs=read)
         analyst = analyst_of_game(
             played, self.player, transfer=self.transfer, calibration=self.calibration
         )
-        figures = self.json or self.out.with_suffix(".json")
-        options.check_files(self.out, figures, self.records)
         display, step = Display(), None
         total = analyst.search.simulations * sum(
             not state.position.terminated for state in played.states
@@ -201,8 +202,8 @@ class Calibrate:
                 f"calibrate: opening_plies ({self.opening_plies}) must not be negative"
             )
         folder = card_folder(self.player) if self.card else None
-        options.check_files(self.json)
         options.check_pictures(self.png)
+        options.check_files(self.json, self.png, inputs=(self.rules, *self.games))
         rules = options.read_rules_for(self.rules, [self.player])
         if rules.players != 2:
             raise UsageError("calibrate: win chances are calibrated for two players")

@@ -42,7 +42,7 @@ def run_match(command: Match, names: Sequence[str], rules: Rules) -> int:
     make = command.player_maker(rules)
     by_name = {name: make(name) for name in dict.fromkeys(seated)}
     players = [by_name[name] for name in seated]
-    options.check_files(command.records, command.json)
+    options.check_files(command.records, command.json, inputs=command.inputs)
     games, display = match.games_of(players, command.games), Display()
     with (
         display,
@@ -87,7 +87,7 @@ def run_tournament(command: Tournament, rules: Rules) -> int:
         tables = tournament.tables_of([player.name for player in players], rules.players)
     except ValueError as error:
         raise UsageError(str(error).replace("match: ", "tournament: ")) from None
-    options.check_files(command.records, command.json)
+    options.check_files(command.records, command.json, inputs=command.inputs)
     by_name = {player.name: player for player in players}
     seated = [[by_name[name] for name in table] for table in tables]
     display, results, failure = Display(), [], None

@@ -62,7 +62,7 @@ class Tournament(options.MatchSettings):
         players = [*map(self.player_maker(rules), self.players)]
         names = [player.name for player in players]
         by_name = dict(zip(names, players, strict=True))
-        options.check_files(self.records, self.json)
+        options.check_files(self.records, self.json, inputs=self.inputs)
         display, met, stop = display_lib.Display(), [], None
         try:
             tournament.check_field(names, self.games // 2)
