@@ -74,7 +74,7 @@ def test_training_beats_random_by_a_margin(engine):
 
 @pytest.mark.slow
 def test_a_solved_board_is_learned(as_users_compile):
-    """A quarter of the run of `configs/tiny.toml` keeps the value of nearly every position, of
+    """A tenth of the run of `configs/tiny.toml` keeps the value of nearly every position, of
     which every eighth is asked about."""
     config = read_config(TINY, ["--iterations", "20"])
     programs = make_programs(config)
