@@ -165,7 +165,7 @@ class Program:
 
     def _how_it_ended(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=1)
+            self._process.wait(timeout=3)
         last = self._log[-1].decode(errors="replace").strip() if self._log else ""
         code = self._process.returncode
         how = "closed its output" if code is None else f"ended with exit code {code}"
