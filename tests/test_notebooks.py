@@ -16,6 +16,7 @@ from nbclient import NotebookClient
 import train
 import wallgo_jax
 from tests.support import compiling
+from train.checkpoints import pretrained
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
@@ -50,6 +51,16 @@ def test_is_kept_with_its_outputs(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.encode()) < MAX_BYTES
     assert "Warning" not in text
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_of_the_weights_that_ship(path):
+    """The metadata keep the checksums of the models that the outputs were made with."""
+    notebook = nbformat.read(path, as_version=4)
+    code = "\n".join(cell.source for cell in code_cells(notebook))
+    models = set(re.findall(r"pretrained:([\w-]+)", code))
+    shipped = {name: pretrained.read_card(name)["sha256"] for name in models}
+    assert notebook.metadata.get("weights", {}) == shipped
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
