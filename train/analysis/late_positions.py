@@ -167,14 +167,13 @@ def _position(fields: Any, record: Record) -> LatePosition:
 
 
 def write_late(path: Path, games: Iterable[LateGame]) -> None:
-    """Write a file of late positions; the same games give the same bytes.
+    """Write a file of late positions, whole; the same games give the same bytes.
 
     Raises:
       UsageError: the file cannot be written.
     """
     data = "".join(to_line(game) + "\n" for game in games).encode()
-    with files.writing(path):
-        path.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
+    files.replace_bytes(path, gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
 
 
 def plies_left(game: LateGame, ply: int) -> int:

@@ -18,7 +18,7 @@ from train.config import EvaluationConfig, RunConfig
 from train.loop import training
 from train.loop.run_loop import iterations
 from train.metrics.rows import METRICS_FILE, Row
-from train.runtime.files import check_writable, writing
+from train.runtime.files import check_writable, replace_text, writing
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 TRAINING_ITERATIONS, TRAINING_MINUTES = 3, 5.0
@@ -93,7 +93,7 @@ class Pages:
         text = report.markdown(self.command, self.figures, wide, points, training_lines)
         with writing(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
-            (self.directory / REPORT_FILE).write_text(text, encoding="utf-8")
+        replace_text(self.directory / REPORT_FILE, text)
         record = report.bench_record(self.request, self.figures, points)
         if wide is not None and wide_request is not None:
             record["wide"] = report.bench_record(wide_request, wide)

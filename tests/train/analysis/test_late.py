@@ -232,6 +232,11 @@ def test_sample_is_even_and_the_same_each_time(late_file, tmp_path):
     )
 
 
+def test_a_full_disk_leaves_the_older_sample(late_file, tmp_path, full_disk):
+    path = tmp_path / "late.jsonl"
+    full_disk(path, lambda: write_late(path, read_late(late_file)))
+
+
 def test_sample_prefers_positions_in_which_a_play_can_err(late_file):
     games, late = read_late(late_file), load_late(late_file)
     places = [(index, each.ply) for index, game in enumerate(games) for each in game.proven]
