@@ -82,8 +82,13 @@ class Program:
         self._log: collections.deque[bytes] = collections.deque(maxlen=20)
         self._stray, self._strays = "", 0  # the last line that is no response, and their number
         self._failure = ""  # why it is given up
-        for work in (self._write, self._read_lines, self._read_log):
-            threading.Thread(target=work, daemon=True).start()
+        self._log_reader = threading.Thread(target=self._read_log, daemon=True)
+        for thread in (
+            threading.Thread(target=self._write, daemon=True),
+            threading.Thread(target=self._read_lines, daemon=True),
+            self._log_reader,
+        ):
+            thread.start()
 
     def ask(self, requests: Sequence[Message], *, seconds: float) -> list[Message | ProgramError]:
         """Send requests and wait for their responses, or what went wrong, in order.
@@ -166,6 +171,7 @@ class Program:
     def _how_it_ended(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=3)
+            self._log_reader.join(timeout=1)  # What it wrote last may still be on its way.
         last = self._log[-1].decode(errors="replace").strip() if self._log else ""
         code = self._process.returncode
         how = "closed its output" if code is None else f"ended with exit code {code}"

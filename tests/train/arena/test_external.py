@@ -112,6 +112,15 @@ def forfeits_of(path, behaviour: str, *, seconds: float = 0.3) -> list[str]:
     return sorted(text.split(": ", 1)[1] for text in result.forfeits)
 
 
+def test_the_last_words_of_a_program_are_waited_for(monkeypatch):
+    read = external.Program._read_log
+    monkeypatch.setattr(external.Program, "_read_log", lambda self: (time.sleep(0.3), read(self)))
+    program = external.Program(f"{sys.executable} -c 'raise SystemExit(\"out of ideas\")'")
+    (answer,) = program.ask([{"type": "start_game_session", "bgsId": "one"}], seconds=10)
+    program.close()
+    assert str(answer) == "ended with exit code 1: out of ideas"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("failure", "reason"),
