@@ -115,10 +115,8 @@ def _trained(work: Work, scale: CorridorsConfig) -> Iterator[Group]:
         key = repr(dataclasses.replace(network_config(read), name="trunk", seed=0))
         trunk = load_trunk(name, players=players)
         if known.setdefault(trunk.digest, name) != name:
-            raise UsageError(
-                f"study corridors: {known[trunk.digest]} and {name} are the same weights: name one "
-                "of them"
-            )
+            twice = f"{known[trunk.digest]} and {name}"
+            raise UsageError(f"study corridors: {twice} are the same weights: name one of them")
         by_config.setdefault(key, []).append(trunk)
     for trunks in by_config.values():
         yield Group(trunks[0].name, trunks)
@@ -385,9 +383,8 @@ def _distance_picture(asked: Sequence[Asked], bins: Sequence[tuple[int, int]]) -
             colour, mark = next(colours)
             low, high = [mean.low for mean in means], [mean.high for mean in means]
             axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(
-                places, middle, color=colour, marker=mark, markersize=5, label=each.group.name
-            )
+            label = each.group.name
+            axes.plot(places, middle, color=colour, marker=mark, markersize=5, label=label)
         if side:
             axes.plot([], [], color=GREY, linewidth=1, linestyle=":", label="new weights")
             axes.legend(frameon=False, fontsize=8)
