@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import datetime
+import functools
 import importlib.metadata
 import json
 import platform
@@ -344,8 +345,12 @@ def _provenance(config: RunConfig, done: int) -> dict[str, Any]:
     }
 
 
+@functools.cache
 def _git_revision(folder: Path) -> dict[str, Any] | None:
-    """The commit of the sources and whether they differ from it; None outside a repository."""
+    """The commit of the sources and whether they differ from it; None outside a repository.
+
+    Asked once a process, which goes on with the sources that it began with.
+    """
     try:
         _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)
         revision = _git(folder, "rev-parse", "HEAD")

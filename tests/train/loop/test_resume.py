@@ -343,6 +343,22 @@ def test_starts_are_recorded(tmp_path, monkeypatch):
 
 
 def test_without_git_the_revision_is_unknown(tmp_path, monkeypatch):
-    assert run_directory._git_revision(tmp_path) is None
+    ask = run_directory._git_revision.__wrapped__
+    assert ask(tmp_path) is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert run_directory._git_revision(Path(run_directory.__file__).parent) is None
+    assert ask(Path(run_directory.__file__).parent) is None
+
+
+def test_the_revision_is_that_of_the_start_of_the_process(monkeypatch):
+    revisions = iter("ab")
+    monkeypatch.setattr(
+        run_directory,
+        "_git",
+        lambda _, word, *more: next(revisions) if word == "rev-parse" else "",
+    )
+    run_directory._git_revision.cache_clear()
+    try:
+        starts = [run_directory._provenance(CONFIG, done)["git"] for done in (0, 1)]
+    finally:
+        run_directory._git_revision.cache_clear()
+    assert starts == [{"revision": "a", "dirty": False}] * 2
