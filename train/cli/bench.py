@@ -271,10 +271,7 @@ class Bench:
             if not training.train(config, RUNS, resume=run.is_dir()):
                 return EXIT_INTERRUPTED
         curve = self._measured_curve(run, config)
-        caption = (
-            f"against {strength.OPPONENT} · {strength.SIMULATIONS} simulations · {self.games} "
-            f"games a checkpoint · {self.opening_plies} random opening plies · seed {config.seed}"
-        )
+        caption = strength.caption(config, games=self.games, opening_plies=self.opening_plies)
         console = Console()
         console.print(strength.table(curve, title=f"Strength of {run}", caption=caption))
         console.print(strength.time_line(curve), highlight=False, soft_wrap=True)

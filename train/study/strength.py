@@ -235,6 +235,16 @@ def table(curve: Curve, *, title: str, caption: str) -> Table:
     return made
 
 
+def caption(config: RunConfig, *, games: int, opening_plies: int) -> str:
+    """How the matches of a curve are played, in words."""
+    told = (
+        f"against {OPPONENT} · {SIMULATIONS} simulations · {games} games a checkpoint · "
+        f"{opening_plies} random opening plies · seed {config.seed}"
+    )
+    first, *others = config.rule_sets
+    return f"{told} · rules {first.name}, the first of {1 + len(others)}" if others else told
+
+
 def time_line(curve: Curve) -> str:
     """The minutes of the whole training, and which of them are of the stages before, in words."""
     earlier = curve.earlier

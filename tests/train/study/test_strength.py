@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
 from train.checkpoints import card_page
 from train.checkpoints.weights import TrainedNetwork
+from train.config import read_config
 from train.loop.run_directory import STAGES_FILE, STARTS_FILE
 from train.loop.start import _stages
 from train.metrics.rows import METRICS_FILE
@@ -52,6 +54,15 @@ def test_fewer_games_tell_less():
     few, many = (passing(curve(0.3, 0.7, games=games), 0.5) for games in (20, 2000))
     assert few.low is not None and many.low is not None and many.high is not None
     assert few.low < many.low and (few.high is None or few.high > many.high)
+
+
+def test_the_caption_names_the_rules_where_there_are_several():
+    of_one, of_six = (
+        strength.caption(read_config(compiling.ROOT / "configs" / name), games=20, opening_plies=4)
+        for name in ("quickstart.toml", "mixed.toml")
+    )
+    assert of_one.endswith("20 games a checkpoint · 4 random opening plies · seed 0")
+    assert of_six.endswith("seed 0 · rules wallzero-4stone, the first of 6")
 
 
 @pytest.mark.slow
