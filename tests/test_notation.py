@@ -203,7 +203,7 @@ def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
         (Rules(size=3, stones=3, order=(0, 1) * 3, stay_needs_room=True), 3),
         (Rules(size=3, stones=2, order=(0, 1) * 2, walls=2), 3),
         (Rules(size=4, players=3, stones=1, order=(0, 1, 2)), 6),
-        (PRESETS["wallzero-4stone"], 9),
+        pytest.param(PRESETS["wallzero-4stone"], 9, marks=pytest.mark.slow),
         (PRESETS["playwallgo-4p"], 7),
     ],
 )

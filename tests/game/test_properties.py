@@ -19,13 +19,13 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Position
 
 # Grid, players, stones; boards are of 3x3 up to the grid, as far as they hold all stones.
-SHAPES = ((7, 3, 2), (9, 2, 4))
+SHAPES = ((7, 3, 2), (6, 2, 3))
 SLOW_SHAPES = (
+    (9, 2, 4),
     (3, 2, 1),
     (5, 3, 2),
     (7, 4, 2),
     (4, 4, 1),
-    (6, 2, 3),
     (6, 3, 3),
     (8, 3, 4),
     (9, 4, 4),

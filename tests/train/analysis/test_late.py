@@ -72,6 +72,7 @@ def late_file(recorded, tmp_path_factory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
     path, games = tmp_path / "late.jsonl", iter((False, False, True))
     prove_games(recorded, path, OPTIONS, should_stop=lambda: next(games))

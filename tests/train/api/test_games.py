@@ -51,6 +51,7 @@ def test_a_stopped_match_draws_the_colours_that_it_has():
     assert drawn(found) == ["all games", "as Red"]
 
 
+@pytest.mark.slow
 def test_a_sequential_test_ends_a_match():
     found = train.match("random", "greedy", rules=tiny.RULES, games=2000, batch=20, sprt="0,300")
     assert len(found.games) in range(20, 2000, 20)

@@ -126,6 +126,7 @@ def test_tables_and_pictures(found):
         found.svg()
 
 
+@pytest.mark.slow
 def test_a_networks_search_shows_owners_and_without_simulations_its_policy(api_run):
     player = api_run.player(simulations=4)
     found = player.search(batch())
@@ -240,6 +241,7 @@ def test_a_network_refuses_boards_of_rules_that_it_has_not_learned():
     )
 
 
+@pytest.mark.slow
 def test_the_exact_player_refuses_boards_of_other_rules_and_plays_its_own_in_a_larger_grid():
     player = train.make_player("exact", tiny.RULES, transfer=True)
     other = dataclasses.replace(tiny.RULES, tie=("mover_loses",))

@@ -138,6 +138,7 @@ def test_games_that_were_answered_go_on_with_another_start(tmp_path, failure, re
     assert [text.startswith("illegal move") for text in told].count(True) == 4
 
 
+@pytest.mark.slow
 def test_the_time_of_a_move_runs_from_the_answer_before(tmp_path):
     told = forfeits_of(tmp_path / "program.py", "time.sleep(0.12)", seconds=0.5)
     assert all(text.startswith("illegal move") for text in told), told
@@ -270,7 +271,7 @@ def compare_with_engine(name, rules, options, *, games):
 @pytest.mark.parametrize(
     "words",
     [
-        ["tournament"],
+        pytest.param(["tournament"], marks=pytest.mark.slow),
         pytest.param(["elo", "--budget", "4", "--simulations", "2"], marks=pytest.mark.slow),
     ],
 )

@@ -145,6 +145,7 @@ def test_each_player_acts_on_its_own_turns_and_is_traced_once():
     assert (result.first, result.second) == ("low", "high")
 
 
+@pytest.mark.slow
 def test_players_without_chance_play_one_game_a_colour():
     low, high = (legal_player(n, highest=n == "high").player for n in ("low", "high"))
     assert play(low, low, tiny.RULES, games=20, opening_plies=0).distinct_games == 1
@@ -345,6 +346,7 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
     assert not result.first_is_red[half : 2 * half].any()
 
 
+@pytest.mark.slow
 def test_programs_of_earlier_matches_are_given_up(monkeypatch):
     # Each holds memory maps, of which a process has only so many.
     make = match_lib._programs

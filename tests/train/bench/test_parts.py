@@ -39,6 +39,7 @@ def test_core_plays_whole_games():
     assert found[CHECKSUM] > 0
 
 
+@pytest.mark.slow
 def test_steps_of_the_env_are_compiled_alone():
     found = dict(games.compiled_steps(tiny.RULES, 2, planes="B"))
     assert list(found) == ["env.step", "env.step_auto_reset"]
@@ -59,6 +60,7 @@ def test_peers_play_the_same_way():
     assert one[CHECKSUM] != other[CHECKSUM]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("pgx") is None, reason="needs pgx")
 @pytest.mark.filterwarnings("ignore")
 def test_peers_and_the_env_play_as_their_users_write_it():
@@ -107,6 +109,7 @@ def test_public_evaluator_allows_what_is_legal():
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 
 
+@pytest.mark.slow
 def test_public_network_says_of_an_action_what_it_says_of_its_slot():
     """The same logits as over slots, wherever an action is legal, in setup and in play."""
     config = tiny.config()

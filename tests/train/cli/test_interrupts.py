@@ -227,6 +227,7 @@ def test_match_stopped_before_a_game_is_over(tmp_path, stopped_at):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_stopped_tournament_shows_its_finished_meetings(tmp_path, stopped_at):
     stopped_at(21)
     records, figures = tmp_path / "games.jsonl", tmp_path / "cup.json"

@@ -190,6 +190,7 @@ def test_double_elimination_has_a_winner(tmp_path):
     assert lost.count(champion) < 2
 
 
+@pytest.mark.slow
 def test_gate_that_the_games_do_not_decide():
     words = ["wjx", "--against", "random", *MATCH, "--opening-plies", 2, "--sprt", "-10,0"]
     found = command("gate", *words)
@@ -303,6 +304,7 @@ def test_accuracy_of_the_random_player(tmp_path):
     assert "69138" in json.dumps(record)
 
 
+@pytest.mark.slow
 def test_a_question_too_large_for_the_solver_is_one_line(
     monkeypatch, failed_programs_are_forgotten
 ):

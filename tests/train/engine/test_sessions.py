@@ -100,6 +100,7 @@ def run(tmp_path_factory):
     return saved.save_run(tmp_path_factory.mktemp("run"), seeds={1: 3}, config=config), config
 
 
+@pytest.mark.slow
 def test_a_network_tells_owners_and_margin_from_the_first_players_side(run):
     """Ply 1 is the second player's: chances and margin are the network's, turned round."""
     directory, config = run
@@ -120,6 +121,7 @@ def test_a_network_tells_owners_and_margin_from_the_first_players_side(run):
     sessions.shut_down()
 
 
+@pytest.mark.slow
 def test_fresh_answers_are_the_moves_of_the_player_in_a_match(run):
     player_name = f"{run[0]}@8"
     player = make_player(player_name, tiny.RULES)

@@ -18,6 +18,7 @@ def test_few_finished_plies_make_few_steps(every, least, expected):
     assert steps_due(config, FinishedPlies(every, least)) == expected
 
 
+@pytest.mark.slow
 def test_the_learning_rate_goes_by_steps_taken():
     """Iterations that take no step or few of them do not move the schedule."""
     config = tiny.config("--learner.steps=8", "--learner.warmup=40", "--learner.optimizer=sgd")

@@ -196,6 +196,7 @@ def test_pooled_maximum_of_bfloat16_tells_neighbouring_numbers_apart():
     np.testing.assert_array_equal(gradient.reshape(-1).astype(np.float32), [0.5, 0.0, 0.5, 0.0])
 
 
+@pytest.mark.slow
 def test_learning_without_statistics_changes_none():
     for norm in ("layer", "none"):
         network = _jitted(dataclasses.replace(SMALL, norm=norm), CHANNELS)
@@ -354,6 +355,7 @@ def test_slots_are_gathered_at_the_stones():
         state = after
 
 
+@pytest.mark.slow
 def test_bfloat16_keeps_float32_parameters_and_agrees():
     """Over random positions, all kinds of block: chances within 0.02, values within 0.05."""
     exact = _jitted(NetworkConfig(blocks="RTW", width=16, dtype="float32"), CHANNELS)

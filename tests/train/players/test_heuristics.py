@@ -269,7 +269,13 @@ SHALLOW = heuristics.make_heuristic_player("one", WJX)
 DEEP = heuristics.make_two_ply_player("two", dataclasses.replace(WJX, top_k=52))
 
 
-@pytest.mark.parametrize("player", [SHALLOW, DEEP], ids=["one ply", "two plies"])
+@pytest.mark.parametrize(
+    "player",
+    [
+        pytest.param(SHALLOW, id="one ply"),
+        pytest.param(DEEP, id="two plies", marks=pytest.mark.slow),
+    ],
+)
 def test_win_is_taken_at_once(player):
     assert set(act(player, stack([diagram.parse(WON)] * BATCH))) == {LEFT_AND_WALL_UP}
 

@@ -130,6 +130,7 @@ def test_a_small_run_is_not_traced_for_its_memory(monkeypatch):
     assert memory_lib.most_bytes(parts) < GIB
 
 
+@pytest.mark.slow
 def test_a_replay_on_the_host_is_no_need_of_the_device():
     config = tiny.config()
     there = dataclasses.replace(config, replay=dataclasses.replace(config.replay, memory="host"))

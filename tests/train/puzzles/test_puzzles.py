@@ -146,6 +146,7 @@ def test_puzzles_of_a_larger_solved_board_are_what_the_exact_player_plays():
             assert int(public) == puzzle.solution
 
 
+@pytest.mark.slow
 def test_the_exact_judge_agrees_with_the_slow_solver(solver):
     judge = exact_judge(RULES)
     assert judge is not None
@@ -164,6 +165,7 @@ def test_a_check_finds_a_wrong_solution(analyst, puzzles):
     assert [each.is_confirmed for each in found] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_check_by_search_asks_for_the_solution_and_for_nothing_else(analyst, monkeypatch):
     monkeypatch.setattr(check, "exact_judge", lambda rules: None)
     good, bad = KNOWN[0], KNOWN[1]

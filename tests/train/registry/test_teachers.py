@@ -13,7 +13,8 @@ from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import State, initial_position
 
 BOARDS = 16
-NAMES = ["random", "greedy", "ethen", "wjx", "two-ply:wjx", "heuristic-search:wjx@4", "exact"]
+NAMES = ["random", "greedy", "ethen", "wjx", "exact"]
+SEARCHING = ["two-ply:wjx", "heuristic-search:wjx@4"]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,9 @@ def states() -> State:
     return states
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in SEARCHING)]
+)
 def test_a_teacher_plays_and_its_policy_is_legal(states, name):
     teacher = jax.jit(make_teacher(name, tiny.RULES, heuristics=HeuristicsConfig()))
     legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))

@@ -131,6 +131,7 @@ def test_siblings_are_the_walls_that_could_be_built(analyst, game):
             compare_siblings(analyst, game, ply)
 
 
+@pytest.mark.slow
 def test_siblings_among_three_are_searched_from_before_the_step():
     rules = Rules(size=3, players=3, stones=1, order=(0, 1, 2))
     moves = "A1 C1 C3 A1->A2:W1"

@@ -203,7 +203,7 @@ def test_root_noise_is_for_self_play():
     assert (np.asarray(explores.policy)[:, ~legal] == 0).all()
 
 
-@pytest.mark.parametrize("plies", [0, 3])
+@pytest.mark.parametrize("plies", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
     """Half of the boards are at ply 2, half at ply 3."""
     boards = 300

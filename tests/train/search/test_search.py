@@ -54,7 +54,11 @@ def _partial_search(kind: str):
 
 @pytest.mark.parametrize(
     ("preset", "kind"),
-    [("wallzero-4stone", "gumbel"), ("wallzero-empty", "gumbel"), ("wallzero-empty", "puct")],
+    [
+        ("wallzero-4stone", "gumbel"),
+        ("wallzero-empty", "gumbel"),
+        pytest.param("wallzero-empty", "puct", marks=pytest.mark.slow),
+    ],
 )
 def test_a_constant_advantage_comes_back_unchanged(preset, kind):
     """An evaluator that is always sure that Red is 0.5 ahead: after any search, at every ply, setup
@@ -166,7 +170,7 @@ def test_search_keeps_the_exact_value_near_the_end():
     assert min(decisive.values()) > 10
 
 
-@pytest.mark.parametrize("kind", ["gumbel", "puct"])
+@pytest.mark.parametrize("kind", ["gumbel", pytest.param("puct", marks=pytest.mark.slow)])
 def test_a_share_comes_back_to_its_player_among_three(kind):
     """An evaluator that gives each player the same share everywhere: each finds its own."""
     shares = jnp.array([0.5, -0.1, -0.4])

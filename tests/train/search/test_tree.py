@@ -144,6 +144,7 @@ def test_a_legacy_key_grows_what_a_typed_one_does(boards):
     def drawn(keys: jax.Array | None, node: Node) -> jax.Array:
         return jax.vmap(lambda key: jax.random.bernoulli(key, 0.6))(keys).astype(jnp.int32)
 
+    @jax.jit
     def grown(key: jax.Array) -> Any:
         tree = init_tree(jnp.zeros((boards, 2)), jnp.zeros(boards), jnp.ones(boards), nodes=9)
         return simulate(tree, key, at_root=drawn, below=drawn, play=_play)
@@ -162,6 +163,7 @@ def test_boards_do_not_see_one_another():
         taste = jnp.where(node.raw_value[:, None] > 0.5, jnp.array([[0, 9]]), jnp.array([[9, 0]]))
         return (node.slot_visits + taste).argmin(axis=1).astype(jnp.int32)
 
+    @jax.jit
     def grown(starts: jax.Array) -> Any:
         value = starts / 100.0
         tree = init_tree(jnp.zeros((len(starts), 2)), value, starts, nodes=13)

@@ -271,7 +271,12 @@ def with_room(rules: Rules, state: State, stones: int) -> State:
 
 
 @pytest.mark.parametrize(
-    ("rules", "walls"), [(ONE, 3), (TWO, 4), (LARGE, 11)], ids=["one", "two", "search"]
+    ("rules", "walls"),
+    [
+        pytest.param(ONE, 3, id="one"),
+        pytest.param(TWO, 4, id="two", marks=pytest.mark.slow),
+        pytest.param(LARGE, 11, id="search"),
+    ],
 )
 def test_exact_player_plays_boards_in_a_larger_grid(rules, walls):
     """It draws what it draws in the board's own grid, where its plays keep the value."""

@@ -57,6 +57,7 @@ def test_pace_times_each_stage_with_full_steps(monkeypatch):
     assert pace.iterations <= budget.most_iterations(dataclasses.replace(config, iterations=2))
 
 
+@pytest.mark.slow
 def test_timed_iterations_search_as_many_plies_in_full_as_iterations_do_on_average(monkeypatch):
     """The first iteration's coins are others, so a budget timed by it would be wrong."""
     config = tiny.config("--selfplay.full_search_prob=0.25", "--selfplay.cheap_simulations=1")

@@ -324,6 +324,7 @@ def test_lost_games_are_those_that_the_adversary_won():
     assert [r.result for r in played.records(FOUR)] == [(1.0, -1.0), (0.0, 0.0), (1.0, -1.0)]
 
 
+@pytest.mark.slow
 def test_padding_walls_leave_the_game_as_it_is():
     """All that is legal, decided and paid is the same on the three kinds of boards."""
     rules = Rules(size=3, stones=2, order=(0, 1, 0, 1))

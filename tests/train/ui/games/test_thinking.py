@@ -137,6 +137,7 @@ def test_hints_teach_the_machine_nothing(made):
     assert engines[0].plies == {}
 
 
+@pytest.mark.slow
 def test_the_engine_that_was_not_asked_for_longest_makes_room(made):
     engines, _ = made
 
