@@ -349,7 +349,7 @@ def _provenance(config: RunConfig, done: int) -> dict[str, Any]:
 def _git_revision(folder: Path) -> dict[str, Any] | None:
     """The commit of the sources and whether they differ from it; None outside a repository.
 
-    Asked once a process, which goes on with the sources that it began with.
+    Asked once a process, which has loaded its sources by then, whatever is checked out later.
     """
     try:
         _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)

@@ -62,7 +62,6 @@ def test_each_anchor_has_its_win_rate(directory, monkeypatch):
         np.testing.assert_allclose(found, made, rtol=1e-6)
 
 
-@pytest.mark.slow
 def test_without_a_predecessor_there_is_no_match_against_it(directory):
     assert list(matches(directory, 2)["matches"]) == ["random"]
 

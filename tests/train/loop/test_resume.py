@@ -349,7 +349,7 @@ def test_without_git_the_revision_is_unknown(tmp_path, monkeypatch):
     assert ask(Path(run_directory.__file__).parent) is None
 
 
-def test_the_revision_is_that_of_the_start_of_the_process(monkeypatch):
+def test_the_revision_is_asked_once_a_process(monkeypatch):
     revisions = iter("ab")
     monkeypatch.setattr(
         run_directory,
