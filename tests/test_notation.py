@@ -186,7 +186,10 @@ def test_a_grid_that_does_not_hold_the_board(grid):
         replay_actions(SMALL, [], grid=grid)
 
 
-@pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
+@pytest.mark.parametrize(
+    "variant",
+    ["wallzero-4stone", pytest.param("playwallgo-3p", marks=pytest.mark.slow), "3x3-1stone"],
+)
 def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
     record = conformance[variant][0]
     game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
@@ -204,7 +207,7 @@ def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
         (Rules(size=3, stones=2, order=(0, 1) * 2, walls=2), 3),
         (Rules(size=4, players=3, stones=1, order=(0, 1, 2)), 6),
         pytest.param(PRESETS["wallzero-4stone"], 9, marks=pytest.mark.slow),
-        (PRESETS["playwallgo-4p"], 7),
+        pytest.param(PRESETS["playwallgo-4p"], 7, marks=pytest.mark.slow),
     ],
 )
 def test_broken_rules_are_those_that_the_referee_forbids(rules, grid):

@@ -324,7 +324,7 @@ def test_batches_are_shown_in_part():
 
 
 def test_boards_of_different_grids_do_not_overlap():
-    states = [wallgo_jax.make(SMALL, grid=grid).init() for grid in (3, 9, 5)]
+    states = [replay_actions(SMALL, [], grid=grid).states[0] for grid in (3, 9, 5)]
     root = ElementTree.fromstring(render.contact_sheet(states, columns=2))
     ends = []
     for group in root.findall(f"./{SVG}g"):

@@ -26,6 +26,11 @@ SHAPES = (
     (4, 2, (7,), (None,)),
     (2, 4, (4, 9), (9,)),
 )
+CASES = [
+    *SHAPES[:2],
+    *(pytest.param(shape, marks=pytest.mark.slow) for shape in SHAPES[2:4]),
+    SHAPES[4],
+]
 
 
 def drawn_games(shape) -> st.SearchStrategy:
@@ -48,7 +53,7 @@ def for_each_game(check):
 
     test.__name__ = check.__name__
     names = [f"{players}x{stones}" for players, stones, *_ in SHAPES]
-    return pytest.mark.parametrize("shape", SHAPES, ids=names)(test)
+    return pytest.mark.parametrize("shape", CASES, ids=names)(test)
 
 
 @pytest.fixture(params=PRESETS)

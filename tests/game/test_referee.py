@@ -275,6 +275,7 @@ FOUR_PLAYERS = (
 )
 
 
+@pytest.mark.slow
 def test_winner_of_four_takes_a_third_from_each_other():
     state = draw(FOUR_PLAYERS, player=1, grid=7, players=4)
     shown = play_on(state, go("C1", "C3", "down", grid=7))

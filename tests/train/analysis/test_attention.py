@@ -154,6 +154,7 @@ def test_ownership_belongs_to_players_whoever_moves(game):
     np.testing.assert_allclose(nobody[2], 1, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_ownership_of_three_players():
     start = ((0, 0, 0), (2, 2, 1), (0, 2, 2))
     rules = Rules(size=3, players=3, stones=1, start=start, order=())
@@ -179,6 +180,7 @@ def test_true_ownership_is_the_territory(game):
     assert not nobody.any()
 
 
+@pytest.mark.slow
 def test_true_ownership_counts_as_the_independent_referee(conformance):
     for variant in ("hkoi", "playwallgo-3p"):
         record = conformance[variant][0]

@@ -65,6 +65,7 @@ def test_actions_are_those_of_the_registry_one_by_one_and_in_a_batch(player):
         assert state.legal_action_mask[player.act(state)]
 
 
+@pytest.mark.slow
 def test_a_search_finds_what_the_player_plays(player, found):
     assert found.action.tolist() == player.act(batch()).tolist()
     assert found.simulations == 12

@@ -165,6 +165,7 @@ def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
     assert [game[:OPENING] for game in fewer.games] == openings[:20] + openings[95:115]
 
 
+@pytest.mark.slow
 def test_a_board_takes_the_next_game_when_one_ends():
     low = legal_player("low", highest=False).player
     one_by_one, at_once = (

@@ -210,7 +210,7 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
     assert record["training"][2] == MILLION
 
 
-@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("is_late", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_interrupted_report_keeps_what_was_measured(counted, monkeypatch, tmp_path, is_late):
     def stop(*arguments, **options):
         raise KeyboardInterrupt

@@ -114,6 +114,7 @@ def test_openings_vary_only_where_the_command_says_so():
     assert openings.configure(own, ["--selfplay.cheap_noise", "true"]).selfplay.cheap_noise
 
 
+@pytest.mark.slow
 def test_openings_are_boosted_only_where_the_command_says_so():
     own = tiny.config("--search.prior_boost", '["stay=2.0"]')
     network = network_for(own.network, own.rules.players, size=own.rules.size)

@@ -221,7 +221,9 @@ def test_accuracy_is_on_the_rules_that_the_player_has_learned(places, monkeypatc
     assert solved == tiny.RULES
 
 
-@pytest.mark.parametrize("words", [(), ("--positions", "9"), ("--late", LATE)])
+@pytest.mark.parametrize(
+    "words", [(), ("--positions", "9"), pytest.param(("--late", LATE), marks=pytest.mark.slow)]
+)
 def test_accuracy_takes_the_weights_of_heuristics_from_a_config(words, tmp_path, monkeypatch):
     path = tmp_path / "weights.toml"
     path.write_text("[heuristics.wjx]\nboundary = 7\n")

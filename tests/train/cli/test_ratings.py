@@ -257,6 +257,7 @@ def test_the_shipped_player_is_the_opponent_where_none_is_named(player, against,
     assert met == [player, against]
 
 
+@pytest.mark.slow
 def test_match_writes_its_figures(tmp_path):
     said = command("match", "wjx", "random", *MATCH, "--json", tmp_path / "match.json")
     assert said.code == 0

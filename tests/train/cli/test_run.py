@@ -245,6 +245,7 @@ def test_existing_run_is_refused_and_left_alone(finished, tmp_path):
     assert message == f"{tmp_path}/tiny: exists already; choose another --name"
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_evaluates_it_again(finished, copy):
     directory = copy / CONFIG.name
     for name in ("evaluation.json", "game.txt", "game.jsonl"):

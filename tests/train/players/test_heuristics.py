@@ -233,6 +233,7 @@ PLAYERS = {
     "one ply": heuristics.make_heuristic_player("wjx", WJX),
     "two plies": heuristics.make_two_ply_player("two", WJX),
 }
+ONE_OR_BOTH = [PLAYERS["one ply"], pytest.param(PLAYERS["two plies"], marks=pytest.mark.slow)]
 
 
 def act(player, states, seed=0) -> list[int]:
@@ -241,7 +242,7 @@ def act(player, states, seed=0) -> list[int]:
     return np.asarray(slots).tolist()
 
 
-@pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
+@pytest.mark.parametrize("player", ONE_OR_BOTH, ids=PLAYERS)
 @pytest.mark.parametrize("rules", BOTH, ids=["two players", "three players"])
 def test_players_are_legal_and_rest_on_finished_boards(player, rules):
     states = [

@@ -309,6 +309,7 @@ def test_wrong_words_are_answered_in_one_line(words, reason, tmp_path, monkeypat
     assert reason in complaint(command("puzzles", *words))
 
 
+@pytest.mark.slow
 def test_shipped_puzzles_are_whole():
     file = SHIPPED_FOLDER / SHIPPED_FILE
     puzzles = shipped_puzzles()

@@ -303,6 +303,11 @@ def test_exact_player_refuses_boards_that_its_rules_do_not_fit():
     player, small = make_exact_player(LARGE), stack([replay_actions(ONE, []).states[-1]])
     with pytest.raises(UsageError, match=f"^player 'exact': {said}"):
         player.act(player.variables, small, jax.random.key(0))
+
+
+@pytest.mark.slow  # Its tables take half a minute.
+def test_exact_player_refuses_boards_with_fewer_stones():
+    small = stack([replay_actions(ONE, []).states[-1]])
     with pytest.raises(UsageError, match="2 players and 2 stones each, these of"):
         make_exact_player(TWO).act(tables_of(TWO), small, jax.random.key(0))
 
