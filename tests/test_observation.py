@@ -60,7 +60,10 @@ def observed(players: int, stones: int, planes: str, has_playable: bool) -> np.n
     return np.asarray(jax.jit(jax.vmap(jax.vmap(observe)))(shown.state))
 
 
-@pytest.mark.parametrize(("players", "stones", "planes"), SHAPES)
+@pytest.mark.parametrize(
+    ("players", "stones", "planes"),
+    [*SHAPES[:2], pytest.param(*SHAPES[2], marks=pytest.mark.slow)],
+)
 def test_every_plane_is_the_slow_referees(players, stones, planes):
     compare(players, stones, planes)
 

@@ -86,6 +86,7 @@ def test_stopped_work_goes_on_to_the_same_file(recorded, late_file, tmp_path):
     assert next(reversed(list(table.columns[1].cells))) == "12"
 
 
+@pytest.mark.slow
 def test_a_half_written_last_line_is_proven_again(recorded, late_file, tmp_path):
     path, whole = tmp_path / "late.jsonl", late_file.read_bytes()
     lines = whole.splitlines(keepends=True)

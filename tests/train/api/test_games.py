@@ -217,6 +217,7 @@ def games():
     )
 
 
+@pytest.mark.slow
 def test_self_play_is_whole_games_of_the_referee(games, tmp_path):
     assert len(games) == 4
     for number in range(4):

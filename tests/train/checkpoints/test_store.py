@@ -158,9 +158,10 @@ def test_no_checkpoint(tmp_path, fresh, kind):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (
+        pytest.param(
             "--network.width=16",
             "float32[8] for batch_stats.blocks.0.norm1.norm.mean, where float32[16]",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "--network.blocks=2R",

@@ -259,7 +259,7 @@ def test_players_are_legal_and_rest_on_finished_boards(player, rules):
     assert not np.asarray(slots)[over].any()
 
 
-@pytest.mark.parametrize("player", PLAYERS.values(), ids=PLAYERS)
+@pytest.mark.parametrize("player", ONE_OR_BOTH, ids=PLAYERS)
 def test_first_stone_goes_to_the_middle_and_any_of_it(player):
     slots = act(player, stack([replay_actions(TWO, []).states[-1]] * BATCH))
     assert set(slots) == {5, 6, 9, 10}
