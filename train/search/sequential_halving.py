@@ -21,6 +21,9 @@ from train.search.tree import Node
 _LEAST_SPREAD = 1e-8
 """Least range of values that is spread over 0 to 1, as in mctx."""
 
+_ROUNDING = 1e-6
+"""How far equal scores that are worked out twice may differ, of one and of their size."""
+
 NO_CHANCE = -1e9
 """Least score of a slot that is due, above that of all that are not."""
 
@@ -128,7 +131,16 @@ def slot_below(node: Node, completed: jax.Array) -> jax.Array:
 
 
 def first_largest(scores: jax.Array) -> jax.Array:
-    """int32[B]: the first of the largest of scores [B, A], none of them NaN."""
+    """int32[B]: the first of the largest of scores [B, A], none of them NaN.
+
+    A compiler that works the scores out once for the maximum and once for the comparison may round
+    them in two ways, so that none equals the maximum. Then the first that all but equals it counts.
+    """
+    size = scores.shape[1]
     slots = jax.lax.broadcasted_iota(jnp.float32, scores.shape, 1)  # Exact, and faster than int32.
-    is_largest = scores == scores.max(axis=1, keepdims=True)
-    return jnp.where(is_largest, slots, scores.shape[1]).min(axis=1).astype(jnp.int32)
+    largest = scores.max(axis=1, keepdims=True)
+    is_near = scores >= largest - _ROUNDING * (1 + jnp.abs(largest))
+    # Slots that are near come after all that are equal.
+    place = jnp.where(scores == largest, slots, jnp.where(is_near, size + slots, 2 * size))
+    first = place.min(axis=1).astype(jnp.int32)
+    return jnp.where(first < size, first, first - size)
