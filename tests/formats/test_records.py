@@ -147,9 +147,9 @@ def test_games_are_added_after_what_a_damaged_file_holds(tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "line"),
     [
-        ("cut.jsonl.gz", gzip.compress(b"x" * 1000)[:20], 1),
-        ("cut.jsonl.gz", gzip.compress(b"\n" * 3)[:-8], 4),  # without checksum and length
-        ("broken.jsonl.gz", gzip.compress(b"\n")[:10] + b"\xff" * 9, 1),
+        ("cut.jsonl.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], 1),
+        ("cut.jsonl.gz", gzip.compress(b"\n" * 3, mtime=0)[:-8], 4),  # without checksum and length
+        ("broken.jsonl.gz", gzip.compress(b"\n", mtime=0)[:10] + b"\xff" * 9, 1),
         ("plain.jsonl.gz", b"{}", 1),
         ("binary.jsonl", b"\xff\xfe", 1),
     ],
