@@ -11,9 +11,9 @@ from tests.support.reference.games import Record, is_decided_by_tie_order, rando
 SHAPES = ((3, 2, 1), (5, 2, 2), (7, 2, 4), (7, 3, 2), (7, 4, 2))
 SLOW_SHAPES = ((6, 2, 3), (8, 2, 4), (9, 2, 4))
 OTHER_SHAPES = (
-    *((4, 2, 1), (8, 2, 2), (9, 2, 3), (5, 2, 4)),
-    *((5, 3, 1), (9, 3, 2), (6, 3, 3), (8, 3, 4)),
-    *((6, 4, 1), (9, 4, 2), (7, 4, 3), (9, 4, 4)),
+    *((4, 2, 1), (9, 2, 3), (5, 2, 4)),
+    *((5, 3, 1), (9, 3, 2), (8, 3, 4)),
+    *((6, 4, 1), (9, 4, 4)),
 )
 
 
@@ -48,7 +48,7 @@ def test_tie_rules_agree_in_both_orders():
 def test_two_thousand_random_games_agree():
     games = []
     for grid, players, stones in OTHER_SHAPES:
-        games += compare(2, 3 * harness.BATCH, grid, players, stones)
+        games += compare(2, 4 * harness.BATCH, grid, players, stones)
     assert len(games) >= 2000
 
 

@@ -81,9 +81,9 @@ def test_shorter_intervals_would_be_noticed():
 
 @pytest.mark.slow
 def test_intervals_are_neither_short_nor_long():
-    assert not is_95_percent(covered(750, factor=0.8))
-    assert is_95_percent(covered(750, seed=1))
-    assert not is_95_percent(covered(750, factor=1.3))
+    assert not is_95_percent(covered(500, factor=0.8))
+    assert is_95_percent(covered(500, seed=1))
+    assert not is_95_percent(covered(500, factor=1.3))
 
 
 def test_two_players_have_the_odds_of_their_score():

@@ -63,7 +63,6 @@ def visits_of(answer) -> dict[str, int]:
     ("rules", "kind", "rescale_values"),
     [
         (DUEL, "gumbel", True),
-        pytest.param(FOUR_STONES, "puct", True, marks=pytest.mark.slow),
         pytest.param(FOUR_STONES, "puct", False, marks=pytest.mark.slow),
         pytest.param(FOUR_STONES, "gumbel", True, marks=pytest.mark.slow),
         pytest.param(DUEL, "puct", True, marks=pytest.mark.slow),

@@ -21,7 +21,7 @@ from train.loop import run_directory, training
 WORDS = ["--iterations=24", "--checkpoint.every=3", "--checkpoint.keep=3", "--evaluation.every=6"]
 CONFIG = tiny.config(*WORDS)
 SEED = 20
-KILLS = 3  # at moments drawn, beside those inside a save
+KILLS = 2  # at moments drawn, beside those inside a save
 
 # The same command, but that one checkpoint's saving halts before it is given its name.
 HALTING = """

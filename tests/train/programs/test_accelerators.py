@@ -19,7 +19,8 @@ from train.programs.replay import replay_rows
 from train.programs.selfplay import selfplay_of, stage_at
 from train.runtime.devices import all_devices
 
-CONFIGS = sorted(Path("configs").glob("*.toml"))
+# The others differ from one of these in numbers alone.
+CONFIGS = ("cpu", "four", "gpu", "mixed", "probe", "restnet", "three", "tiny", "wallzero_4stone")
 PLATFORMS = ("cuda", "tpu")
 # Each moves data between host and device while a program runs, or stands for a call of Python.
 FORBIDDEN = ("callback", "infeed", "outfeed", "send", "recv", "f64", "complex<")
@@ -60,9 +61,9 @@ def _programs_of(config):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_programs_of_a_config_run_without_the_host(path, on_an_accelerator):
-    config = read_config(path)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_programs_of_a_config_run_without_the_host(name, on_an_accelerator):
+    config = read_config(Path("configs", f"{name}.toml"))
     for program, arguments in _programs_of(config):
         traced = jax.jit(program).trace(*arguments)
         for platform in PLATFORMS:

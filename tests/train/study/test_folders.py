@@ -8,11 +8,14 @@ import pytest
 import train
 from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
+from train.programs.selfplay import stage_at
 from train.runtime.errors import UsageError
+from train.study.frame.budget import Pace
 from train.study.frame.pieces import Pieces
 from train.study.frame.report import Table
 from train.study.scale.reading import StudyConfig, read_scale, scale_from_dict
 from train.study.topics import TOPICS
+from train.study.trainings import mixed
 
 SMALL = """
 seed = 3
@@ -85,19 +88,19 @@ heads = 2
 [adversary]
 blocks = ["R"]
 victim_simulations = 2
-seeds = 2
+seeds = 1
 games = 4
 simulations = 2
 config = {attack}
 [mixed]
 rules = [
-    {{name = "small", rules = {{size = 3, stones = 1, order = [0, 1]}}}},
-    {{name = "large", rules = {{size = 4, stones = 2, order = [0, 1, 0, 1]}}}},
+    {{name = "one", rules = {{size = 3, stones = 1, order = [0, 1]}}}},
+    {{name = "two", rules = {{size = 3, stones = 1, order = [0, 1], stay_needs_room = true}}}},
 ]
 minutes = 0.02
 games = 4
 simulations = 2
-unseen = {{size = 5, stones = 1, order = [0, 1]}}
+unseen = {{size = 4, stones = 1, order = [0, 1]}}
 opponents = ["random"]
 config = {several}
 """
@@ -268,9 +271,18 @@ def test_an_interrupted_topic_goes_on_from_python_too(tmp_path, monkeypatch):
     assert result["made"]["command"].startswith("train.run_study('footing', {'footing': {")
 
 
+def half_a_second(config, *others):
+    """Stands for `measure_pace` and `measure_pace_beside`."""
+    stages = {stage_at(config, iteration) for iteration in range(config.iterations)}
+    return Pace(dict.fromkeys(stages, 0.5), compile_seconds=0.0, iterations=1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
-def test_a_small_version_writes_its_folder_and_is_reused(topic, tmp_path):
+def test_a_small_version_writes_its_folder_and_is_reused(topic, tmp_path, monkeypatch):
+    # Iterations are timed in tests of their own.
+    monkeypatch.setattr(mixed, "measure_pace", half_a_second)
+    monkeypatch.setattr(mixed, "measure_pace_beside", half_a_second)
     run = saved.save_run(tmp_path / "run", seeds={1: 0})
     scale = tmp_path / "small.toml"
     scale.write_text(SMALL.format(run=run, tiny=TINY, attack=ATTACK, several=SEVERAL))

@@ -61,6 +61,7 @@ def open_page(browser, address):
     def make(**settings):
         contexts.append(browser.new_context(**settings))
         page = contexts[-1].new_page()
+        page.set_default_timeout(180_000)  # another process may compile meanwhile
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(address)
         page.wait_for_selector("#players li")
@@ -240,7 +241,7 @@ def test_a_review_opens(open_page):
     assert page.is_disabled("#review")
     play_four(page)
     page.click("#review")
-    page.wait_for_selector("#review-dialog[open]", timeout=180_000)
+    page.wait_for_selector("#review-dialog[open]")
     frame = page.frame_locator("#review-frame")
     frame.get_by_text("accuracy", exact=True).wait_for()
     assert frame.locator("svg").count()
@@ -379,7 +380,7 @@ def test_axe_finds_nothing(open_page, address, settings, scheme):
         assert violations(page) == [], opens
         page.click(closes)
     page.click("#review")
-    page.wait_for_selector("#review-dialog[open]", timeout=180_000)
+    page.wait_for_selector("#review-dialog[open]")
     page.frame_locator("#review-frame").get_by_text("accuracy", exact=True).wait_for()
     assert violations(page) == [], "review"
     review = page.get_attribute("#review-tab", "href")
