@@ -8,7 +8,8 @@ from train.bench.harness.timing import Row
 from train.bench.scripts import rounds, selfplay_parts
 
 SMALL = (
-    *("--repeats", "1", "--seconds", "0.01", "--rules", '{"size": 3, "stones": 1, "order": [0, 1]}'),
+    *("--repeats", "1", "--seconds", "0.01"),
+    *("--rules", '{"size": 3, "stones": 1, "order": [0, 1]}'),
     *("--network.width", "8", "--network.value_width", "8", "--search.simulations", "2"),
     *("--selfplay.plies", "2", "--selfplay.cheap_simulations", "1"),
     *("--search.prior_boost", '["stay=2"]'),

@@ -7,7 +7,6 @@ import json
 import os
 from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -33,10 +32,8 @@ from train.puzzles.sameness import sameness_key
 from train.review.analyst import make_analyst
 from train.review.own_games import play_own_games
 from train.runtime.errors import UsageError
-from train.solver.exact_player import make_exact_player
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game import actions
 from wallgo_jax.game import symmetry as symmetry_lib
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_moves, placement_of
@@ -128,22 +125,6 @@ def test_every_solution_is_the_only_winning_move(puzzles, solver):
         assert only_win(solver, puzzle.record.actions) == [puzzle.solution]
         assert puzzle.line[0] == puzzle.solution
         assert puzzle.next_best <= OPTIONS.others < OPTIONS.wins <= puzzle.chance
-
-
-@pytest.mark.slow
-def test_puzzles_of_a_larger_solved_board_are_what_the_exact_player_plays():
-    rules = Rules(size=4, stones=1, order=(0, 1), stay_needs_room=True)
-    analyst = make_analyst("heuristic-search:wjx@16", rules)
-    recorded = play_own_games(analyst, games=100, simulations=4, opening_plies=6, seed=0)
-    found = find_puzzles(analyst, [recorded], OPTIONS, most=12, counts_played=True)
-    assert found
-    exact = make_exact_player(rules)
-    for puzzle in found:
-        states = jax.tree.map(lambda x: x[None], state_of(puzzle))
-        for seed in range(4):
-            slot = exact.act(exact.variables, states, jax.random.key(seed))
-            public = actions.action_of_slot(state_of(puzzle), slot[0])
-            assert int(public) == puzzle.solution
 
 
 @pytest.mark.slow
