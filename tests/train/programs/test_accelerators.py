@@ -1,4 +1,4 @@
-"""The programs of every config compile for accelerators: nothing in them needs the host.
+"""The programs of configs compile for accelerators: nothing in them needs the host.
 
 Lowering needs no accelerator, so these programs are those that a GPU or TPU would be given, down to
 the compiler's input; what a device makes of it is not tested here.
@@ -19,7 +19,7 @@ from train.programs.replay import replay_rows
 from train.programs.selfplay import selfplay_of, stage_at
 from train.runtime.devices import all_devices
 
-# The others differ from one of these in numbers alone.
+# Their parts are those of all configs.
 CONFIGS = ("cpu", "four", "gpu", "mixed", "probe", "restnet", "three", "tiny", "wallzero_4stone")
 PLATFORMS = ("cuda", "tpu")
 # Each moves data between host and device while a program runs, or stands for a call of Python.
