@@ -1,10 +1,6 @@
-"""Three steps of learning on one batch, spread over all devices; prints a line of JSON.
-
-`test_devices` runs it in processes with different numbers of devices.
-"""
+"""Three steps of learning on one batch, spread over devices."""
 
 import functools
-import json
 
 import jax
 import numpy as np
@@ -17,7 +13,7 @@ from train.learning.config import LearnerConfig
 from train.learning.learner import make_learner
 from train.network import NetworkConfig, make_network
 from train.network.build import observer_for
-from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, all_devices
+from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 from wallgo_jax import planes as planes_lib
 
 BOARDS, SAMPLES, STEPS = 16, 64, 3
@@ -62,7 +58,3 @@ def losses(devices: Devices) -> dict[str, object]:
         "statistics": [float(np.abs(x).sum()) for x in mean],
         "weights": float(np.mean([np.abs(x).mean() for x in jax.tree.leaves(state.variables)])),
     }
-
-
-if __name__ == "__main__":
-    print(json.dumps(losses(all_devices())))

@@ -49,16 +49,6 @@ def run(*words: str, devices: int) -> str:
 
 
 @pytest.mark.slow
-def test_eight_devices_learn_what_one_learns():
-    """Losses, gradients and batch statistics are those of the whole batch."""
-    devices_driver.first_batch()
-    one = devices_driver.losses(all_devices(1))
-    eight = json.loads(run("-m", "tests.support.learner.devices_driver", devices=8))
-    assert (one["devices"], eight["devices"]) == (1, 8)
-    assert_same_learning(one, eight)
-
-
-@pytest.mark.slow
 def test_two_devices_learn_what_one_learns():
     """Two devices agree with one when compiled as users compile it."""
     devices_driver.first_batch()

@@ -351,8 +351,9 @@ def violations(page):
     return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
 
 
-@pytest.mark.parametrize("settings", [{}, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("settings", "scheme"), [({}, "light"), (PHONE, "dark")], ids=["desktop", "phone"]
+)
 def test_axe_finds_nothing(open_page, address, settings, scheme):
     """Board, dialogs, editor, puzzles and a review, their contrast included."""
     page = open_page(color_scheme=scheme, **settings)
