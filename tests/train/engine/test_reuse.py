@@ -99,9 +99,7 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind, rescale_val
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rules", "kind"), [(TRIO, "gumbel"), (TRIO, "puct"), (QUARTET, "gumbel"), (QUARTET, "puct")]
-)
+@pytest.mark.parametrize(("rules", "kind"), [(TRIO, "gumbel"), (TRIO, "puct"), (QUARTET, "puct")])
 def test_a_tree_of_more_players_is_kept_by_its_own_player(rules, kind):
     """Asked at each of one player's turns, or at any other's, both find the same."""
     sessions, slow = sessions_of(rules, kind, OPTIONS), slow_search(rules, kind)
