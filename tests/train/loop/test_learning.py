@@ -70,8 +70,8 @@ def test_training_beats_random_by_a_margin():
 
 @pytest.mark.slow
 def test_a_solved_board_is_learned(as_users_compile):
-    """Seven hundredths of the run of `configs/tiny.toml` keep the value of nearly every position,
-    of which every eighth is asked about."""
+    """A player trained for 14 of the 200 iterations of `configs/tiny.toml` keeps the value of
+    nearly every position, of which every eighth is asked about."""
     config = read_config(TINY, ["--iterations", "14"])
     programs = make_programs(config)
     state = programs.init()

@@ -110,7 +110,6 @@ def test_what_is_proposed_fits(tmp_path, monkeypatch):
         *(
             pytest.param(str(path), marks=pytest.mark.slow)
             for path in sorted(Path("configs").glob("*.toml"))
-            if path.stem not in ("cpu_long", "quickstart", "tiny_4x4")  # smaller than others
         ),
     ],
 )

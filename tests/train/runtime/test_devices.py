@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.learner import devices_driver, tiny
+from tests.support.learner import device_losses, tiny
 from tests.support.learner.commands import untimed
 from train.loop import training
 from train.programs.assembly import make_programs
@@ -51,9 +51,9 @@ def run(*words: str, devices: int) -> str:
 @pytest.mark.slow
 def test_two_devices_learn_what_one_learns():
     """Two devices agree with one when compiled as users compile it."""
-    devices_driver.first_batch()
+    device_losses.first_batch()
     with compiling.as_users():
-        one, two = (devices_driver.losses(all_devices(count)) for count in (1, 2))
+        one, two = (device_losses.losses(all_devices(count)) for count in (1, 2))
     assert (one["devices"], two["devices"]) == (1, 2)
     assert_same_learning(one, two)
 

@@ -67,6 +67,10 @@ config = {tiny}
 [[transfer.cases]]
 name = "trained"
 source_config = {{network = {{planes = "B", width = 8, value_width = 8}}}}
+[[transfer.cases]]
+name = "named"
+source = "{run}"
+freeze = []
 [padding]
 players = ["{run}"]
 size = 3
