@@ -27,7 +27,7 @@ from train.data.openings import (
 )
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
-from train.data.sides import Choose, search_by_side
+from train.data.sides import ByCoin, Choose, search_by_side
 from train.search.search import Search, SearchResult
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
@@ -113,10 +113,9 @@ def first_boards(variant: Variant, *, has_opponent: bool = False) -> Boards:
 
 
 def make_selfplay(
-    search: Search,
+    search: Search | ByCoin,
     *,
     plies: int,
-    cheap: Search | None = None,
     full_search_prob: float = 1.0,
     targets: TargetOptions = PLAIN_TARGETS,
     exploration: Exploration = SEARCH_DECIDES,
@@ -125,10 +124,9 @@ def make_selfplay(
     """Make a function that plays an iteration.
 
     Args:
-      search: the full search; it decides the moves.
+      search: decides the moves; one `ByCoin` is full on some plies and cheap on the others.
       plies: T.
-      cheap: the cheap search; None to search every ply in full.
-      full_search_prob: as in `SelfPlayConfig`; not read without `cheap`.
+      full_search_prob: as in `SelfPlayConfig`; read where the search is `ByCoin`.
       targets: what plies teach.
       exploration: plies that are played in place of the search's choice.
       opponent: a frozen player that has the seats which the learner has not. The variables are then
@@ -142,7 +140,8 @@ def make_selfplay(
       their own pass keys of their own and one coin key, which draws the plies of full searches;
       without a coin key the key draws them.
     """
-    choose = _always(search) if cheap is None else _by_coin(search, cheap)
+    has_coin = isinstance(search, ByCoin)
+    choose = search.choose if isinstance(search, ByCoin) else _always(search)
     play_ply = _make_ply(choose, exploration, targets, opponent)
 
     def selfplay(
@@ -159,7 +158,7 @@ def make_selfplay(
             return play_ply(variables, variant, boards, *drawn)
 
         is_full = jnp.ones(plies, bool)
-        if cheap is not None:
+        if has_coin:
             key, own_coin_key = jax.random.split(key)
             toss_key = own_coin_key if coin_key is None else coin_key
             is_full = toss_coins(toss_key, plies=plies, full_search_prob=full_search_prob)
@@ -322,13 +321,6 @@ def _always(search: Search) -> Choose:
     def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
         del is_full
         return search(variables, states, key)
-
-    return choose
-
-
-def _by_coin(search: Search, cheap: Search) -> Choose:
-    def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
-        return jax.lax.cond(is_full, search, cheap, variables, states, key)
 
     return choose
 

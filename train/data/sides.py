@@ -8,13 +8,13 @@ B boards, K boards of a part.
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from train.search.evaluator import Opposed
-from train.search.search import Search, SearchResult
+from train.search.search import BudgetedSearch, Search, SearchResult
 from wallgo_jax.game.state import State
 
 _ROOM = 1.25
@@ -24,6 +24,30 @@ _SALT = 2**22
 
 Choose = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
 """(variables, states [B], key, whether the search is full bool[]) -> the search's result."""
+
+
+class ByCoin(NamedTuple):
+    """A search that is full on some plies and cheap on the others."""
+
+    choose: Choose
+
+
+def by_coin(full: Search, cheap: Search) -> ByCoin:
+    """One of two searches."""
+
+    def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
+        return jax.lax.cond(is_full, full, cheap, variables, states, key)
+
+    return ByCoin(choose)
+
+
+def by_budget(search: BudgetedSearch) -> ByCoin:
+    """A search by the first of its budgets, the full one, or by the second."""
+
+    def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
+        return search(variables, states, key, jnp.where(is_full, 0, 1))
+
+    return ByCoin(choose)
 
 
 def search_by_side(choose: Choose, opponent: Search) -> Callable[..., SearchResult]:

@@ -26,6 +26,7 @@ from train.data.selfplay import (
     make_selfplay,
     toss_coins,
 )
+from train.data.sides import by_budget
 from train.network import Network
 from train.programs.boards import BoardSums, sum_by_board
 from train.registry import FrozenOpponent
@@ -41,8 +42,15 @@ from train.runtime.devices import (
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import boosts_at, first_iterations, simulations_at
+from train.search.engine import Budget
 from train.search.evaluator import Opposed, evaluator_for
-from train.search.search import Boosted, Search, SearchResult, make_search
+from train.search.search import (
+    Boosted,
+    Search,
+    SearchResult,
+    make_budgeted_search,
+    make_search,
+)
 from wallgo_jax.game.state import State, Variant
 
 
@@ -193,23 +201,22 @@ def _search_selfplay(
     evaluate = evaluator_for(config.network, config.rules)
     model = None if opponent is None else opponent.evaluate
 
-    def search_of(simulations: int, *, explores: bool) -> Search:
-        search = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
-        has_boosts = bool(config.search.prior_boost)
-        return make_search(evaluate, search, explores=explores, has_boosts=has_boosts, model=model)
-
+    config_now = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+    how: Any = {"has_boosts": bool(config.search.prior_boost), "model": model}
+    if options.full_search_prob < 1:
+        cheap = min(options.cheap_simulations, simulations)
+        budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
+        search = by_budget(make_budgeted_search(evaluate, config_now, budgets, **how))
+    else:
+        search = make_search(evaluate, config_now, explores=True, **how)
     targets = TargetOptions(
         policy_surprise_weight=options.policy_surprise_weight,
         cheap_policy_weight=options.cheap_policy_weight,
         has_root_value=config.learner.value_mix > 0,
     )
-    cheap = None
-    if options.full_search_prob < 1:
-        cheap = search_of(min(options.cheap_simulations, simulations), explores=options.cheap_noise)
     return make_selfplay(
-        search_of(simulations, explores=True),
+        search,
         plies=options.plies,
-        cheap=cheap,
         full_search_prob=options.full_search_prob,
         targets=targets,
         exploration=_exploration_of(config),

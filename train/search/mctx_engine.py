@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import mctx
 
 from train.search.config import SearchConfig
-from train.search.engine import Choice, Choose, Root
+from train.search.engine import Budget, Choice, Choose, Root
 from train.search.puct import make_puct_choice
 from train.search.tree import ROOT, Play
 
@@ -78,7 +78,7 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
         tree = found.search_tree
         return tree.children_visits[:, ROOT], tree.node_values[:, ROOT], tree
 
-    return make_puct_choice(config, grow, explores=explores)
+    return make_puct_choice(config, grow, [Budget(config.simulations, explores)])
 
 
 def qtransform_by_first_play(tree: Any, node_index: Any) -> jax.Array:

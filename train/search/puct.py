@@ -19,7 +19,7 @@ B boards, A slots.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -27,7 +27,7 @@ import jax.numpy as jnp
 
 from train.network import MASKED
 from train.search.config import SearchConfig
-from train.search.engine import Choice, Choose, Root
+from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
 from train.search.sequential_halving import first_largest, slot_below
 from train.search.simulation import simulate
 from train.search.tree import Node, Play, Select, init_tree, root_view
@@ -42,24 +42,27 @@ QValues = Callable[[Node], jax.Array]
 """node -> the value of each slot, visited or not, float32[B, A]."""
 
 
-def make_puct(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:
+def make_puct(
+    config: SearchConfig, budgets: Sequence[Budget], *, has_model: bool = False
+) -> Choose:
     """The native engine's PUCT search, whose policy is the shares of visits.
 
     Args:
-      config: options of the search.
-      explores: mixes noise into the root's prior and draws the move; else nothing but ties is
-        drawn and the move is the most visited.
+      config: options of the search, but for its simulations.
+      budgets: of which a search gets one. Those that explore mix noise into the root's prior and
+        draw the move; else nothing but ties is drawn and the move is the most visited.
       has_model: as in `init_tree`.
     """
-    return make_puct_choice(config, _make_grow(config, has_model), explores=explores)
+    return make_puct_choice(config, _make_grow(config, budgets, has_model), budgets)
 
 
-def make_puct_choice(config: SearchConfig, grow: Grow, *, explores: bool) -> Choose:
+def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]) -> Choose:
     """The noise before and the draw of the move after a tree is grown, whichever engine grows it.
 
     `grow` gets the whole key and must use no more of it than its third part,
     `jax.random.split(key, 3)[2]`, as `mctx.muzero_policy` does.
     """
+    explores = any(each.explores for each in budgets)
     fraction = config.dirichlet_fraction if explores else 0.0
     temperature = config.temperature if explores else 0.0
 
@@ -68,28 +71,30 @@ def make_puct_choice(config: SearchConfig, grow: Grow, *, explores: bool) -> Cho
         prior, ply = root.logits, root.position.ply
         if fraction > 0:
             noise = dirichlet(noise_key, root.legal, alpha=config.dirichlet_alpha)
-            root = root._replace(logits=mix(prior, noise, root.legal, fraction=fraction))
+            mixed = mix(prior, noise, root.legal, fraction=fraction)
+            root = root._replace(logits=where_explored(budgets, root.budget, mixed, prior))
         visits, value, tree = grow(key, root, play)
         # Slots of equal visits are told apart by the prior as evaluated, without the noise.
         slot = most_visited(visits, prior)
         if temperature > 0:
             drawn = draw_visited(slot_key, visits, temperature=temperature)
             is_late = (config.temperature_plies > 0) & (ply >= config.temperature_plies)
-            slot = jnp.where(is_late, slot, drawn)
+            explored = jnp.where(is_late, slot, drawn)
+            slot = where_explored(budgets, root.budget, explored, slot)
         counts = visits.astype(jnp.float32)
         return Choice(slot, counts / counts.sum(axis=1, keepdims=True), value, tree)
 
     return choose
 
 
-def _make_grow(config: SearchConfig, has_model: bool) -> Grow:
-    select = make_puct_slot(config)
+def _make_grow(config: SearchConfig, budgets: Sequence[Budget], has_model: bool) -> Grow:
+    select, most = make_puct_slot(config), max(each.simulations for each in budgets)
 
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
-        nodes = config.simulations + 1
-        tree = init_tree(root.logits, root.value, root.position, nodes=nodes, has_model=has_model)
-        tree_key = jax.random.split(key, 3)[2]
-        tree = simulate(tree, tree_key, at_root=select, below=select, play=play)
+        made = root.logits, root.value, root.position
+        tree = init_tree(*made, nodes=most + 1, has_model=has_model)
+        tree_key, count = jax.random.split(key, 3)[2], simulations_of(budgets, root.budget)
+        tree = simulate(tree, tree_key, at_root=select, below=select, play=play, count=count)
         found = root_view(tree)
         return found.slot_visits, found.value, tree
 

@@ -10,8 +10,9 @@ node is made, and the variant, the same at every node, stays outside.
 B boards, A slots, S stones a player.
 """
 
+import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import chex
@@ -22,7 +23,7 @@ import numpy as np
 from train.functions import call_of
 from train.network import MASKED
 from train.search.config import MOVE_CLASSES, SearchConfig
-from train.search.engine import Choose, Root
+from train.search.engine import Budget, Choose, Root
 from train.search.evaluator import Evaluator, Opposed, make_play, make_symmetric_evaluator
 from train.search.gumbel import make_gumbel
 from train.search.puct import make_puct
@@ -54,6 +55,9 @@ class Boosted(NamedTuple):
 
 Search = Callable[[Any, State, jax.Array], SearchResult]
 """(variables, states [B], key) -> SearchResult; the key is consumed."""
+
+BudgetedSearch = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
+"""(variables, states [B], key, which of its budgets int32[]) -> SearchResult, as `Search`."""
 
 
 def make_search(
@@ -88,10 +92,70 @@ def make_search(
     if config.custom:
         return _make_custom_search(evaluate, config, explores=explores)
     choose = make_engine(config, explores=explores, has_model=model is not None)
-    play = make_play(evaluate, opponents=config.opponents, model=model)
     evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
+    around = _make_around(evaluate, evaluate_root, config, has_boosts, model)
 
     def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
+        return around(choose, variables, states, key, None)
+
+    return search
+
+
+def make_budgeted_search(
+    evaluate: Evaluator,
+    config: SearchConfig,
+    budgets: Sequence[Budget],
+    *,
+    has_boosts: bool = False,
+    model: Evaluator | None = None,
+) -> BudgetedSearch:
+    """A search that is told at each call which of several budgets it gets.
+
+    It finds what `make_search` finds at that budget. The native engine grows a tree with room for
+    the largest in one loop, which compiles in the time of one search; elsewhere each budget is a
+    search of its own.
+
+    Args:
+      evaluate: as in `make_search`, and so are the rest.
+      config: options of the search, but for its simulations.
+      budgets: of which each call gets one.
+    """
+    if config.custom or config.engine != "native" or (config.rounds and config.kind == "gumbel"):
+        searches = [
+            make_search(
+                evaluate,
+                dataclasses.replace(config, simulations=each.simulations),
+                explores=each.explores,
+                has_boosts=has_boosts,
+                model=model,
+            )
+            for each in budgets
+        ]
+
+        def search_apart(
+            variables: Any, states: State, key: jax.Array, budget: jax.Array
+        ) -> SearchResult:
+            return jax.lax.switch(budget, searches, variables, states, key)
+
+        return search_apart
+    choose = _NATIVE[config.kind](config, budgets, has_model=model is not None)
+    return functools.partial(_make_around(evaluate, evaluate, config, has_boosts, model), choose)
+
+
+def _make_around(
+    evaluate: Evaluator,
+    evaluate_root: Evaluator,
+    config: SearchConfig,
+    has_boosts: bool,
+    model: Evaluator | None,
+) -> Callable[..., SearchResult]:
+    """Make what comes before and after an engine's choice: (the engine, variables, states, key,
+    budget) -> SearchResult."""
+    play = make_play(evaluate, opponents=config.opponents, model=model)
+
+    def around(
+        choose: Choose, variables: Any, states: State, key: jax.Array, budget: jax.Array | None
+    ) -> SearchResult:
         chex.assert_rank(states.position.player, 1)
         chex.assert_equal_shape_prefix(jax.tree.leaves(states), 1)
         own, opponent = (variables, None) if model is None else variables
@@ -104,7 +168,7 @@ def make_search(
         logits = evaluation.logits
         if boosts is not None:
             logits = _boost_root(logits, boosts, states, legal)
-        root = Root(logits, evaluation.value[:, 0], position, legal)
+        root = Root(logits, evaluation.value[:, 0], position, legal, budget)
         found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
         policy = found.policy
         if boosts is not None and config.kind == "gumbel":
@@ -112,7 +176,7 @@ def make_search(
         surprise = divergence(policy, evaluation.logits)
         return SearchResult(found.slot, policy, found.value, surprise, evaluation.logits)
 
-    return search
+    return around
 
 
 def _boost_root(logits: jax.Array, boosts: jax.Array, states: State, legal: jax.Array) -> jax.Array:
@@ -183,6 +247,9 @@ def _make_custom_search(evaluate: Evaluator, config: SearchConfig, *, explores: 
     return search
 
 
+_NATIVE = {"gumbel": make_gumbel, "puct": make_puct}
+
+
 def make_engine(config: SearchConfig, *, explores: bool, has_model: bool = False) -> Choose:
     """The engine and kind of search that a config names; only `native` follows a model."""
     if config.engine == "mctx":
@@ -191,5 +258,4 @@ def make_engine(config: SearchConfig, *, explores: bool, has_model: bool = False
 
         mctx_makers = {"gumbel": mctx_engine.make_gumbel, "puct": mctx_engine.make_puct}
         return mctx_makers[config.kind](config, explores=explores)
-    makers = {"gumbel": make_gumbel, "puct": make_puct}
-    return makers[config.kind](config, explores=explores, has_model=has_model)
+    return _NATIVE[config.kind](config, [Budget(config.simulations, explores)], has_model=has_model)

@@ -52,7 +52,7 @@ def halving_dues(considered: int, simulations: int) -> list[int]:
     return dues[:simulations]
 
 
-def visits_due(visits: jax.Array, legal: jax.Array, schedule: np.ndarray) -> jax.Array:
+def visits_due(visits: jax.Array, legal: jax.Array, schedule: np.ndarray | jax.Array) -> jax.Array:
     """int32[B]: the visits that a slot of the root has had when it is due.
 
     Args:

@@ -58,8 +58,9 @@ def simulate(
     below: Select,
     play: Play,
     fresh: jax.Array | None = None,
+    count: jax.Array | None = None,
 ) -> Tree:
-    """Grow a tree of the root alone by one simulation for each node that it has room for.
+    """Grow a tree by one simulation for each node that it has room for, or by fewer.
 
     Args:
       tree: as `init_tree` makes it, or grown by earlier simulations.
@@ -68,6 +69,7 @@ def simulate(
       below: chooses a slot of any other node.
       play: makes a step and evaluates what follows.
       fresh: int32[M], the nodes that M simulations make; None for all that there is room for.
+      count: int32[], simulations of a tree of the root alone, in place of `fresh`; None for all.
     """
     chex.assert_rank([tree.visits, tree.children], [2, 3])
     boards, nodes = tree.visits.shape
@@ -87,6 +89,11 @@ def simulate(
         tree, _ = visit_leaf(tree, keys, root, new, at_root=at_root, below=below, play=play)
         return (key, tree), None
 
+    if count is not None:
+        grown = jax.lax.fori_loop(
+            1, count + 1, lambda new, carry: one_simulation(carry, new)[0], (key, tree)
+        )
+        return grown[1]
     fresh = jnp.arange(1, nodes) if fresh is None else fresh
     return jax.lax.scan(one_simulation, (key, tree), fresh)[0][1]
 

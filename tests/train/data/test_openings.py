@@ -137,16 +137,16 @@ def test_temperature_decays_by_halves():
 def test_cheap_plies_keep_the_noise_where_asked(monkeypatch, has_noise):
     made = []
 
-    def fake(evaluate, config, *, explores, has_boosts, model):
+    def fake(evaluate, config, budgets, *, has_boosts, model):
         assert not has_boosts and model is None
-        made.append((config.simulations, explores))
-        return random_search()
+        made.extend(budgets)
+        return lambda variables, states, key, budget: random_search()(variables, states, key)
 
-    monkeypatch.setattr(selfplay_programs, "make_search", fake)
+    monkeypatch.setattr(selfplay_programs, "make_budgeted_search", fake)
     config = tiny.config(
         "--selfplay.full_search_prob=0.5",
         "--search.simulations=8",
         f"--selfplay.cheap_noise={str(has_noise).lower()}",
     )
     selfplay_programs.selfplay_of(config, selfplay_programs.stage_at(config, 0))
-    assert sorted(made) == [(4, has_noise), (8, True)]
+    assert made == [(8, True), (4, has_noise)]

@@ -12,6 +12,7 @@ from tests.support.learner import tiny
 from tests.support.learner.small_run import RULES
 from train.bench.parts.search import random_search
 from train.data.selfplay import TargetOptions, first_boards, make_selfplay, surprise_weights
+from train.data.sides import by_coin
 from train.loop.training import make_programs, run_iteration
 from train.network.build import network_for
 from train.programs import selfplay as selfplay_programs
@@ -55,9 +56,8 @@ def play(*, share: float = 0.0, cheap: float = 0.0, has_root_value: bool = False
     targets = TargetOptions(share, cheap, has_root_value)
     variant = tiny.variants(RULES, 6)
     selfplay = make_selfplay(
-        surprised_search,
+        by_coin(surprised_search, last_search),
         plies=40,
-        cheap=last_search,
         full_search_prob=0.5,
         targets=targets,
     )
@@ -83,7 +83,7 @@ def test_one_coin_a_ply_decides_how_all_boards_are_searched():
 def test_a_coin_key_decides_the_coins_and_nothing_else_does():
     variant = tiny.variants(RULES, 2)
     selfplay = jax.jit(
-        make_selfplay(surprised_search, plies=40, cheap=last_search, full_search_prob=0.5)
+        make_selfplay(by_coin(surprised_search, last_search), plies=40, full_search_prob=0.5)
     )
     coins, slots = {}, {}
     for key, coin_key in ((0, 5), (1, 5), (1, 6)):
@@ -99,13 +99,14 @@ def test_a_coin_key_decides_the_coins_and_nothing_else_does():
 def test_without_a_cheap_search_there_is_no_coin():
     variant = tiny.variants(RULES, 2)
     text = {}
-    for cheap in (None, last_search):
-        selfplay = make_selfplay(random_search(), plies=2, cheap=cheap, full_search_prob=0.5)
+    for search in (last_search, by_coin(random_search(), last_search)):
+        selfplay = make_selfplay(search, plies=2, full_search_prob=0.5)
         boards = start(variant)
-        text[cheap] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))
-    assert "bernoulli" not in text[None]
-    assert "bernoulli" in text[last_search]
-    assert text[None].count(" cond[") < text[last_search].count(" cond[")
+        text[search] = str(jax.make_jaxpr(selfplay)((), variant, boards, jax.random.key(0)))
+    alone, either = text.values()
+    assert "bernoulli" not in alone
+    assert "bernoulli" in either
+    assert alone.count(" cond[") < either.count(" cond[")
 
 
 def test_weight_goes_by_surprise_among_plies_in_full():
