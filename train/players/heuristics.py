@@ -32,6 +32,7 @@ from train.players.basic import Player, make_choice_search
 from train.players.config import HeuristicConfig
 from train.search.evaluator import Evaluation, Evaluator, side_of
 from train.search.search import Search
+from train.search.sequential_halving import are_largest
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells, Exits
 from wallgo_jax.board.loops import loop_until_done
@@ -265,7 +266,7 @@ def make_heuristic_search(config: HeuristicConfig) -> Search:
 
     def judge(states: State) -> tuple[jax.Array, jax.Array]:
         scores = jax.vmap(lambda state: slot_scores(state, config))(states)
-        return scores == scores.max(axis=1, keepdims=True), _logits_of(scores, config)
+        return are_largest(scores), _logits_of(scores, config)
 
     return make_choice_search(judge)
 
@@ -276,7 +277,7 @@ def _logits_of(scores: jax.Array, config: HeuristicConfig) -> jax.Array:
 
 def _choose_best(bits: jax.Array, scores: jax.Array) -> jax.Array:
     """int32[]: a place of the maximum, each as likely as the others."""
-    return chance.choose(bits, scores == scores.max())
+    return chance.choose(bits, are_largest(scores))
 
 
 def make_two_ply_player(name: str, config: HeuristicConfig) -> Player:

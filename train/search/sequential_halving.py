@@ -139,8 +139,18 @@ def first_largest(scores: jax.Array) -> jax.Array:
     size = scores.shape[1]
     slots = jax.lax.broadcasted_iota(jnp.float32, scores.shape, 1)  # Exact, and faster than int32.
     largest = scores.max(axis=1, keepdims=True)
-    is_near = scores >= largest - _ROUNDING * (1 + jnp.abs(largest))
     # Slots that are near come after all that are equal.
-    place = jnp.where(scores == largest, slots, jnp.where(is_near, size + slots, 2 * size))
+    later = jnp.where(_is_near(scores, largest), size + slots, 2 * size)
+    place = jnp.where(scores == largest, slots, later)
     first = place.min(axis=1).astype(jnp.int32)
     return jnp.where(first < size, first, first - size)
+
+
+def are_largest(scores: jax.Array) -> jax.Array:
+    """bool[..., A]: which of scores [..., A] are the largest, none of them NaN; those that rounding
+    may keep apart from it (see `first_largest`) count."""
+    return _is_near(scores, scores.max(axis=-1, keepdims=True))
+
+
+def _is_near(scores: jax.Array, largest: jax.Array) -> jax.Array:
+    return scores >= largest - _ROUNDING * (1 + jnp.abs(largest))
