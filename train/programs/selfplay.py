@@ -200,15 +200,14 @@ def _search_selfplay(
     options = config.selfplay
     evaluate = evaluator_for(config.network, config.rules)
     model = None if opponent is None else opponent.evaluate
-
-    config_now = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+    search_config = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
     how: Any = {"has_boosts": bool(config.search.prior_boost), "model": model}
     if options.full_search_prob < 1:
         cheap = min(options.cheap_simulations, simulations)
         budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
-        search = by_budget(make_budgeted_search(evaluate, config_now, budgets, **how))
+        search = by_budget(make_budgeted_search(evaluate, search_config, budgets, **how))
     else:
-        search = make_search(evaluate, config_now, explores=True, **how)
+        search = make_search(evaluate, search_config, explores=True, **how)
     targets = TargetOptions(
         policy_surprise_weight=options.policy_surprise_weight,
         cheap_policy_weight=options.cheap_policy_weight,

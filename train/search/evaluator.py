@@ -81,7 +81,7 @@ def make_evaluator(network: Network, observe_state: Observe) -> Evaluator:
         legal = legal_slots(states, analysis)
         return Evaluation(jax.vmap(slot_logits)(output.policy, states, legal), output.value)
 
-    return jax.jit(evaluate, inline=True)  # See `game.actions`: traced once for all searches.
+    return evaluate
 
 
 def evaluator_for(config: NetworkConfig, rules: Rules) -> Evaluator:
@@ -164,7 +164,6 @@ def _turn_policies_by(symmetries: np.ndarray) -> Any:
     return turn
 
 
-@functools.cache
 def make_play(
     evaluate: Evaluator, *, opponents: str = "paranoid", model: Evaluator | None = None
 ) -> Callable[..., Step]:
@@ -210,7 +209,7 @@ def make_play(
             is_modelled=is_modelled,
         )
 
-    return jax.jit(play, inline=True)
+    return play
 
 
 def _step_for_each(

@@ -93,12 +93,7 @@ def make_search(
         return _make_custom_search(evaluate, config, explores=explores)
     choose = make_engine(config, explores=explores, has_model=model is not None)
     evaluate_root = make_symmetric_evaluator(evaluate, symmetries)
-    around = _make_around(evaluate, evaluate_root, config, has_boosts, model)
-
-    def search(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        return around(choose, variables, states, key, None)
-
-    return search
+    return _search_by(choose, evaluate, evaluate_root, config, has_boosts, model)
 
 
 def make_budgeted_search(
@@ -139,22 +134,23 @@ def make_budgeted_search(
 
         return search_apart
     choose = _NATIVE[config.kind](config, budgets, has_model=model is not None)
-    return functools.partial(_make_around(evaluate, evaluate, config, has_boosts, model), choose)
+    return _search_by(choose, evaluate, evaluate, config, has_boosts, model)
 
 
-def _make_around(
+def _search_by(
+    choose: Choose,
     evaluate: Evaluator,
     evaluate_root: Evaluator,
     config: SearchConfig,
     has_boosts: bool,
     model: Evaluator | None,
 ) -> Callable[..., SearchResult]:
-    """Make what comes before and after an engine's choice: (the engine, variables, states, key,
-    budget) -> SearchResult."""
+    """Make a search of what an engine chooses; one of several budgets is passed as a fourth
+    argument."""
     play = make_play(evaluate, opponents=config.opponents, model=model)
 
-    def around(
-        choose: Choose, variables: Any, states: State, key: jax.Array, budget: jax.Array | None
+    def search(
+        variables: Any, states: State, key: jax.Array, budget: jax.Array | None = None
     ) -> SearchResult:
         chex.assert_rank(states.position.player, 1)
         chex.assert_equal_shape_prefix(jax.tree.leaves(states), 1)
@@ -176,7 +172,7 @@ def _make_around(
         surprise = divergence(policy, evaluation.logits)
         return SearchResult(found.slot, policy, found.value, surprise, evaluation.logits)
 
-    return around
+    return search
 
 
 def _boost_root(logits: jax.Array, boosts: jax.Array, states: State, legal: jax.Array) -> jax.Array:
