@@ -27,7 +27,8 @@ Choose = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
 
 
 class ByCoin(NamedTuple):
-    """A search that is full on some plies and cheap on the others."""
+    """A search that is full on some plies and cheap on the others: playout cap randomization (Wu,
+    "Accelerating Self-Play Learning in Go", section 3.1)."""
 
     choose: Choose
 

@@ -147,9 +147,11 @@ def first_largest(scores: jax.Array) -> jax.Array:
 
 
 def are_largest(scores: jax.Array) -> jax.Array:
-    """bool[..., A]: which of scores [..., A] are the largest, none of them NaN; those that rounding
-    may keep apart from it (see `first_largest`) count."""
-    return _is_near(scores, scores.max(axis=-1, keepdims=True))
+    """bool[..., A]: which of scores [..., A] are the largest, none of them NaN; where none equals
+    the largest (see `first_largest`), those that all but equal it."""
+    largest = scores.max(axis=-1, keepdims=True)
+    is_equal = scores == largest
+    return jnp.where(is_equal.any(axis=-1, keepdims=True), is_equal, _is_near(scores, largest))
 
 
 def _is_near(scores: jax.Array, largest: jax.Array) -> jax.Array:

@@ -11,6 +11,7 @@ import pytest
 from tests.support.learner.searching import mctx_tree_of, node_of
 from train.search.config import SearchConfig
 from train.search.sequential_halving import (
+    are_largest,
     best_due,
     completed_values,
     first_largest,
@@ -123,3 +124,9 @@ def test_first_of_the_largest_is_taken():
     low = -np.inf
     scores = jnp.array([[0.0, 3.0, 3.0], [low, low, low], [low, -1.0, low], [2.0, 2.0, 1.0]])
     assert first_largest(scores).tolist() == [1, 0, 1, 0]
+
+
+def test_all_of_the_largest_are_found_and_none_that_is_near_them():
+    low = -np.inf
+    scores = jnp.array([[0.0, 3.0, 3.0], [low, low, low], [1.0, 1.0 + 2e-7, low]])
+    assert are_largest(scores).tolist() == [[False, True, True], [True] * 3, [False, True, False]]
