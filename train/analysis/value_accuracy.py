@@ -11,10 +11,11 @@ from rich.text import Text
 
 from train.players.basic import Player
 from train.registry import make_player
+from train.runtime.ahead import Ahead
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import Need, check_fits, device_memory, least_bytes, tree_bytes
+from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import (
     Tables,
@@ -84,7 +85,7 @@ def value_accuracy(
         player = make_player(name, rules)
         # A batch larger than all that it can hold would only be padded.
         batch = min(batch, max(DEFAULT_BATCH, *(len(level.position.ply) for level in levels)))
-        check_fits(_needs(player, levels, batch), device_memory())
+        player = _compiled(player, levels, batch)
         with display.task(player.name, total, "positions") as task:
             return value_kept(
                 player,
@@ -97,14 +98,18 @@ def value_accuracy(
             )
 
 
-def _needs(player: Player, levels: list[State], batch: int) -> list[Need]:
-    """The memory of the choices of a batch of positions."""
+def _compiled(player: Player, levels: list[State], batch: int) -> Player:
+    """The player with its choices compiled for a batch, which is refused where it does not fit."""
     states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0])
-    traced = jax.jit(player.act).trace(player.variables, states, jax.random.key(0))
-    return [
-        Need("batch", batch, tree_bytes(states) + least_bytes(traced)),
-        Need("weights", 1, tree_bytes(player.variables)),
+    act = Ahead(jax.jit(player.act))
+    act.compile(player.variables, states, jax.random.key(0))
+    held = [
+        Need("positions", tree_bytes(states), ("batch",)),
+        Need("weights", tree_bytes(player.variables), ("the size of the network",)),
     ]
+    playing = Need("the player's choices", act.bytes, ("batch", "simulations"))
+    check_fits(held, device_memory(), programs=[playing])
+    return player._replace(act=act)
 
 
 def value_kept(

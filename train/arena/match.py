@@ -31,7 +31,6 @@ from train.arena.match_programs import MOST_PROGRAMS, Act, Programs, never, own_
 from train.arena.result import MatchResult, join, keep_finished
 from train.players.basic import Player
 from train.runtime.devices import AXIS, Devices, broadcast_boards, local_devices
-from train.runtime.memory import Need, check_fits, device_memory
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, make_variant
 
@@ -101,14 +100,15 @@ def play_match(
 
     Raises:
       ValueError: the rules are not for two players.
-      UsageError: the opening plies are as many as a whole game's.
+      UsageError: the opening plies are as many as a whole game's, or the match needs more memory
+        than there is.
     """
     check_rules(rules)
     match_programs.check_opening(rules, options.opening_plies)
     games, devices = options.games, options.devices or local_devices()
     if host_match.is_external(first) or host_match.is_external(second):
         return _play_on_host(first, second, rules, options, key, on_progress)
-    check_fits(match_needs(first, second, rules, options), device_memory())
+    match_programs.check_match_size(games=options.games, batch=options.batch)
     log = match_programs.play_to_end(
         _programs_of(first, second, rules, options),
         (first.variables, second.variables),
@@ -200,23 +200,6 @@ def play_meeting(
     key = match_programs.key_of_names((first.name, second.name), seed)
     key = jax.random.fold_in(key, before)
     return play_match(first, second, rules, options, key=key, on_progress=on_progress)
-
-
-def match_needs(first: Player, second: Player, rules: Rules, options: MatchOptions) -> list[Need]:
-    """Estimate the memory of a match on one device; the players' weights may be shapes.
-
-    Raises:
-      UsageError: more games than can be numbered.
-    """
-    match_programs.check_opening(rules, options.opening_plies)
-    match_programs.check_match_size(games=options.games, batch=options.batch)
-    return match_programs.needs_of(
-        _programs_of(first, second, rules, options),
-        (first.variables, second.variables),
-        games=options.games,
-        batch=options.batch,
-        devices=options.devices or local_devices(),
-    )
 
 
 def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOptions) -> Programs:

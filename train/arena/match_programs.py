@@ -11,12 +11,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.stages import Compiled
 
 from train.arena.active_games import GameLog
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import Need, check_sizes, least_bytes, tree_bytes
+from train.runtime.memory import (
+    Need,
+    check_fits,
+    check_sizes,
+    device_memory,
+    program_bytes,
+    tree_bytes,
+)
 from wallgo_jax.game import referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.rules import Rules
@@ -41,6 +49,8 @@ class Programs(NamedTuple):
     go_on: Any  # jitted
     """(variables of all, openings, match, number of openings, key) -> the match some ticks later,
     and int32[D], the finished games of each device. The match is consumed."""
+    compiled: dict[Any, Compiled]
+    """`go_on` by the shapes of the variables."""
 
 
 class Played(NamedTuple):
@@ -69,7 +79,7 @@ def make_programs(
     first = devices.per_device(begin, (EVERYWHERE, EVERYWHERE), BY_BOARD)
     in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE, EVERYWHERE)
     onward = devices.per_device(go_on, in_specs, BY_BOARD)
-    return Programs(jax.jit(first), jax.jit(onward, donate_argnums=2))
+    return Programs(jax.jit(first), jax.jit(onward, donate_argnums=2), {})
 
 
 def own_openings(
@@ -136,18 +146,18 @@ def play_to_end(
 
     Returns:
       The games of all devices, [D * G].
+
+    Raises:
+      UsageError: the match needs more memory than a device has.
     """
-    open_key, play_key = jax.random.split(key)
-    variables = jax.device_put(variables, devices.sharding(EVERYWHERE))
+    placed = (*jax.random.split(key), variables)
+    open_key, play_key, variables = jax.device_put(placed, devices.sharding(EVERYWHERE))
     count = np.int32(openings)
+    go_on = _compile(programs, variables, devices)
     opened, match = programs.begin(count, open_key)
-    is_first = True
+    on_progress(0)
     while True:
-        match, done = programs.go_on(variables, opened, match, count, play_key)
-        if is_first:
-            # The call has compiled and returned; the games are being played.
-            on_progress(0)
-            is_first = False
+        match, done = go_on(variables, opened, match, count, play_key)
         finished = int(fetch(done).sum())
         on_progress(finished)
         if finished == games or should_stop():
@@ -170,20 +180,23 @@ def check_opening(rules: Rules, plies: int) -> None:
         )
 
 
-def needs_of(
-    programs: Programs, variables: tuple[Any, ...], *, games: int, batch: int, devices: Devices
-) -> list[Need]:
-    """Estimate the memory of a match on one device; the players' weights may be shapes."""
-    count, key = np.int32(1), jax.random.key(0)
-    openings, match = jax.eval_shape(programs.begin, count, key)
-    traced = programs.go_on.trace(variables, openings, match, count, key)
-    by_game = tree_bytes((openings, match.log)) // devices.count
-    return [
-        Need("games", games, by_game),
-        # A tick holds the log that it reads and the log that it makes.
-        Need("batch", batch, max(0, least_bytes(traced) - 2 * by_game)),
-        Need("weights", 1, tree_bytes(variables)),
+def _compile(programs: Programs, variables: tuple[Any, ...], devices: Devices) -> Compiled:
+    """Compile a match before anything of it runs, and refuse one that does not fit."""
+    leaves, tree = jax.tree.flatten(variables)
+    shapes = tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+    count, key = np.int32(1), jax.eval_shape(jax.random.key, 0)
+    openings, match = devices.like(jax.eval_shape(programs.begin, count, key), BY_BOARD)
+    if shapes not in programs.compiled:
+        like = variables, openings, match, count, devices.like(key, EVERYWHERE)
+        programs.compiled[shapes] = programs.go_on.lower(*like).compile()
+    compiled = programs.compiled[shapes]
+    held = [
+        Need("the games", tree_bytes((openings, match)), ("games", "batch")),
+        Need("weights", tree_bytes(variables), ("the size of the networks",)),
     ]
+    playing = Need("playing", program_bytes(compiled), ("batch", "simulations"))
+    check_fits(held, device_memory(), programs=[playing])
+    return compiled
 
 
 def read_log(log: GameLog, rules: Rules) -> tuple[Played, int]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.extend import core
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +20,7 @@ from train.network.build import channels_of, observer_for
 from train.programs.assembly import make_parts
 from train.programs.replay import replay_rows
 from train.runtime.devices import all_devices
+from train.runtime.traced import inner_programs, sum_equations
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_state, sizes_of
@@ -199,27 +199,31 @@ def words_of_a_step(config: RunConfig) -> int:
         legal = actions.legal_slots(after, terrain=analysis.terrain)
         return after, legal, observe(after, known)
 
-    return count_numbers(jax.make_jaxpr(step)(fresh, jnp.int32(0)).jaxpr)
+    return count_numbers(jax.make_jaxpr(step)(fresh, jnp.int32(0)))
 
 
-def count_numbers(jaxpr: Any, platform: str = "cuda") -> int:
+def count_numbers(program: Any, platform: str = "cuda") -> int:
     """Numbers that the equations of a program make on a platform, those of loops each turn."""
-    total = 0
-    for equation in jaxpr.eqns:
-        inner = _inner(equation, platform)
-        times = equation.params["length"] if equation.primitive.name == "scan" else 1
-        own = 0 if inner else sum(x.aval.size for x in equation.outvars if hasattr(x.aval, "size"))
-        total += own + times * sum(count_numbers(program, platform) for program in inner)
-    return total
+    inner = functools.partial(_inner, platform=platform)
+
+    def own(equation: Any) -> int:
+        if inner(equation):
+            return 0
+        return sum(x.aval.size for x in equation.outvars if hasattr(x.aval, "size"))
+
+    def turns(equation: Any) -> int:
+        return equation.params["length"] if equation.primitive.name == "scan" else 1
+
+    return sum_equations(program, own, inner, turns)
 
 
 def _inner(equation: Any, platform: str) -> list[Any]:
     """The programs inside an equation; of those for several platforms the one that is taken."""
     branches = equation.params.get("branches_platforms")
-    if branches is not None:
-        taken = [platform in (names or (platform,)) for names in branches].index(True)
-        return [equation.params["branches"][taken].jaxpr]
-    return list(core.jaxprs_in_params(equation.params))
+    if branches is None:
+        return inner_programs(equation)
+    taken = [platform in (names or (platform,)) for names in branches].index(True)
+    return [equation.params["branches"][taken]]
 
 
 class Time(NamedTuple):

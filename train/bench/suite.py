@@ -213,7 +213,7 @@ def _check_batch(request: Request, batch: int) -> None:
     """Refuse a batch that surely needs more memory than a device has."""
     check_sizes(batch=batch)
     needed = board_bytes(request) * batch // devices_for(batch).count
-    check_fits([Need("--batch", batch, needed)], device_memory())
+    check_fits([Need("boards", needed, ("--batch",))], device_memory())
 
 
 def board_bytes(request: Request) -> int:

@@ -26,7 +26,7 @@ from train.loop.run_directory import (
     has_checkpoint,
     lock_run,
 )
-from train.loop.run_loop import Session, open_session, run_loop, say_saved
+from train.loop.run_loop import Session, compile_first, open_session, run_loop, say_saved
 from train.loop.start import note_stages, show_start, start_of
 from train.metrics.columns import FIT_COLUMNS
 from train.metrics.rows import Row
@@ -39,12 +39,12 @@ from train.runtime.devices import make_deterministic
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json
 from train.runtime.host import fetch
+from train.runtime.interrupts import interrupts
 from train.runtime.memory import (
     Need,
     check_fits,
     check_sizes,
     device_memory,
-    least_bytes,
     tree_bytes,
 )
 
@@ -110,7 +110,7 @@ def fit(
     if config.deterministic:
         make_deterministic()
     directory = runs / config.name
-    with lock_run(directory):
+    with lock_run(directory), interrupts("nothing is lost"):
         return _fit(config, records, directory, validation=validation, resume=resume)
 
 
@@ -130,22 +130,28 @@ def _fit(
     if resume and ((directory / RECORDS_FILE).exists() or has_checkpoint(directory)):
         _check_records(directory, summary)
     check_wandb(config.tracking.wandb)
+    check_sizes(learner_batch=config.learner.batch)
     programs = _make_programs(config)
-    _check_memory(config, programs, data)
     start = start_of(config, directory, resume=resume)
     init = programs.init if start is None else functools.partial(programs.init, start.variables)
     state = first_state(directory, init, _place, resume=resume)
 
     def compile_for(state: FitState, iteration: int) -> float:
         del iteration
-        return programs.compile(state, data)
+        return _compile(programs, state, data)
+
+    compile_seconds = compile_first(
+        config, state, lambda done: compile_for(state, done), is_quiet=False
+    )
 
     def iterate(state: FitState, iteration: int) -> tuple[FitState, Row]:
         return _iterate(config, programs, state, data, iteration)
 
     # With its records the directory is one of `fit`, whatever stops the run from here on.
     beside = {RECORDS_FILE: summary}
-    with open_session(config, directory, state, FIT_COLUMNS, beside=beside) as session:
+    with open_session(
+        config, directory, state, FIT_COLUMNS, compile_seconds=compile_seconds, beside=beside
+    ) as session:
         session.display.say(
             f"{summary['games']} games, {summary['learned']} positions to learn, "
             f"{summary['held_back']} held back, of which {data.checked.size} are checked on"
@@ -162,16 +168,25 @@ def _fit(
     return True
 
 
-def _check_memory(config: RunConfig, programs: _Programs, data: _Data) -> None:
-    """Refuse a batch that needs more memory than the device has."""
-    batch, state = config.learner.batch, jax.eval_shape(programs.init)
-    check_sizes(learner_batch=batch)
-    traced = programs.learn.trace(state.learner, data.examples, data.learned, jax.random.key(0))
-    needs = [
-        Need("learner.batch", batch, least_bytes(traced)),
-        Need("network.width", config.network.width, tree_bytes(state)),
+def _compile(programs: _Programs, state: FitState, data: _Data) -> float:
+    """Compile both programs; returns the seconds that it took, 0 where they are compiled.
+
+    Raises:
+      UsageError: they need more memory than the device has.
+    """
+    seconds = programs.compile(state, data)
+    held = [
+        Need("the recorded games", tree_bytes((data.examples, data.learned)), ("--records",)),
+        Need(
+            "weights and optimizer",
+            tree_bytes(state),
+            ("network.width", "another size of the network"),
+        ),
     ]
-    check_fits(needs, device_memory())
+    largest = max(programs.learn.bytes, programs.validation_losses.bytes)
+    learning = Need("learning", largest, ("learner.batch", "network.width"))
+    check_fits(held, device_memory(), programs=[learning])
+    return seconds
 
 
 def _iterate(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import jax
+from rich.console import Console
 
 from train.checkpoints.store import Store
 from train.config import RunConfig, config_to_dict
@@ -59,6 +60,7 @@ class Session:
       display: the console; quiet for all processes but the first.
       writer: of its metrics; mute for all processes but the first.
       store: of its checkpoints; likewise.
+      compile_seconds: of the compiler before the session was opened.
     """
 
     config: RunConfig
@@ -66,6 +68,7 @@ class Session:
     display: Display
     writer: MetricsWriter | Mute
     store: Store | Mute
+    compile_seconds: float = 0.0
 
 
 class LoopResult(NamedTuple, Generic[S]):
@@ -76,6 +79,23 @@ class LoopResult(NamedTuple, Generic[S]):
     is_interrupted: bool
 
 
+def compile_first(
+    config: RunConfig, state: State, compile_from: Callable[[int], float], *, is_quiet: bool
+) -> float:
+    """Compile what the iterations that are left call, before a file is written: a run that does not
+    fit in the memory leaves nothing behind.
+
+    Returns:
+      The compiler's seconds.
+    """
+    done = int(fetch(state.iterations))
+    if done >= config.iterations:
+        return 0.0
+    console = Console(quiet=is_quiet or not is_first_process())
+    with console.status(f"{config.name}: compiling"):
+        return compile_from(done)
+
+
 @contextlib.contextmanager
 def open_session(
     config: RunConfig,
@@ -83,6 +103,7 @@ def open_session(
     state: State,
     columns: Sequence[Column],
     *,
+    compile_seconds: float = 0.0,
     beside: Mapping[str, Any] = MappingProxyType({}),
     games_after: Callable[[int], int] = lambda done: 0,
     is_quiet: bool = False,
@@ -91,6 +112,7 @@ def open_session(
 
     Args:
       columns: figures of an iteration that the console shows.
+      compile_seconds: of the compiler before this call.
       beside: further files of the directory, JSON-ready by name; it never exists without them.
       games_after: games of the matches that follow the iteration with that number.
       is_quiet: show nothing on the console.
@@ -111,7 +133,7 @@ def open_session(
             rows = writer.kept
         display = _make_display(config, done, columns, rows, games_after, is_quiet=is_quiet)
         stack.enter_context(display)
-        yield Session(config, directory, display, writer, store)
+        yield Session(config, directory, display, writer, store, compile_seconds)
 
 
 def _mirrors(config: RunConfig, directory: Path) -> tuple[WandbRun, ...]:
@@ -213,12 +235,14 @@ def iterations(
     last = session.config.iterations
     with naming_last_good(session.directory):
         session.writer.start()
-        began = time.perf_counter()
+        session.writer.leave_out(-session.compile_seconds)  # of this start, but before it
+        began, before = time.perf_counter(), session.compile_seconds
         for iteration in range(int(fetch(state.iterations)), last):
             compile_seconds = compile_for(state, iteration)
             state, row = iterate(state, iteration)
             done, seconds = iteration + 1, time.perf_counter() - began - compile_seconds
-            row |= {"compile_seconds": compile_seconds}
+            row |= {"compile_seconds": before + compile_seconds}
+            before = 0.0
             row |= _evaluate(session, state, row, seconds, evaluate)
             # All processes ask at this point, so all stop after the same iteration.
             stops = any_process(should_stop())

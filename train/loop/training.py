@@ -25,7 +25,14 @@ from train.loop.run_directory import (
     first_state,
     lock_run,
 )
-from train.loop.run_loop import Session, is_due, open_session, run_loop, say_saved
+from train.loop.run_loop import (
+    Session,
+    compile_first,
+    is_due,
+    open_session,
+    run_loop,
+    say_saved,
+)
 from train.loop.start import note_stages, show_start, start_of
 from train.metrics.columns import LEARNER_WINS, SELFPLAY_COLUMNS, WIN_RATE
 from train.metrics.rows import BY_RULES, Row
@@ -61,7 +68,9 @@ def train(config: RunConfig, runs: Path, *, resume: bool) -> bool:
       UsageError: the run exists already, or cannot be resumed with this config; another process is
         at it; an opponent does not exist; it needs more memory than there is.
     """
-    with open_run(config, runs / config.name, resume=resume) as run:
+    with contextlib.ExitStack() as stack:
+        with interrupts("nothing is lost"):
+            run = stack.enter_context(open_run(config, runs / config.name, resume=resume))
         ended = run_loop(run.session, run.state, run.compile_for, run.iterate, run.evaluate)
         if ended.is_interrupted:
             say_saved(run.session, ended.state)
@@ -84,7 +93,8 @@ class OpenRun(NamedTuple):
 def open_run(
     config: RunConfig, directory: Path, *, resume: bool, is_quiet: bool = False
 ) -> Iterator[OpenRun]:
-    """Check a run, hold its directory and open its files; errors are those of `train`.
+    """Check a run, hold its directory, compile its programs and open its files; errors are those
+    of `train`.
 
     Args:
       config: the run.
@@ -113,6 +123,7 @@ def _open_run(
     init = programs.init if start is None else functools.partial(programs.init, start.variables)
     state = first_state(directory, init, programs.place, resume=resume)
     sync_processes("every process has its first state")
+    compile_seconds = compile_first(config, state, programs.compile, is_quiet=is_quiet)
 
     def compile_for(state: RunState, iteration: int) -> float:
         del state
@@ -123,7 +134,13 @@ def _open_run(
 
     later = functools.partial(games_after, config)
     with open_session(
-        config, directory, state, _columns(config), games_after=later, is_quiet=is_quiet
+        config,
+        directory,
+        state,
+        _columns(config),
+        compile_seconds=compile_seconds,
+        games_after=later,
+        is_quiet=is_quiet,
     ) as session:
         session.display.say(_about(config, state))
         show_start(start, session.display)

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jax.extend import core
 
 from train.network.config import NetworkConfig
 from train.network.layers import Board
 from train.network.restnet import ResTNet, Variables
+from train.runtime.traced import sum_equations
 from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.planes import Channel
 
@@ -62,19 +62,15 @@ def _part(name: str, module: Any, *inputs: Any) -> Part:
         name=name,
         shape=tuple(output.shape[1:]),
         parameters=sum(int(np.prod(leaf.shape)) for leaf in parameters),
-        multiply_adds=_sum_of_products(program.jaxpr, _multiply_adds),
-        numbers=_sum_of_products(program.jaxpr, _numbers),
+        multiply_adds=sum_equations(program, _of_products(_multiply_adds)),
+        numbers=sum_equations(program, _of_products(_numbers)),
     )
 
 
-def _sum_of_products(jaxpr: Any, count: Callable[[Any], int]) -> int:
-    """The sum of a count over all matrix products and convolutions of a program and its calls."""
-    total = 0
-    for equation in jaxpr.eqns:
-        if equation.primitive.name in ("dot_general", "conv_general_dilated"):
-            total += count(equation)
-        total += sum(_sum_of_products(x, count) for x in core.jaxprs_in_params(equation.params))
-    return total
+def _of_products(count: Callable[[Any], int]) -> Callable[[Any], int]:
+    """A count of matrix products and convolutions alone."""
+    products = ("dot_general", "conv_general_dilated")
+    return lambda equation: count(equation) if equation.primitive.name in products else 0
 
 
 def _multiply_adds(equation: Any) -> int:

@@ -17,8 +17,15 @@ from train.network.build import network_for, observer_for
 from train.players.basic import make_random_search
 from train.programs.boards import variants_of
 from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
-from train.programs.memory import RunParts, check_memory_of_run, check_sizes_of_run
-from train.programs.replay import FinishedPlies, make_replay_programs
+from train.programs.memory import (
+    LEARNER_KEYS,
+    SELFPLAY_KEYS,
+    check_held,
+    check_sizes_of_run,
+    checkpoint_need,
+    held_needs,
+)
+from train.programs.replay import FinishedPlies, ReplayPrograms, make_replay_programs
 from train.programs.selfplay import (
     Stage,
     inputs_of,
@@ -28,10 +35,36 @@ from train.programs.selfplay import (
     stage_at,
     stages_from,
 )
-from train.programs.state import Keys, RunState, make_keys, make_state_programs
+from train.programs.state import Keys, RunState, StatePrograms, make_keys, make_state_programs
 from train.registry import FrozenOpponent
-from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices, devices_for, make_deterministic
+from train.runtime.devices import (
+    BY_BOARD,
+    EVERYWHERE,
+    ROWS_BY_BOARD,
+    Devices,
+    devices_for,
+    make_deterministic,
+)
+from train.runtime.memory import Need, check_fits, device_memory, program_bytes, tree_bytes
 from wallgo_jax.game.state import Variant
+
+
+class RunParts(NamedTuple):
+    """The parts that a run's programs are made of; none of them is on a device.
+
+    T plies of an iteration, B boards.
+    """
+
+    config: RunConfig
+    devices: Devices  # share boards and samples
+    network: Network
+    learner: Learner
+    variants: Variant  # NumPy arrays [B], what each board plays
+    plies: Trajectory
+    """Shapes of the plies [T, B] of an iteration."""
+    selfplay: Callable[[], Traced]
+    """Traces an iteration of the most simulations on all boards, the first time it is called."""
+    opponent: FrozenOpponent | None  # of self-play
 
 
 class Programs(NamedTuple):
@@ -51,7 +84,8 @@ class Programs(NamedTuple):
     """The first call compiles it."""
     compile: Callable[[int], float]
     """Compiles all that an iteration and those after it call, learning included, so that none of
-    them waits for the compiler. Returns the seconds that it took, 0 where all is compiled."""
+    them waits for the compiler. Returns the seconds that it took, 0 where all is compiled. Raises
+    UsageError where the programs need more memory than a device has."""
 
 
 def make_programs(
@@ -70,12 +104,9 @@ def make_programs(
     """
     if config.deterministic:
         make_deterministic()
-    parts = _checked_parts(config, devices, opponent)
-    devices = parts.devices
-    network, learner, variants = parts.network, parts.learner, parts.variants
+    parts, replay_programs, state = _checked_parts(config, devices, opponent)
+    devices, variants = parts.devices, parts.variants
     variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
-    replay_programs = make_replay_programs(config, parts.plies, variants, devices)
-    state = make_state_programs(config, network, learner, variants, replay_programs, devices)
     keys = make_keys(config, devices)
 
     @functools.cache
@@ -86,9 +117,9 @@ def make_programs(
             variant=devices.like(variants, BY_BOARD),
             keys=devices.like(jax.eval_shape(lambda: keys(0)).learn, EVERYWHERE),
         )
-        return make_learn_program(config, learner, replay_programs, like, devices)
+        return make_learn_program(config, parts.learner, replay_programs, like, devices)
 
-    selfplay = make_selfplay_programs(config, network, variant, devices, parts.opponent)
+    selfplay = make_selfplay_programs(config, parts.network, variant, devices, parts.opponent)
     compiled: set[Stage] = set()
 
     def compile_from(iteration: int) -> float:
@@ -97,9 +128,14 @@ def make_programs(
             return 0.0
         started = time.perf_counter()
         keys(iteration)
-        selfplay.compile(iteration)
-        replay_programs.compile_add()
-        learn_program()
+        plies = _plies_bytes(parts)
+        needs = [
+            Need("self-play", selfplay.compile(iteration) - plies, SELFPLAY_KEYS),
+            Need("adding to the replay", replay_programs.compile_add(), ("selfplay.boards",)),
+            Need("learning", program_bytes(learn_program().compiled), LEARNER_KEYS),
+            *filter(None, [checkpoint_need(config, state.like)]),
+        ]
+        check_fits(held_needs(config, state.like, plies), device_memory(), programs=needs)
         compiled.update(stages_from(config, iteration))
         return time.perf_counter() - started
 
@@ -119,21 +155,30 @@ def check_run(config: RunConfig) -> None:
     """Refuse a run that cannot begin on this machine; nothing is compiled or computed.
 
     Raises:
-      UsageError: as `make_programs`, or sizes beyond the memory: which keys take how much.
+      UsageError: as `make_programs`, or arrays beyond the memory.
     """
     _checked_parts(config, None, None)
 
 
 def _checked_parts(
     config: RunConfig, devices: Devices | None, opponent: FrozenOpponent | None
-) -> RunParts:
+) -> tuple[RunParts, ReplayPrograms, StatePrograms]:
+    """The parts of a run whose arrays fit, and what puts them onto the devices."""
     shared = {"selfplay_boards": config.selfplay.boards, "learner_batch": config.learner.batch}
     devices = devices_for(**shared) if devices is None else devices
     devices.check_divides(**shared)
     check_sizes_of_run(config)
     parts = make_parts(config, devices, opponent)
-    check_memory_of_run(parts)
-    return parts
+    network, learner, variants = parts.network, parts.learner, parts.variants
+    replay_programs = make_replay_programs(config, parts.plies, variants, devices)
+    state = make_state_programs(config, network, learner, variants, replay_programs, devices)
+    check_held(config, state.like, _plies_bytes(parts), devices)
+    return parts, replay_programs, state
+
+
+def _plies_bytes(parts: RunParts) -> int:
+    """Bytes of the plies of an iteration on one device."""
+    return tree_bytes(parts.devices.like(parts.plies, ROWS_BY_BOARD))
 
 
 def make_parts(

@@ -46,8 +46,9 @@ class ReplayPrograms(NamedTuple):
     """Takes a replay of NumPy arrays, such as a checkpoint's."""
     add: Callable[[ReplayState, Trajectory], tuple[ReplayState, FinishedPlies]]
     """Consumes the replay."""
-    compile_add: Callable[[], float]
-    """Compiles `add`, which its first call does otherwise; returns the seconds that it took."""
+    compile_add: Callable[[], int]
+    """Compiles `add`, which its first call does otherwise; returns the bytes that it takes on one
+    device in addition to its arguments."""
     sample_like: Callable[[], Sample]
     """Shapes of a batch, and how it lies on the devices. Where sampling is a program of its own,
     this compiles it."""
@@ -145,6 +146,10 @@ def _make_device_replay(
     def sample_own(replay_state: ReplayState, variant: Variant, key: jax.Array) -> Sample:
         return draw(replay_state, variant, device_key(key))
 
+    def compile_add() -> int:
+        add.compile(placed_like, plies_like)
+        return add.bytes
+
     sample = devices.per_device(sample_own, (specs, BY_BOARD, EVERYWHERE), BY_BOARD)
 
     def sample_like() -> Sample:
@@ -157,7 +162,7 @@ def _make_device_replay(
         init=lambda: jax.jit(empty, out_shardings=shardings)(),
         place=lambda replay_state: devices.place(replay_state, specs),
         add=add,
-        compile_add=lambda: add.compile(placed_like, plies_like),
+        compile_add=compile_add,
         sample_like=sample_like,
         sample=sample,
         beside=lambda tree: tree,
@@ -194,6 +199,10 @@ def _make_host_replay(
         is_shape = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(tree))
         return place_like(tree) if is_shape else jax.device_put(tree, cpu)
 
+    def compile_add() -> int:
+        add.compile(like, place_like(plies))
+        return 0  # on the devices that learn
+
     def sample_like() -> Sample:
         return devices.like(compiled_sample().out_info, BY_BOARD)
 
@@ -209,7 +218,7 @@ def _make_host_replay(
         # Copied: a CPU array may share memory with its source, and `add` consumes this one.
         place=lambda replay_state: jax.device_put(jax.tree.map(np.array, replay_state), cpu),
         add=lambda replay_state, plies: add(replay_state, jax.device_put(plies, cpu)),
-        compile_add=lambda: add.compile(like, place_like(plies)),
+        compile_add=compile_add,
         sample_like=sample_like,
         sample=sample,
         beside=beside,

@@ -235,8 +235,9 @@ class SelfplayPrograms(NamedTuple):
     """The program of an iteration: (variables, variant, boards, key) -> boards, plies [T, B],
     SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call compiles
     those of all later iterations, so that none of them waits for the compiler."""
-    compile: Callable[[int], None]
-    """Compiles the programs of an iteration and of all later ones."""
+    compile: Callable[[int], int]
+    """Compiles the programs of an iteration and of all later ones. Returns the bytes that the
+    largest takes on one device in addition to its arguments."""
 
 
 def make_selfplay_programs(
@@ -270,9 +271,11 @@ def make_selfplay_programs(
             programs[stage] = Ahead(_jitted(config, stage, devices, opponent))
         return programs[stage]
 
-    def compile_from(iteration: int) -> None:
-        for stage in stages_from(config, iteration):
-            program_of(stage).compile(*like)
+    def compile_from(iteration: int) -> int:
+        stages = [program_of(stage) for stage in stages_from(config, iteration)]
+        for program in stages:
+            program.compile(*like)
+        return max(program.bytes for program in stages)
 
     def selfplay_at(iteration: int) -> Callable[..., Any]:
         if has_stages:

@@ -5,6 +5,8 @@ from typing import Any
 
 from jax.stages import Compiled, Traced, Wrapped
 
+from train.runtime.memory import program_bytes
+
 
 class Ahead:
     """A jitted function with one compiled program, whose shapes never change.
@@ -27,6 +29,12 @@ class Ahead:
         started = time.perf_counter()
         self._compiled = self._jitted.lower(*like).compile()
         return time.perf_counter() - started
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that the compiled program takes on one device in addition to its arguments."""
+        assert self._compiled is not None
+        return program_bytes(self._compiled)
 
     def trace(self, *arguments: Any) -> Traced:
         """Trace the function, as `jax.jit` does."""

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import xla_bridge  # JAX tells nowhere else whether a backend has started
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -188,7 +187,7 @@ def make_deterministic() -> None:
     flags = os.environ.get("XLA_FLAGS", "").split()
     if _DETERMINISTIC in flags:
         return
-    if xla_bridge.backends_are_initialized():
+    if _has_started():
         if jax.default_backend() in ("cpu", "tpu"):
             return
         raise UsageError(
@@ -196,6 +195,17 @@ def make_deterministic() -> None:
             f"XLA_FLAGS={_DETERMINISTIC}"
         )
     os.environ["XLA_FLAGS"] = " ".join([*flags, _DETERMINISTIC])
+
+
+def _has_started() -> bool:
+    """Whether JAX has started its devices: from then on it refuses another number of them."""
+    number = getattr(jax.config, "jax_num_cpu_devices")  # noqa: B009
+    try:
+        jax.config.update("jax_num_cpu_devices", max(number, 0) + 1)
+    except RuntimeError:
+        return True
+    jax.config.update("jax_num_cpu_devices", number)
+    return False
 
 
 def enable_compilation_cache() -> None:

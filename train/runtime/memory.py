@@ -1,9 +1,5 @@
-"""Memory that arrays will take, against the memory that a device or this host has.
+"""Memory that compiled programs and the arrays between them take, against what there is."""
 
-The sizes are read off the shapes of the real programs, traced and not compiled.
-"""
-
-import functools
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -11,27 +7,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend import core
-from jax.stages import Traced
+from jax.stages import Compiled
 
 from train.runtime.errors import UsageError
 
 MAX_SIZE = 2**31 - 1
 """The largest axis of an array that int32 can index."""
-_LEAST_SHARE = 0.8  # of an estimate that a compiled program surely takes
-_SAFE_SHARE = 0.8  # of the memory that a proposed size fills, for what the estimates leave out
-_WORTH_TELLING = 0.1  # of the memory
 _CGROUPS = Path("/sys/fs/cgroup")
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED: ", "Out of memory ")
 
 
 class Need(NamedTuple):
-    """Memory that a setting asks for, in proportion to its value."""
+    """Memory of arrays or of a program."""
 
-    key: str  # as the user writes it
-    value: int
+    name: str  # such as `replay`
     bytes: int  # on one device
-    note: str = ""  # other settings that the bytes depend on
+    keys: tuple[str, ...]  # settings that shrink it, as the user writes them
 
 
 class Memory(NamedTuple):
@@ -87,87 +78,53 @@ def _group_limits(membership: Path, root: Path) -> Iterator[int]:
 
 
 def tree_bytes(tree: Any) -> int:
-    """Bytes of a tree of arrays or shapes."""
+    """Bytes of a tree of arrays or shapes on one device: of the arrays whose shapes say how they
+    are sharded, a device's share."""
     return sum(_bytes_of(leaf) for leaf in jax.tree.leaves(tree))
 
 
-def least_bytes(traced: Traced) -> int:
-    """Bytes that a program takes beside its arguments, low enough to refuse none that fits."""
-    return int(_LEAST_SHARE * peak_bytes(traced.jaxpr.jaxpr))
-
-
-@functools.lru_cache(maxsize=128)
-def peak_bytes(jaxpr: core.Jaxpr) -> int:
-    """Most bytes of arrays alive at once in a traced program, its arguments not counted.
-
-    An array lives from the equation that makes it to the last one that reads it. XLA fuses some
-    and copies others: its own figure for self-play and learning differs by about a tenth.
-    """
-    last_use = _last_uses(jaxpr)
-    live = most = 0
-    for place, equation in enumerate(jaxpr.eqns):
-        most = max(most, live + _equation_bytes(equation))
-        live += sum(_bytes_of(out.aval) for out in equation.outvars if out in last_use)
-        live -= sum(_bytes_of(x.aval) for x in _own(jaxpr, equation.invars) if last_use[x] == place)
-    return most
-
-
-def _equation_bytes(equation: core.JaxprEqn) -> int:
-    """Most bytes alive while an equation runs, its operands not counted."""
-    sizes = [_bytes_of(out.aval) for out in equation.outvars]
-    inner = max(map(peak_bytes, core.jaxprs_in_params(equation.params)), default=0)
-    # A loop's body writes its carry in place; what it stacks is held beside that.
-    carried = equation.params["num_carry"] if equation.primitive.name == "scan" else len(sizes)
-    return sum(sizes[carried:]) + max(sum(sizes[:carried]), inner)
-
-
-def _last_uses(jaxpr: core.Jaxpr) -> dict[Any, int]:
-    """The place of the last equation that reads each variable; outputs are read after the end."""
-    found = {}
-    for place, equation in enumerate(jaxpr.eqns):
-        found |= dict.fromkeys(_variables(equation.invars), place)
-    return found | dict.fromkeys(_variables(jaxpr.outvars), len(jaxpr.eqns))
-
-
-def _own(jaxpr: core.Jaxpr, variables: Sequence[Any]) -> set[Any]:
-    """Variables that an equation of the program made."""
-    return _variables(variables) - {*jaxpr.invars, *jaxpr.constvars}
-
-
-def _variables(atoms: Sequence[Any]) -> set[Any]:
-    return {atom for atom in atoms if not isinstance(atom, core.Literal)}
-
-
 def _bytes_of(leaf: Any) -> int:
-    # Not NumPy's product, which wraps round.
     if not hasattr(leaf, "shape"):
         return 0
-    return math.prod(leaf.shape) * leaf.dtype.itemsize
+    sharding = getattr(leaf, "sharding", None)
+    shape = leaf.shape if sharding is None else sharding.shard_shape(leaf.shape)
+    return math.prod(shape) * leaf.dtype.itemsize  # Not NumPy's product, which wraps round.
 
 
-def check_fits(needs: Sequence[Need], memory: Memory | None) -> None:
-    """Refuse settings that together ask for more than the memory.
+def program_bytes(compiled: Compiled) -> int:
+    """Bytes that a program takes on one device in addition to its arguments, as the compiler says;
+    0 where it does not say."""
+    found = compiled.memory_analysis()
+    if found is None:
+        return 0
+    return found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+
+
+def check_fits(
+    held: Sequence[Need], memory: Memory | None, *, programs: Sequence[Need] = ()
+) -> None:
+    """Refuse work that needs more than the memory.
 
     Args:
-      needs: all that is in memory at once; several may have one key.
+      held: all arrays that are in memory while the programs run.
       memory: None lets everything pass.
+      programs: what each takes beside those arrays; they run one after the other.
 
     Raises:
-      UsageError: which settings take how much, what there is, and what would fit.
+      UsageError: how much is needed, what there is, and which settings shrink the largest need.
     """
     if memory is None:
         return
-    total: dict[str, int] = {}
-    for need in needs:
-        total[need.key] = total.get(need.key, 0) + need.bytes * memory.devices
-    if sum(total.values()) <= memory.bytes:
+    running = max(programs, key=lambda need: need.bytes, default=None)
+    needs = [*held, running] if running else [*held]
+    total = memory.devices * sum(need.bytes for need in needs)
+    if total <= memory.bytes:
         return
-    told = [key for key, size in total.items() if size > _WORTH_TELLING * memory.bytes]
-    told = sorted(told or total, key=lambda key: -total[key])
-    parts = [f"{_setting(key, needs)} needs {format_bytes(total[key])}" for key in told]
+    largest = max(needs, key=lambda need: need.bytes)
     raise UsageError(
-        f"{' and '.join(parts)}, {memory.name} has {format_bytes(memory.bytes)}; "
-        f"{_proposal(needs, total, memory)}"
+        f"out of memory before anything runs: this needs {format_bytes(total)}, {memory.name} has "
+        f"{format_bytes(memory.bytes)}; {format_bytes(memory.devices * largest.bytes)} of it is "
+        f"for {largest.name}: lower {' or '.join(largest.keys)}"
     )
 
 
@@ -205,34 +162,3 @@ def format_bytes(size: float) -> str:
         return f"{size / 2**20:.3g} MiB"
     digits = 0 if size >= 100 * 2**30 else 1
     return f"{size / 2**30:,.{digits}f} GiB"
-
-
-def _setting(key: str, needs: Sequence[Need]) -> str:
-    need = max((need for need in needs if need.key == key), key=lambda need: need.bytes)
-    return f"{key} = {need.value}" + (f" ({need.note})" if need.note else "")
-
-
-def _proposal(needs: Sequence[Need], total: dict[str, int], memory: Memory) -> str:
-    """Sizes that would fit: the largest settings are lowered until the others leave them room."""
-    room, lowered = _SAFE_SHARE * memory.bytes, []
-    rest = dict(total)
-    while (rest and sum(rest.values()) > room / 2) or not lowered:
-        largest = max(rest, key=lambda key: rest[key])
-        lowered.append(largest)
-        del rest[largest]
-    lowered.sort(key=lambda key: -total[key])
-    share = (room - sum(rest.values())) / len(lowered)
-    found = []
-    for key in lowered:
-        value = next(need.value for need in needs if need.key == key)
-        fits = _round_down(value * min(1.0, share / total[key]))
-        found.append(f"{fits:,}" if fits else f"a smaller {key}")
-    opening = "" if found[0].startswith("a smaller") else "about "
-    return f"{opening}{' and '.join(found)} would fit"
-
-
-def _round_down(value: float) -> int:
-    """The largest number of two digits and zeros that is not above the value."""
-    whole = int(value)
-    unit = 10 ** max(len(str(whole)) - 2, 0)
-    return whole // unit * unit

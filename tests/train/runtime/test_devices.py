@@ -308,7 +308,7 @@ def test_sums_over_as_many_devices_as_cores_come_to_an_end():
 
 @pytest.mark.parametrize("before", ["", "--xla_dump_to=/tmp/x"])
 def test_a_deterministic_run_sets_the_flag_before_anything_is_computed(monkeypatch, before):
-    monkeypatch.setattr(devices_lib.xla_bridge, "backends_are_initialized", lambda: False)
+    monkeypatch.setattr(devices_lib, "_has_started", lambda: False)
     monkeypatch.setenv("XLA_FLAGS", before)
     for _ in range(2):
         devices_lib.make_deterministic()

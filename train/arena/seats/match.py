@@ -25,7 +25,6 @@ from train.arena.seats.seating import check_rules, seatings_of
 from train.players.basic import Player
 from train.runtime.devices import AXIS, Devices, broadcast_boards, local_devices
 from train.runtime.errors import UsageError
-from train.runtime.memory import Need, check_fits, device_memory
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, make_variant
 
@@ -108,7 +107,8 @@ def play_seats(
 
     Raises:
       ValueError: the rules are for two players, or for another number than are named.
-      UsageError: a player is another program, or the opening plies are as many as a game's.
+      UsageError: a player is another program, the opening plies are as many as a game's, or the
+        match needs more memory than there is.
     """
     check_rules(rules)
     if len(players) != rules.players:
@@ -117,7 +117,7 @@ def play_seats(
     field = field_of(players)
     check_players(players, rules)
     games, seatings = games_of(players, options.games), len(field.seatings)
-    check_fits(seat_needs(field, rules, options), device_memory())
+    match_programs.check_match_size(games=options.games, batch=options.batch)
     log = match_programs.play_to_end(
         _programs_of(field, rules, options),
         tuple(player.variables for player in field.entrants),
@@ -136,23 +136,6 @@ def check_players(players: Sequence[Player], rules: Rules) -> None:
     for player in players:
         if rules.players > 2 and host_match.is_external(player):
             raise UsageError(f"match: {player.name}: other programs play games of two players")
-
-
-def seat_needs(field: Field, rules: Rules, options: SeatOptions) -> list[Need]:
-    """Estimate the memory of a match on one device; the players' weights may be shapes.
-
-    Raises:
-      UsageError: more games than can be numbered.
-    """
-    match_programs.check_opening(rules, options.opening_plies)
-    match_programs.check_match_size(games=options.games, batch=options.batch)
-    return match_programs.needs_of(
-        _programs_of(field, rules, options),
-        tuple(player.variables for player in field.entrants),
-        games=options.games,
-        batch=options.batch,
-        devices=options.devices or local_devices(),
-    )
 
 
 def _programs_of(field: Field, rules: Rules, options: SeatOptions) -> Programs:

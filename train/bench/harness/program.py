@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from train.runtime.traced import sum_equations
+
 _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
@@ -67,15 +69,7 @@ def timed(compile_it: Callable[[], tuple[Any, Any]]) -> tuple[tuple[Any, Any], P
 
 def count_equations(jaxpr: Any) -> int:
     """Equations of a jaxpr, those of its loop bodies, branches and calls included."""
-    inner = jaxpr.jaxpr if hasattr(jaxpr, "jaxpr") else jaxpr
-    found = len(inner.eqns)
-    for equation in inner.eqns:
-        for value in jax.tree.leaves(
-            list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")
-        ):
-            if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
-                found += count_equations(value)
-    return found
+    return sum_equations(jaxpr, lambda equation: 1)
 
 
 class _HitCount:

@@ -218,12 +218,9 @@ def _check_memory(pool: Pool, options: EngineOptions) -> None:
     """Refuse a pool, whose shapes are given, that the device has no room for."""
     memory, size = device_memory(), tree_bytes(pool)
     # A tree for each session of the largest batch is the least; then its nodes have to be fewer.
-    if options.trees > options.batch_sizes[-1]:
-        need = Need("--trees", options.trees, size, f"--nodes {options.nodes}")
-    else:
-        need = Need("--nodes", options.nodes, size, f"--trees {options.trees}")
+    keys = ("--trees", "--nodes") if options.trees > options.batch_sizes[-1] else ("--nodes",)
     # All trees are on one device, whatever others share its memory.
-    check_fits([need], memory and memory._replace(devices=1))
+    check_fits([Need("trees", size, keys)], memory and memory._replace(devices=1))
 
 
 @functools.cache
