@@ -1,10 +1,15 @@
-"""Shared by every test: settings of JAX and hypothesis, conformance games, failed programs."""
+"""Shared by every test: a folder and an environment of its own, settings of JAX and hypothesis,
+conformance games, failed programs."""
 
+import atexit
 import gc
 import gzip
 import json
+import os
 import resource
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +22,14 @@ from tests.support import compiling
 
 _ROOT = Path(__file__).parents[1]
 
+# No test sees the user's home, cache or settings, nor do the processes that it starts.
+_HOME = tempfile.mkdtemp(prefix="wallgo-home-")
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
+for _name in [*os.environ]:
+    if _name.startswith(("JAX_", "XDG_", "XLA_", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "WANDB_")):
+        del os.environ[_name]
+os.environ["HOME"] = _HOME
+
 compiling.set_up()
 
 # A shell's background job ignores interrupts, and so would tests that send them and their children.
@@ -28,6 +41,12 @@ gc.set_threshold(500_000, 10, 100)
 # The first example compiles, so no deadline; the same examples in every run.
 hypothesis.settings.register_profile("wallgo", deadline=None, derandomize=True, max_examples=20)
 hypothesis.settings.load_profile("wallgo")
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start every test in an empty folder, so that none reads or writes the user's."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.hookimpl(trylast=True)

@@ -147,6 +147,7 @@ document.documentElement.dataset.said = said.join("~");
 </script></body>"""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no chromium to open the page with")
 def test_a_browser_steps_the_page(game, tmp_path):
     """Keys, clicks and the address move caption, list and slider together."""

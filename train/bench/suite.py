@@ -164,7 +164,7 @@ def run_suite(
     for part in request.parts:
 
         def measure(batch: int, part: str = part) -> list[Row]:
-            return _measure(request, part, batch, on_progress)
+            return measure_part(request, part, batch, on_progress)
 
         swept = sweep.sweep(part, request.batches_of(part), measure, unit=sweep.unit_of(part))
         rows.extend((part, row) for row in swept.rows)
@@ -195,7 +195,7 @@ def run_suite(
     )
 
 
-def _measure(
+def measure_part(
     request: Request, part: str, batch: int, on_progress: Callable[[str], None]
 ) -> list[Row]:
     """The rows of a part at one batch."""

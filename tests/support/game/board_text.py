@@ -39,14 +39,17 @@ def parse(drawing: Sequence[str], players: int) -> Board:
     return board
 
 
-def draw(drawing: Sequence[str], *, player: int, grid: int, **rules: Any) -> State:
+def draw(
+    drawing: Sequence[str], *, player: int, grid: int, room: int | None = None, **rules: Any
+) -> State:
     """A drawn position after setup, with `player` to move, under rules whose fields are given."""
     fields = {"players": 2, "tie": (), **rules}
     board = parse(drawing, fields["players"])
     stones = len(board.stones[0])
     order = tuple(range(fields["players"])) * stones
     fields = {"size": board.size, "stones": stones, "order": order, **fields}
-    return to_engine(board, fields, player=player, ply=len(fields["order"]), grid=grid)
+    ply = len(fields["order"])
+    return to_engine(board, fields, player=player, ply=ply, grid=grid, room=room)
 
 
 def to_engine(
@@ -57,15 +60,20 @@ def to_engine(
     ply: int,
     grid: int,
     terminated: bool = False,
+    room: int | None = None,
 ) -> State:
-    """The engine's state of a position of the slow referee, as NumPy arrays, without history."""
-    variant = state_lib.make_variant(Rules.from_dict(rules), grid=grid)
+    """The engine's state of a position of the slow referee, as NumPy arrays, without history.
+
+    `room` is the number of stones a player that the arrays hold; None means those of the rules.
+    """
+    room = room or rules["stones"]
+    variant = state_lib.make_variant(Rules.from_dict(rules), grid=grid, stones=room)
     walls = wall_table(board, grid)
     words = np.zeros((*walls.shape[:-1], *variant.playable.shape), np.uint32)
     for index in np.argwhere(walls):
         words[(*index[:-1], index[-1] // 32)] |= np.uint32(1 << (index[-1] % 32))
     position = Position(
-        stones=stone_table(board, rules["stones"], grid).astype(np.int8),
+        stones=stone_table(board, room, grid).astype(np.int8),
         walls=words,
         walls_left=(variant.walls - walls.sum(axis=(1, 2))).astype(np.int16),
         trail=np.tile(np.int8([[-1, -1, -1]]), (4, 1)),

@@ -33,6 +33,7 @@ def _fields(
     players, stones = position.stones.shape[2:]
     expected = {
         "player": np.array(shown.player),
+        "ply": np.zeros((length, batch), int),
         "over": np.ones((length, batch), bool),
         "actions": np.ones((length, batch, grid * grid * 53), bool),
         "back": np.array(shown.back),
@@ -45,10 +46,11 @@ def _fields(
         "rewards": np.zeros((length, batch, players)),
     }
     for game, record in enumerate(records):
-        last = len(record.plies) - 1
+        last, played = len(record.plies) - 1, record.plies_played()
         for t in range(length):
             ply = record.plies[min(t, last)]
             here = t, game
+            expected["ply"][here] = min(t, played)
             expected["over"][here] = ply.over
             expected["stones"][here] = stone_table(ply.board, stones, grid)
             expected["walls"][here] = wall_table(ply.board, grid)
@@ -69,6 +71,7 @@ def _fields(
                     expected["back"][here] = record.actions[t]
     seen = {
         "player": shown.player,
+        "ply": position.ply,
         "over": shown.terminated,
         "actions": shown.actions,
         "back": shown.back,

@@ -1,9 +1,12 @@
 """The engine in batches: the boards' values before each ply, replayed in one jitted scan.
 
-One program per grid, players and stones serves every rule set of that shape: boards come in batches
-of BATCH, plies in chunks of CHUNK; incomplete ones are padded, and the padding is cut off again.
+One program per grid, players and stones serves every rule set that fits, smaller boards and fewer
+stones included: boards come in batches of BATCH, plies in chunks of CHUNK; incomplete ones are
+padded, and the padding is cut off again. A program takes seconds to compile, so the tests share
+those of SHAPES.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tests.support import compiling
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game import state as state_lib
@@ -20,6 +24,10 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
 BATCH, CHUNK = 64, 32
+SHAPES = ((5, 2, 2), (7, 2, 4), (7, 3, 2), (7, 4, 2), (9, 2, 4))
+"""Grid, players and stones of the shared programs: cells in one, two and three words."""
+AS_USERS = (7, 2, 4)
+"""The shape whose program is compiled as users compile it, with XLA's optimizations."""
 PASS = -1
 """An action that is never legal."""
 
@@ -43,8 +51,10 @@ Replay = Callable[[State, Any], tuple[State, Shown]]
 
 
 def new_games(rules: Sequence[Rules], grid: int) -> State:
-    """New games [B] of several rule sets of one shape, with room for the most stones of them."""
-    most = max(each.stones for each in rules)
+    """New games [B] of several rule sets, with the room for stones of the grid's program."""
+    players, most = rules[0].players, max(each.stones for each in rules)
+    rooms = [stones for side, seats, stones in SHAPES if (side, seats) == (grid, players)]
+    most = min((room for room in rooms if room >= most), default=most)
     variants = [state_lib.make_variant(each, grid=grid, stones=most) for each in rules]
     return stack([State(variant, _initial_position(variant)) for variant in variants])
 
@@ -111,12 +121,15 @@ def replay_on(
     table = np.full((-(-length // CHUNK) * CHUNK, len(played)), PASS, np.int32)
     for game, actions_of_game in enumerate(played):
         table[: len(actions_of_game), game] = actions_of_game
+    shape = (grid, *states.position.stones.shape[1:])
+    compiles = compiling.as_users if shape == AS_USERS else contextlib.nullcontext
     batches = []
     for batch in np.split(boards, len(boards) // BATCH):
         carried = jax.tree.map(lambda leaf, batch=batch: np.asarray(leaf)[batch], states)
         chunks = []
         for chunk in np.split(table[:, batch], len(table) // CHUNK):
-            carried, shown = program(carried, chunk)
+            with compiles():
+                carried, shown = program(carried, chunk)
             chunks.append(jax.device_get(shown))
         batches.append(_concatenate(chunks, axis=0))
     whole = _concatenate(batches, axis=1)

@@ -23,9 +23,9 @@ def scrambled(tree: Any, seed: int) -> Any:
 
     def fill(leaf: jax.Array) -> jax.Array:
         if leaf.dtype == jnp.bool_:
-            return jnp.asarray(rng.random(leaf.shape) < 0.5)
+            return jax.device_put(rng.random(leaf.shape) < 0.5)
         bits = rng.bytes(int(np.prod(leaf.shape)) * leaf.dtype.itemsize)
-        return jnp.asarray(np.frombuffer(bits, leaf.dtype).reshape(leaf.shape))
+        return jax.device_put(np.frombuffer(bits, leaf.dtype).reshape(leaf.shape))
 
     return jax.tree.map(fill, tree)
 
@@ -55,5 +55,6 @@ def complaint(read, *arguments) -> str:
 
 @functools.cache
 def new_run() -> RunState:
-    """A run before its first iteration."""
-    return tiny.shared_programs(tiny.config()).init()
+    """Zeros of the shapes and types of a run."""
+    shapes = jax.eval_shape(tiny.shared_programs(tiny.config()).init)
+    return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)

@@ -1,6 +1,7 @@
 """Three steps of learning on one batch, spread over devices."""
 
 import functools
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,8 +26,13 @@ def first_batch() -> replay.Sample:
     variant = tiny.variants(tiny.RULES, BOARDS)
     play = jax.jit(make_selfplay(random_search(), plies=24))
     _, plies, _ = play((), variant, first_boards(variant), jax.random.key(0))
-    replay_state = replay.add(replay.init(24, plies), plies)
-    return jax.device_get(replay.sample(replay_state, variant, jax.random.key(2), size=SAMPLES))
+
+    @jax.jit
+    def draw(plies: Any) -> replay.Sample:
+        replay_state = replay.add(replay.init(24, plies), plies)
+        return replay.sample(replay_state, variant, jax.random.key(2), size=SAMPLES)
+
+    return jax.device_get(draw(plies))
 
 
 def losses(devices: Devices) -> dict[str, object]:

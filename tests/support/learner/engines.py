@@ -6,15 +6,24 @@ import json
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
-from tests.support.learner.searching import random_evaluator
+from tests.support.learner.searching import FOUR_STONES, TRIO, random_evaluator
 from train.checkpoints.calibration import Calibration
 from train.engine.protocol import Protocol
 from train.engine.sessions import Sessions
 from train.engine.trees.guide import Guide
 from train.engine.trees.options import EngineOptions
+from train.network import Output
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
+
+OPTIONS = EngineOptions(batch_sizes=(1, 32), chunk=8, nodes=64, trees=32)
+"""Sizes of the engines that tests share."""
+OWNERS = np.linspace(-1, 1, 27, dtype=np.float32).reshape(3, 3, 3) ** 3
+"""Logits [H, W, owner] of `heads` after one ply, the player to move first."""
+LEAD = 0.125
+"""Margin of `heads` after one ply, in boards."""
 
 
 def opposed_evaluator(variables, states, analysis=None):
@@ -25,17 +34,31 @@ def opposed_evaluator(variables, states, analysis=None):
     return found._replace(value=found.value[:, :1] * share[None])
 
 
-def sessions_of(
-    rules: Rules, kind: str, options: EngineOptions, *, rescale_values: bool = True
-) -> Sessions:
-    """Sessions of 24 simulations an answer; compiled once, and never shut down."""
-    return _sessions_of(rules, SearchConfig(kind=kind, rescale_values=rescale_values), options)
+def heads(variables: Any, states: Any) -> Output:
+    """Stands in for a network's further heads: larger with each ply."""
+    del variables
+    ply = states.position.ply.astype(jnp.float32)
+    unused: Any = None
+    owners = OWNERS[None] * ply[:, None, None, None]
+    return Output(unused, unused, None, owners, LEAD * ply, None)
+
+
+def two_players() -> Sessions:
+    """Gumbel search with heads, of rules by which a player moves twice running."""
+    return sessions_of(FOUR_STONES, "gumbel", OPTIONS, look=heads)
+
+
+def three_players() -> Sessions:
+    """PUCT, and nothing that tells of owners."""
+    return sessions_of(TRIO, "puct", EngineOptions((1,), chunk=8, nodes=64, trees=2))
 
 
 @functools.cache
-def _sessions_of(rules: Rules, config: SearchConfig, options: EngineOptions) -> Sessions:
+def sessions_of(rules: Rules, kind: str, options: EngineOptions, *, look: Any = None) -> Sessions:
+    """Sessions of 24 simulations an answer; compiled once, and never shut down."""
+    config = SearchConfig(kind=kind)
     guide = Guide(
-        "random", opposed_evaluator, (), config, 1, 24, None, None, None, True, Calibration()
+        "random", opposed_evaluator, (), config, 1, 24, None, look, (), True, Calibration()
     )
     sessions = Sessions(guide, rules, options)
     sessions.wait_for_all_sizes()

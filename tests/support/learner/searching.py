@@ -45,9 +45,17 @@ def random_ply(state: State, bits: jax.Array) -> State:
     return referee.play(state, slot)[0]
 
 
+def game_of(rules: Rules, plies: int) -> list[State]:
+    """The first position of a random game and those after each ply."""
+    states = [initial_state(rules)]
+    for ply in range(plies):
+        states.append(random_ply(states[-1], jnp.uint32(0x85EBCA6B * (ply + 1) % 2**32)))
+    return states
+
+
 @functools.cache
 def random_states(rules: Rules, games: int, first: int, last: int) -> State:
-    """[B]: random games at each ply from the first to the last, over or not."""
+    """[B]: random games at each ply from the first to the last, over or not, as NumPy arrays."""
     bits = jax.random.bits(jax.random.key(0), (games, last), jnp.uint32)
 
     def line(row: jax.Array) -> State:
@@ -57,7 +65,7 @@ def random_states(rules: Rules, games: int, first: int, last: int) -> State:
 
         return jax.lax.scan(ply, initial_state(rules), row)[1]
 
-    states = jax.jit(jax.vmap(line))(bits)
+    states = jax.device_get(jax.jit(jax.vmap(line))(bits))
     return jax.tree.map(lambda x: x[:, first - 1 :].reshape(-1, *x.shape[2:]), states)
 
 
@@ -75,16 +83,19 @@ def random_evaluator(variables: Any, states: State, analysis: Any = None) -> Eva
     legal = jax.vmap(actions.legal_slots)(states)
     leaves = jax.tree.leaves(states.position)
     flat = [x.reshape(len(x), -1).astype(jnp.uint32) for x in leaves]
-    seed = jnp.zeros(len(legal), jnp.uint32)
-    for number in jnp.concatenate(flat, axis=1).T:
-        seed = _stir(seed ^ number)
+    numbers = jnp.concatenate(flat, axis=1).T
+    # A loop, which compiles sooner than a line for each number.
+    seed, _ = jax.lax.scan(
+        lambda seed, number: (stir(seed ^ number), None), stir(numbers[0]), numbers[1:]
+    )
     draws = jnp.arange(legal.shape[1] + states.position.stones.shape[1], dtype=jnp.uint32)
-    uniform = (_stir(seed[:, None] + draws[None]) >> 8) / jnp.float32(2**24)
+    uniform = (stir(seed[:, None] + draws[None]) >> 8) / jnp.float32(2**24)
     slots, values = uniform[:, : legal.shape[1]], uniform[:, legal.shape[1] :]
     return Evaluation(jnp.where(legal, 4.0 * slots, MASKED), 2.0 * values - 1.0)
 
 
-def _stir(bits: jax.Array) -> jax.Array:
+def stir(bits: jax.Array) -> jax.Array:
+    """Other bits, that tell nothing of those they come from."""
     bits = (bits ^ (bits >> 16)) * jnp.uint32(0x7FEB352D)
     bits = (bits ^ (bits >> 15)) * jnp.uint32(0x846CA68B)
     return bits ^ (bits >> 16)
@@ -189,8 +200,12 @@ def grown(rules: Rules, plies: tuple[int, int, int], config: SearchConfig, explo
         step = functools.partial(make_play(random_evaluator), game)
         return make_engine(config, explores=explores)(key, root, step)
 
-    choice = jax.device_get(jax.jit(run)(random_states(rules, *plies), jax.random.key(11)))
-    return (_from_mctx if config.engine == "mctx" else _from_native)(choice)
+    return grown_of(jax.jit(run)(random_states(rules, *plies), jax.random.key(11)), config)
+
+
+def grown_of(choice: Choice, config: SearchConfig) -> Grown:
+    """An engine's choice with its tree in the form of both."""
+    return (_from_mctx if config.engine == "mctx" else _from_native)(jax.device_get(choice))
 
 
 def _from_mctx(choice: Choice) -> Grown:

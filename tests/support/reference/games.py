@@ -28,6 +28,12 @@ class Record(NamedTuple):
     plies: list[Ply]
     rewards: list[list[float]]
 
+    def plies_played(self) -> int:
+        """Actions but for an illegal one at the end."""
+        return len(self.actions) - sum(
+            action not in ply.legal for action, ply in zip(self.actions, self.plies, strict=False)
+        )
+
 
 def look(game: Game) -> Ply:
     """The game as it stands now."""

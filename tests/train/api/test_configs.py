@@ -58,32 +58,27 @@ def test_complaints_are_those_of_the_command_line(changes, words):
 def test_no_file_names_a_function(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[network]\ncustom = "mine"\n', encoding="utf-8")
-    with pytest.raises(
-        train.UsageError, match=r"network\.custom: functions are passed from Python"
-    ):
+    with pytest.raises(train.UsageError, match=r"network\.custom"):
         read_config(path)
 
 
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({"search": lambda: 0}, "must have a name"),
-        ({"loss": 3}, "learner.custom_loss: 3 is no function"),
-        ({"network": max}, "must be a pair of functions"),
-    ],
-)
-def test_functions_that_cannot_be_kept_are_refused(given, reason):
-    with pytest.raises(train.UsageError, match=reason):
-        train.use_functions(**given)
+def test_functions_that_cannot_be_kept_are_refused():
+    for given, word in (
+        ({"search": lambda: 0}, "name"),
+        ({"loss": 3}, r"learner\.custom_loss"),
+        ({"network": max}, "pair"),
+    ):
+        with pytest.raises(train.UsageError, match=word):
+            train.use_functions(**given)
 
 
 def test_wrong_input_is_a_value_error():
-    with pytest.raises(ValueError, match="unknown key seeds"):
+    with pytest.raises(ValueError, match="seeds"):
         train.make_config(seeds=3)
 
 
 def test_names_are_shown_and_nothing_else():
     assert set(train.__all__) <= set(dir(train))
     assert dataclasses.is_dataclass(train.RunConfig)
-    with pytest.raises(AttributeError, match="no attribute 'runn'"):
+    with pytest.raises(AttributeError, match="runn"):
         train.runn  # noqa: B018

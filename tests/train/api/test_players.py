@@ -4,7 +4,6 @@ import dataclasses
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,7 +11,7 @@ import train
 import wallgo_jax
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
-from train.api import games, measures
+from train.api import games, measures, searches, selfplay
 from train.api.players import player_of_weights
 from train.api.states import check_rules
 from train.network.build import network_for
@@ -31,16 +30,16 @@ ENV = wallgo_jax.make(tiny.RULES, planes="B")
 @functools.cache
 def states():
     """Three positions of a game: before the first ply, and after one and three."""
-    step, state = jax.jit(ENV.step), ENV.init()
+    step, state = jax.jit(ENV.step), jax.jit(ENV.init)()
     found = [state]
     for _ in range(3):
-        state = step(state, state.legal_action_mask.argmax())
+        state = step(state, np.asarray(state.legal_action_mask).argmax())
         found.append(state)
-    return [found[0], found[1], found[3]]
+    return jax.device_get([found[0], found[1], found[3]])
 
 
 def batch():
-    return jax.tree.map(lambda *x: jnp.stack(x), *states())
+    return jax.tree.map(lambda *x: np.stack(x), *states())
 
 
 @pytest.fixture(scope="module")
@@ -49,25 +48,12 @@ def player():
 
 
 @pytest.fixture(scope="module")
-def found(player):
-    return player.search(batch())
+def found(api_run):
+    """A network's search that considers every move of these boards."""
+    return api_run.player(simulations=12).search(batch(), max_considered_actions=16)
 
 
-@pytest.mark.slow
-def test_actions_are_those_of_the_registry_one_by_one_and_in_a_batch(player):
-    made = registered("heuristic-search:wjx@12", tiny.RULES)
-    slots = made.act(made.variables, batch().game, jax.random.key(0))
-    expected = jax.vmap(actions.action_of_slot)(batch().game, slots).tolist()
-    assert player.act(batch()).tolist() == expected
-    assert player.act(batch().game).tolist() == expected
-    assert [type(player.act(state)) for state in states()] == [int] * 3
-    for state in states():
-        assert state.legal_action_mask[player.act(state)]
-
-
-@pytest.mark.slow
-def test_a_search_finds_what_the_player_plays(player, found):
-    assert found.action.tolist() == player.act(batch()).tolist()
+def test_a_search_is_of_all_simulations(found):
     assert found.simulations == 12
     np.testing.assert_array_equal(found.visits.sum(axis=1), 12)
     np.testing.assert_allclose(found.policy.sum(axis=1), 1, atol=1e-5)
@@ -127,20 +113,19 @@ def test_tables_and_pictures(found):
         found.svg()
 
 
-@pytest.mark.slow
-def test_a_networks_search_shows_owners_and_without_simulations_its_policy(api_run):
-    player = api_run.player(simulations=4)
-    found = player.search(batch())
+def test_a_networks_search_shows_owners_and_without_simulations_its_policy(api_run, found):
     assert found.owners.shape == (3, 3, 3, 3)
     np.testing.assert_allclose(found.owners.sum(axis=-1), 1, atol=1e-5)
-    raw = player.search(states()[1], simulations=0)
-    np.testing.assert_array_equal(raw.policy, raw.prior)
-    assert raw.value == raw.network_value
-    assert raw.action == raw.actions[raw.prior.argmax()] == raw.lines[0, 0]
-    assert (raw.lines[1:] == NO_ACTION).all()
-    named = train.make_player(f"search:{api_run.directory}@4")
+    named = train.make_player(f"search:{api_run.directory}@12")
     assert named.rules == tiny.RULES
-    np.testing.assert_array_equal(named.search(batch()).policy, found.policy)
+    same = named.search(batch(), max_considered_actions=16)
+    np.testing.assert_array_equal(same.policy, found.policy)
+    raw = named.search(batch(), simulations=0)
+    np.testing.assert_array_equal(raw.policy, raw.prior)
+    np.testing.assert_array_equal(raw.value, raw.network_value)
+    likeliest = np.take_along_axis(raw.actions, raw.prior.argmax(axis=1)[:, None], axis=1)[:, 0]
+    assert raw.action.tolist() == likeliest.tolist() == raw.lines[:, 0, 0].tolist()
+    assert (raw.lines[:, 1:] == NO_ACTION).all()
 
 
 def test_a_player_keeps_the_weights_and_the_name_that_it_was_made_with(tmp_path, monkeypatch):
@@ -167,6 +152,11 @@ def first_legal(states, key):
     return jax.vmap(actions.legal_slots)(states).argmax(axis=1)
 
 
+def alike():
+    """Another function of the same name."""
+    return functools.wraps(first_legal)(lambda states, key: first_legal(states, key))
+
+
 def floats(states, key):
     return jax.numpy.zeros((1, 53))
 
@@ -174,125 +164,154 @@ def floats(states, key):
 def test_a_function_is_a_player():
     player = train.make_player(first_legal, tiny.RULES)
     assert player.name == "first_legal"
-    for state in states():
-        assert player.act(state) == int(state.legal_action_mask.argmax())
-    result = train.match(first_legal, "random", rules=tiny.RULES, games=4)
-    assert result.first == "first_legal"
+    expected = [int(state.legal_action_mask.argmax()) for state in states()]
+    played = [player.act(state) for state in states()]
+    assert played == player.act(batch()).tolist() == expected
+    assert {type(action) for action in played} == {int}
+
+
+BOTH, TRIO = ["random", "greedy"], "playwallgo-3p"
 
 
 @pytest.mark.parametrize(
-    ("call", "reason"),
+    ("call", "word"),
     [
-        (lambda: train.make_player("wxj"), "unknown; did you mean wjx"),
-        (lambda: train.make_player(3), "is neither a name nor a function"),
+        (lambda: train.make_player("wxj"), "wjx"),
+        (lambda: train.make_player(3), "neither"),
         (lambda: train.make_player("random", "hkio"), "hkio"),
-        (lambda: train.make_player("random", tiny.RULES).search(states()[0]), "cannot evaluate"),
-        (lambda: train.make_player(first_legal, tiny.RULES).search(states()[0]), "is a function"),
-        (lambda: train.make_player("random").act(states()[0]), "its boards are of 3x3 cells"),
-        (lambda: train.make_player("random").act(3), "int is no state of the env"),
-        (lambda: train.match("random", "greedy", games=3), "must be an even number"),
-        (lambda: train.match("random", "greedy", seed=-1), "seed"),
-        (lambda: train.match("random", "greedy", rules="playwallgo-3p"), "a match is for 2"),
-        (lambda: train.selfplay("random", explores=True), "cannot evaluate"),
-        (lambda: train.selfplay("random", simulations=64), "are of a search that explores: say"),
-        (lambda: train.load_game("nothing here"), "nothing here"),
+        (lambda: train.make_player("random", tiny.RULES).search(states()[0]), "evaluate"),
+        (lambda: train.make_player(first_legal, tiny.RULES).search(states()[0]), "function"),
+        (lambda: train.make_player(first_legal, tiny.RULES).trained, "network"),
+        (lambda: train.make_player(floats, tiny.RULES).act(states()[0]), "float32"),
+        (lambda: train.make_player("random").act(states()[0]), "3x3"),
+        (lambda: train.make_player("random").act(3), "state"),
+        (lambda: train.match(*BOTH, games=3), "even"),
+        (lambda: train.match(*BOTH, games="20"), "whole"),
+        (lambda: train.match(*BOTH, seed=-1), "seed"),
+        (lambda: train.match(*BOTH, rules=TRIO), "seated_match"),
+        (lambda: train.selfplay("random", explores=True), "evaluate"),
+        (lambda: train.selfplay("random", simulations=64), "explores"),
+        (lambda: train.load_game("nothing here"), "nothing"),
         (lambda: train.accuracy("random", rules="hkoi"), "3x3|table|solve"),
         (lambda: train.tournament(["random", "random"], rules=tiny.RULES), "random"),
-        (lambda: train.elo(["random"], rules=tiny.RULES), "fewer than 2"),
-        (lambda: train.elo([], rules=tiny.RULES), "too few"),
-        (lambda: train.elo(["random", "greedy"], rules=tiny.RULES, zero="x"), "zero 'x' is not"),
-        (lambda: train.elo(["random"], checkpoints=1), r"elo: checkpoints \(1\) must be 0, or at"),
-        (lambda: train.elo(["random"], checkpoints=-1), r"checkpoints \(-1\) must be 0, or at"),
-        (lambda: train.watch([], every=0), r"watch: every \(0\) must be at least 1"),
-        (lambda: train.match("random", "greedy", games="20"), r"games \('20'\) must be a whole"),
-        (lambda: train.match("random", "greedy", seed=0.5), r"seed \(0.5\) must be a whole"),
-        (lambda: train.tournament("random"), "players must be a list, not 'random'"),
-        (lambda: train.tournament(["random", "greedy"], form="swiss"), "form 'swiss' is not one"),
-        (lambda: train.make_config(3), "3 is no file"),
-        (lambda: train.make_config(None, ["seed"]), "must be a dict of dotted keys"),
-        (lambda: train.make_player(floats, tiny.RULES).act(states()[0]), r"gave float32\[1, 53\]"),
-        (lambda: train.make_player(first_legal, tiny.RULES).trained, "has no network"),
+        (lambda: train.tournament("random"), "list"),
+        (lambda: train.tournament(BOTH, form="swiss"), "swiss"),
+        (lambda: train.elo(["random"], rules=tiny.RULES), "fewer"),
+        (lambda: train.elo([], rules=tiny.RULES), "few"),
+        (lambda: train.elo(BOTH, rules=tiny.RULES, zero="x"), "zero"),
+        (lambda: train.elo(["random"], checkpoints=1), "checkpoints"),
+        (lambda: train.elo([first_legal, alike(), "random"], rules=TRIO), "twice"),
+        (lambda: train.seated_match(BOTH, rules="wallzero-4stone"), "seats"),
+        (lambda: train.seated_match(["random"] * 4, rules=TRIO), "4"),
+        (lambda: train.seated_match("random", rules=TRIO), "list"),
+        (
+            lambda: train.seated_match([first_legal, alike(), "random"], rules=TRIO),
+            "two",
+        ),
+        (lambda: train.seated_tournament(BOTH, rules=TRIO), "3"),
+        (lambda: train.watch([], every=0), "every"),
+        (lambda: train.make_config(3), "file"),
+        (lambda: train.make_config(None, ["seed"]), "dict"),
     ],
 )
-def test_wrong_input_is_one_line(call, reason):
-    with pytest.raises(train.UsageError, match=reason) as found:
+def test_wrong_input_is_one_line(call, word):
+    with pytest.raises(train.UsageError, match=word) as found:
         call()
     assert "\n" not in str(found.value)
+
+
+def first_board(rules, **more):
+    return jax.jit(wallgo_jax.make(rules, **more).init)()
 
 
 def test_a_network_refuses_boards_of_rules_that_it_has_not_learned():
     config = tiny.config()
     weights = tiny.new_weights(network_for(config.network, 2))
     player = player_of_weights("mine", weights, config, config.rules, simulations=0)
-    placements = dataclasses.replace(config.rules, order=config.rules.order[::-1])
-    for rules in (dataclasses.replace(config.rules, walls=3), placements):
-        state = wallgo_jax.make(rules).init()
-        with pytest.raises(train.UsageError, match="a board has other rules than net:mine"):
+    walled = first_board(dataclasses.replace(config.rules, walls=3))
+    turned = first_board(dataclasses.replace(config.rules, order=config.rules.order[::-1]))
+    mixed = jax.tree.map(lambda *x: np.stack(x), states()[0].game, walled.game)
+    for state, word in ((walled, "walls"), (turned, "net:mine"), (mixed, "walls")):
+        with pytest.raises(train.UsageError, match=word):
             player.act(state)
-    with pytest.raises(train.UsageError, match=r"\(walls differs\)"):
-        walled = wallgo_jax.make(dataclasses.replace(config.rules, walls=3)).init()
-        player.act(jax.tree.map(lambda *x: jnp.stack(x), ENV.init().game, walled.game))
     # The same board in a larger grid is the same game.
-    check_rules(
-        jax.tree.map(
-            lambda x: np.asarray(x)[None], wallgo_jax.make(config.rules, grid=5).init()
-        ).game,
-        config.rules,
-        player.name,
-    )
+    larger = jax.tree.map(lambda x: np.asarray(x)[None], first_board(config.rules, grid=5).game)
+    check_rules(larger, config.rules, player.name)
 
 
-@pytest.mark.slow
-def test_the_exact_player_refuses_boards_of_other_rules_and_plays_its_own_in_a_larger_grid():
-    player = train.make_player("exact", tiny.RULES, transfer=True)
-    other = dataclasses.replace(tiny.RULES, tie=("mover_loses",))
-    assert other != tiny.RULES
-    with pytest.raises(train.UsageError) as caught:
-        player.act(wallgo_jax.make(other).init())
-    said = "state: a board has other rules than exact was made for (tie differs)"
-    assert str(caught.value) == said
-    # One of the nine cells that lie in the corner of the grid.
-    action = player.act(wallgo_jax.make(tiny.RULES, grid=5).init())
-    assert action - 5**2 * 52 in {5 * row + column for row in range(3) for column in range(3)}
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda rules: train.make_player("exact", rules).act(wallgo_jax.make(rules).init()),
-        lambda rules: train.selfplay("exact", rules=rules, games=2),
-    ],
-    ids=["act", "selfplay"],
-)
-def test_a_question_too_large_for_the_solver_is_one_line(
-    ask, monkeypatch, failed_programs_are_forgotten
+def test_questions_that_the_solver_does_not_answer_are_one_line(
+    monkeypatch, failed_programs_are_forgotten
 ):
     monkeypatch.setattr(exact_player, "AlphaBeta", functools.partial(AlphaBeta, node_limit=5))
     rules = wallgo_jax.Rules(size=4, stones=1, order=(1, 0), tie=())
-    said = "^solver: a position with [0-9] walls on 4x4 cells needs more than 5 nodes of [a-z-]+ se"
-    with pytest.raises(train.UsageError, match=said) as caught:
-        ask(rules)
-    assert "\n" not in str(caught.value)
+    player = train.make_player("exact", rules, transfer=True)
+    other = dataclasses.replace(rules, tie=("mover_loses",))
+    for asked, word in ((rules, "^solver: .* 5 nodes"), (other, "tie")):
+        with pytest.raises(train.UsageError, match=word) as caught:
+            player.act(first_board(asked))
+        assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("measure", [train.match, train.tournament, train.elo, train.accuracy])
+@pytest.mark.parametrize(
+    "measure", [train.match, train.tournament, train.elo, train.accuracy, train.selfplay]
+)
 def test_refusals_inside_programs_are_one_line(measure, monkeypatch):
     def fail(*given, **named):
         raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
 
     monkeypatch.setattr(games, "make_players", fail)
-    monkeypatch.setattr(measures, "make_player", fail)
-    players = {train.match: ("exact", "random"), train.accuracy: ("exact",)}
+    for module in (measures, selfplay):
+        monkeypatch.setattr(module, "make_player", fail)
+    players = {
+        train.match: ("exact", "random"),
+        train.accuracy: ("exact",),
+        train.selfplay: ("exact",),
+    }
     with pytest.raises(train.UsageError, match=r"^too large$"):
         measure(*players.get(measure, (["exact", "random"],)), rules=tiny.RULES)
 
 
-@pytest.mark.slow
-def test_a_search_may_differ_from_the_players(player, found):
-    puct = player.search(batch(), kind="puct")
-    np.testing.assert_allclose(puct.policy, puct.visits / 12, atol=1e-5)
-    one, same, other = (player.search(batch(), seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one.visits, same.visits)
-    assert (one.visits != other.visits).any()
-    with pytest.raises(train.UsageError, match=r"search: unknown key search\.kid; did you mean"):
+class AskedError(Exception):
+    """Stops a search with what was asked of it."""
+
+
+def options_of(player, monkeypatch, **given):
+    """Options of a player's search, whether it explores, and the bits of its key."""
+
+    def ask(evaluate, options, look, how):
+        def search(variables, states, key):
+            raise AskedError(options, how.explores, jax.random.key_data(key).tolist())
+
+        return search
+
+    with monkeypatch.context() as patch, pytest.raises(AskedError) as caught:
+        patch.setattr(searches, "_program", ask)
+        player.search(batch(), **given)
+    return caught.value.args
+
+
+def test_a_search_may_differ_from_the_players(player, monkeypatch):
+    plain, noisy, _ = options_of(player, monkeypatch)
+    puct, *_ = options_of(player, monkeypatch, kind="puct", simulations=3)
+    assert (plain.kind, plain.simulations, noisy) == ("gumbel", 12, False)
+    assert puct == dataclasses.replace(plain, kind="puct", simulations=3)
+    one, same, other = (options_of(player, monkeypatch, seed=seed) for seed in (1, 1, 2))
+    assert one == same != other and one[1]
+    with pytest.raises(train.UsageError, match="kind"):
         player.search(batch(), kid="puct")
+
+
+def test_a_player_acts_by_the_search_that_it_shows(monkeypatch):
+    """Of 11 simulations, which no other test asks for: players of equal options are made once."""
+
+    def ask(evaluate, options, *, explores):
+        raise AskedError(options, explores)
+
+    player = train.make_player("heuristic-search:wjx@12", tiny.RULES)
+    shown, explores, _ = options_of(player, monkeypatch, simulations=11)
+    monkeypatch.setattr(registered_players, "make_search", ask)
+    with pytest.raises(AskedError) as caught:
+        registered("heuristic-search:wjx@11", tiny.RULES)
+    acted, acts_exploring = caught.value.args
+    assert shown == dataclasses.replace(acted, engine="native")
+    assert explores is acts_exploring is False

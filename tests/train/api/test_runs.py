@@ -10,7 +10,7 @@ import pytest
 
 import train
 from tests.support.learner import tiny
-from tests.support.learner.commands import command, read_rows, untimed
+from tests.support.learner.commands import read_rows, untimed
 from train.api import runs
 from train.loop import training
 from train.players.config import HeuristicConfig, HeuristicsConfig
@@ -61,24 +61,6 @@ def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, c
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.slow
-def test_a_run_without_opponents_ends_without_matches(tmp_path, monkeypatch):
-    """Its best checkpoint is the newest one, and its results are empty."""
-    make = lambda config: tiny.shared_programs(tiny.config())  # noqa: E731
-    monkeypatch.setattr(training, "make_programs", make)
-    config = train.make_config(tiny.PATH, evaluation={"opponents": [], "anchors": []})
-    run = train.start(config, runs=tmp_path)
-    assert (run.finish(), run.iterations) == ([], 6)
-    assert all("win_rate" not in row for row in run.rows)
-    kept = tmp_path / "tiny"
-    assert (kept / "game.jsonl").exists()
-    assert len(train.match(str(kept), "random", games=4).games) == 4
-    # The command goes on to the same end.
-    assert command("run", "--resume", kept).code == 0
-    assert not (kept / "evaluation.json").exists()
-
-
-@pytest.mark.slow
 def test_a_run_can_be_looked_at(api_run):
     config, replay = api_run.config, api_run.replay
     played = config.selfplay.boards * config.selfplay.plies * 2
@@ -91,11 +73,8 @@ def test_a_run_can_be_looked_at(api_run):
     assert api_run.to_dataframe()["iteration"].tolist() == [1, 2]
     assert_equal(api_run.weights, load_network(str(api_run.directory)).variables)
     assert api_run._repr_png_().startswith(b"\x89PNG")
-    player = api_run.player(simulations=2)
-    assert player.name == "tiny/2@2"
-    assert isinstance(player.act(player.env.init()), int)
-    (result,) = api_run.evaluate(["random"], games=4, simulations=0)
-    assert (result.first, len(result.games)) == ("net:tiny/2", 4)
+    assert api_run.player(simulations=2).name == "tiny/2@2"
+    assert api_run.player(simulations=0).name == "net:tiny/2"
 
 
 def test_weights_that_were_taken_stay_when_the_run_goes_on(tmp_path):
@@ -114,18 +93,26 @@ def test_weights_that_were_taken_stay_when_the_run_goes_on(tmp_path):
 def test_named_opponents_have_the_heuristics_of_the_config(api_run, monkeypatch):
     weights = HeuristicsConfig(wjx=HeuristicConfig(formula="wjx", boundary=3))
     monkeypatch.setattr(api_run, "config", dataclasses.replace(api_run.config, heuristics=weights))
-    monkeypatch.setattr(runs, "match", lambda player, opponent, **how: opponent)
+    asked = []
+
+    def match(player, opponent, **how):
+        asked.append((player.name, how))
+        return opponent
+
+    monkeypatch.setattr(runs, "match", match)
     usual = train.make_player("wjx", tiny.RULES)
-    own, same = api_run.evaluate(["wjx", usual])
+    own, same = api_run.evaluate(["wjx", usual], games=4, simulations=0, seed=3)
+    assert asked == 2 * [("net:tiny/2", {"games": 4, "opening_plies": 0, "seed": 3})]
     assert own.registered.act is make_player("wjx", tiny.RULES, heuristics=weights).act
     assert own.registered.act is not usual.registered.act
     assert own.identity != usual.identity
     assert same is usual
 
 
-def test_ctrl_c_saves_and_the_run_goes_on(tmp_path, monkeypatch):
+def test_ctrl_c_saves_and_the_run_goes_on_to_an_end_without_matches(tmp_path, monkeypatch):
     """Where neither a checkpoint nor a match is due."""
-    run = train.start(train.make_config(tiny.PATH, {"evaluation.every": 0}), runs=tmp_path)
+    evaluation = {"every": 0, "opponents": [], "anchors": []}
+    run = train.start(train.make_config(tiny.PATH, evaluation=evaluation), runs=tmp_path)
     iterate = training.run_iteration
 
     def interrupted(*arguments):
@@ -140,24 +127,23 @@ def test_ctrl_c_saves_and_the_run_goes_on(tmp_path, monkeypatch):
     assert run.iterations == 3
     assert {path.name for path in (tmp_path / "tiny" / "checkpoints").iterdir()} == {"2", "3"}
     assert next(run)["iteration"] == 4
-    run.close()
+    assert (run.finish(), run.iterations) == ([], 6)
+    assert (tmp_path / "tiny" / "game.jsonl").exists()
+    assert not (tmp_path / "tiny" / "evaluation.json").exists()
 
 
 def test_a_directory_has_one_run(api_run, tmp_path):
-    with pytest.raises(train.UsageError, match="in use by process"):
-        train.start(api_run.config, runs=api_run.directory.parent)
-    with pytest.raises(train.UsageError, match="in use by process"):
-        train.resume(api_run.directory)
-    with pytest.raises(train.UsageError, match="not a run directory"):
-        train.resume(tmp_path / "nothing")
     closed = train.start(train.make_config(tiny.PATH, name="closed"), runs=tmp_path)
     closed.close()
     closed.close()
-    with pytest.raises(train.UsageError, match="exists already; to go on with it"):
-        train.start(closed.config, runs=tmp_path)
-    with pytest.raises(train.UsageError, match=r"the run is closed; train\.resume"):
-        next(closed)
-    with pytest.raises(train.UsageError, match=r"cannot resume: learner\.batch was 8"):
-        train.resume(tmp_path / "closed", {"learner.batch": 16})
-    with pytest.raises(train.UsageError, match="cannot resume: name was 'closed'"):
-        train.resume(tmp_path / "closed", name="other")
+    for call, word in (
+        (lambda: train.start(api_run.config, runs=api_run.directory.parent), "in use"),
+        (lambda: train.resume(api_run.directory), "in use"),
+        (lambda: train.resume(tmp_path / "nothing"), "directory"),
+        (lambda: train.start(closed.config, runs=tmp_path), "exists"),
+        (lambda: next(closed), "closed"),
+        (lambda: train.resume(tmp_path / "closed", {"learner.batch": 16}), r"learner\.batch"),
+        (lambda: train.resume(tmp_path / "closed", name="other"), "name"),
+    ):
+        with pytest.raises(train.UsageError, match=word):
+            call()

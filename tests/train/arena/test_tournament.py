@@ -228,21 +228,19 @@ def test_heats_that_do_not_come_out_even():
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "word"),
     [
         (lambda: round_robin(["a"], stronger_wins), "1 players"),
-        (lambda: round_robin(["a", "b", "a"], stronger_wins), "'a' is named twice"),
-        (lambda: round_robin(["a", "b"], stronger_wins, pairs=0), "at least 2 games"),
-        (lambda: double_elimination(["a"], stronger_wins), "1 players"),
-        (lambda: double_elimination(["a"], stronger_wins, starts_behind=["a"]), "named twice"),
-        (lambda: double_elimination([], stronger_wins, starts_behind=["a", "b"]), "nobody starts"),
-        (lambda: heats(["a", "b"], stronger_wins, size=1), "heat of 1"),
+        (lambda: round_robin(["a", "b", "a"], stronger_wins), "twice"),
+        (lambda: round_robin(["a", "b"], stronger_wins, pairs=0), "games"),
+        (lambda: double_elimination(["a"], stronger_wins, starts_behind=["a"]), "twice"),
+        (lambda: double_elimination([], stronger_wins, starts_behind=["a", "b"]), "nobody"),
+        (lambda: heats(["a", "b"], stronger_wins, size=1), "heat"),
     ],
 )
-def test_no_tournament(run, said):
-    with pytest.raises(ValueError, match=r"^tournament: ") as error:
+def test_no_tournament(run, word):
+    with pytest.raises(ValueError, match=f"^tournament: .*{word}"):
         run()
-    assert said in str(error.value)
 
 
 def test_records_are_plain_data():

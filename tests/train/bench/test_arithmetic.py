@@ -1,6 +1,7 @@
 """The arithmetic of a run against sums done by hand."""
 
 import dataclasses
+import functools
 import json
 
 import jax
@@ -19,6 +20,7 @@ from wallgo_jax.board.loops import loop_until_done
 FAST = Limits("fast", 100.0, 10.0, 50.0, 4.0, 2.0, 8, "nobody")
 
 
+@functools.cache
 def found(*words: str):
     return arithmetic.arithmetic_of(tiny.config(*words), plies_a_game=8)
 
@@ -110,5 +112,5 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert [x["name"] for x in written["stages"]][:3] == ["network", "game", "tree"]
     assert [x["devices"] for x in written["hours_for_a_million_games"]["v5e"]] == [1, 8, 64]
     for options in ({"plies_a_game": 0.5}, {"what": "env,arithmetic"}):
-        with pytest.raises(UsageError, match=r"^bench: --"):
+        with pytest.raises(UsageError, match="--"):
             dataclasses.replace(bench, **options).run([])

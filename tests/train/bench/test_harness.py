@@ -64,7 +64,7 @@ def test_run_lasts_as_long_as_asked(monkeypatch):
     assert 50 <= found.length <= 56
 
 
-@pytest.mark.parametrize("length", [5, 64, 65, 2401, 20_000, 100_001])
+@pytest.mark.parametrize("length", [5, 65, 20_000])
 def test_every_set_entry_is_counted(length):
     array = np.random.default_rng(length).random(length) < 0.9
     assert int(jax.jit(play.count_set)(array)) == array.sum()

@@ -1,5 +1,7 @@
 """A sweep goes on to the end of memory and finds the knee, here with measurements made up."""
 
+from types import SimpleNamespace
+
 import jax
 import pytest
 
@@ -48,7 +50,7 @@ def test_an_accelerator_is_swept_from_small_to_large():
     [
         (OUT_OF_MEMORY, "out of memory: Out of memory while trying"),
         (MemoryError(), "out of memory: an allocation failed"),
-        (UsageError("--batch = 8192 needs 90 GiB, each GPU has 80 GiB; 4096 would fit"),) * 2,
+        (UsageError("--batch = 8192 needs 90 GiB; 4096 would fit"), "--batch = 8192 needs 90 GiB"),
     ],
 )
 def test_a_sweep_stops_where_memory_ends(error, reason):
@@ -57,11 +59,16 @@ def test_a_sweep_stops_where_memory_ends(error, reason):
     found = sweep.sweep("selfplay", (8192, 512, 2048, 16384, 512), measure, unit="boards")
     assert asked == [512, 2048, 8192]
     assert [each.batch for each in found.rows] == [512, 512, 2048, 2048]
-    said = str(reason).partition(";")[0]
-    assert found.note.startswith(f"selfplay: stopped before 8,192 boards: {said[:30]}")
+    assert found.note.startswith(f"selfplay: stopped before 8,192 boards: {reason}")
 
 
-@pytest.mark.parametrize("error", [OUT_OF_MEMORY, UsageError("no"), RuntimeError("broken")])
+@pytest.fixture(autouse=True)
+def no_garbage(monkeypatch):
+    """A batch that does not fit leaves garbage, which takes long to collect beside other tests."""
+    monkeypatch.setattr(sweep, "gc", SimpleNamespace(collect=lambda: 0))
+
+
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, UsageError("no")])
 def test_the_smallest_batch_must_fit(error):
     with pytest.raises(type(error)):
         sweep.sweep("env", (4, 8), measure_up_to(2, error))
@@ -114,7 +121,7 @@ def test_the_suite_sweeps_each_part_on_its_own(monkeypatch):
         measured.append((part, batch))
         return measure_up_to(2048 if part == "selfplay" else 10**6, OUT_OF_MEMORY)(batch)
 
-    monkeypatch.setattr(suite, "_measure", measure)
+    monkeypatch.setattr(suite, "measure_part", measure)
     monkeypatch.setattr(suite, "ratios", lambda rows: ())
     found = suite.run_suite(Request(tiny.config(), parts=("selfplay", "learn")))
     assert [batch for part, batch in measured if part == "selfplay"] == [512, 2048, 8192]

@@ -1,15 +1,23 @@
 """A run directory with a few checkpoints, and a copy to be damaged."""
 
+import gc
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.learner.checkpoints import CONFIG, new_run, scrambled
-from train.checkpoints.store import (
-    Store,
-)
+from train.checkpoints.store import Store
 from train.programs.state import RunState
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_garbage() -> Iterator[None]:
+    """A read that fails collects garbage, which takes long where other tests left many objects."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")

@@ -37,21 +37,18 @@ def test_a_calibration_is_read_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "word"),
     [
-        ("{", "no JSON"),
-        ("[]", "no calibration of"),
-        ('{"calibration": {"network": 1}}', "calibration: search None is not a number above 0"),
-        (
-            '{"calibration": {"network": -1, "search": 1}}',
-            "calibration: network -1 is not a number above 0",
-        ),
+        ("{", "JSON"),
+        ("[]", "calibration"),
+        ('{"calibration": {"network": 1}}', "search None"),
+        ('{"calibration": {"network": -1, "search": 1}}', "network -1"),
     ],
 )
-def test_a_wrong_calibration_is_refused_in_one_line(tmp_path, text, complaint):
+def test_a_wrong_calibration_is_refused_in_one_line(tmp_path, text, word):
     path = tmp_path / "calibration.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match=complaint) as raised:
+    with pytest.raises(UsageError, match=word) as raised:
         read_calibration(path)
     assert str(raised.value).startswith(str(path))
 
@@ -60,5 +57,5 @@ def test_a_card_without_a_calibration_leaves_chances_as_they_are():
     assert of_card({}, where="x") == Calibration(1.0, 1.0, None)
     kept = {"network": 0.5, "search": 0.75, "simulations": 64}
     assert of_card({"calibration": kept}, where="x") == Calibration(0.5, 0.75, 64)
-    with pytest.raises(UsageError, match=r"^x: no calibration"):
+    with pytest.raises(UsageError, match="calibration"):
         of_card({"calibration": 3}, where="x")

@@ -85,35 +85,35 @@ def test_a_folder_whose_writing_was_killed_is_told_and_written_again(folder, mon
 
 
 def test_unknown_models(folder):
-    assert complaint("pretrained:big") == "pretrained model 'big': unknown; known models: none"
+    assert "'big': unknown; known models: none" in complaint("pretrained:big")
     write(folder)
-    assert complaint("pretrained:big") == "pretrained model 'big': unknown; known models: small"
-    assert complaint("pretrained:").startswith("player 'pretrained:': names no model")
+    assert "'big': unknown; known models: small" in complaint("pretrained:big")
+    assert "no model" in complaint("pretrained:")
 
 
-def test_weights_that_are_not_the_cards(folder):
-    write(folder)
+def with_other_weights(folder):
     write(folder, "other", seed=4)
     (folder / "other" / "weights.npz").rename(folder / "small" / "weights.npz")
-    assert complaint("pretrained:small") == (
-        "pretrained model 'small': weights.npz is not what its card says"
-    )
 
 
-def test_a_card_whose_config_was_changed(folder):
-    write(folder)
+def with_other_config(folder):
     path = folder / "small" / "card.json"
     path.write_text(path.read_text().replace('"simulations": 2', '"simulations": 3', 1))
-    assert complaint("pretrained:small") == (
-        "pretrained model 'small': card.json: its config or calibration is not what was written"
-    )
 
 
-def test_a_model_of_another_game(folder):
-    write(folder)
+def of_another_game(folder):
     path = folder / "small" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"env_version": "0"}))
-    assert "made with version '0' of the game" in complaint("pretrained:small")
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [(with_other_weights, "weights.npz"), (with_other_config, "config"), (of_another_game, "'0'")],
+)
+def test_a_model_that_is_not_what_was_written_is_refused(folder, change, word):
+    write(folder)
+    change(folder)
+    assert word in complaint("pretrained:small")
 
 
 MODELS = pretrained.models()

@@ -7,25 +7,14 @@ import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.learner.engines import opposed_evaluator, sessions_of
-from tests.support.learner.searching import (
-    DUEL,
-    FOUR_STONES,
-    TRIO,
-    legal_slots,
-    play,
-)
+from tests.support.learner.engines import opposed_evaluator, three_players, two_players
+from tests.support.learner.searching import legal_slots, play
 from tests.support.reference.slow_search import SlowSearch
-from train.engine.trees.options import EngineOptions
+from train.engine.sessions import Sessions
 from train.runtime.host import fetch
-from train.search.config import SearchConfig
 from wallgo_jax.game import actions
-from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import initial_state
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
-
-QUARTET = Rules(size=3, players=4, stones=1, start=(), order=(0, 1, 2, 3))
-OPTIONS = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=128, trees=4)
 
 
 @jax.jit
@@ -45,13 +34,15 @@ def step(state, slot):
     return after, rewards, bool(after.position.terminated)
 
 
-def slow_search(rules: Rules, kind: str, *, rescale_values: bool = True) -> SlowSearch:
-    config = SearchConfig(kind=kind, rescale_values=rescale_values)
-    return SlowSearch(fetch(initial_state(rules)), config, look, step)
+def slow_search(sessions: Sessions) -> SlowSearch:
+    return SlowSearch(fetch(initial_state(sessions.rules)), sessions.guide.search, look, step)
+
+
+_action_of = jax.jit(actions.action_of_slot)
 
 
 def move_of(state, slot: int) -> str:
-    action = int(actions.action_of_slot(state, np.int32(slot)))
+    action = int(_action_of(state, np.int32(slot)))
     return format_action(action, grid=state.grid, sides=CANONICAL_SIDES)
 
 
@@ -59,29 +50,26 @@ def visits_of(answer) -> dict[str, int]:
     return {candidate.move: candidate.visits for candidate in answer.candidates}
 
 
-@pytest.mark.parametrize(
-    ("rules", "kind", "rescale_values"),
-    [
-        (DUEL, "gumbel", True),
-        pytest.param(FOUR_STONES, "puct", False, marks=pytest.mark.slow),
-        pytest.param(FOUR_STONES, "gumbel", True, marks=pytest.mark.slow),
-        pytest.param(DUEL, "puct", True, marks=pytest.mark.slow),
-    ],
-)
-def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind, rescale_values):
+def children_of(game, slow: SlowSearch) -> dict[str, int]:
+    """The visited slots of the slow search's root, by their moves."""
+    return {move_of(game.state, slot): slot for slot in slow.root.children}
+
+
+def test_a_game_with_a_kept_tree_is_searched_as_by_hand():
     """Both search each position with the tree of the moves before; every visit is the same."""
-    sessions = sessions_of(rules, kind, OPTIONS, rescale_values=rescale_values)
-    slow = slow_search(rules, kind, rescale_values=rescale_values)
+    sessions = two_players()
+    slow = slow_search(sessions)
     name, kept = sessions.open(), []
-    for ply in range(7):
-        answer = sessions.ask(name, simulations=20 + ply, details=True).result()
+    for ply in range(9):
+        simulations = 18 + ply
+        answer = sessions.ask(name, simulations=simulations, details=True).result()
         before = slow.root.visits
         kept.append(before - 1)
-        slot, _ = slow.search(20 + ply)
+        slot, _ = slow.search(simulations)
         own = sessions._of(name).game
-        children = {move_of(own.state, slot): slot for slot in slow.root.children}
-        expected = {name: slow.root.children[slot].visits for name, slot in children.items()}
-        assert answer.visits == slow.root.visits == before + 20 + ply
+        children = children_of(own, slow)
+        expected = {move: slow.root.children[slot].visits for move, slot in children.items()}
+        assert answer.visits == slow.root.visits == before + simulations
         assert visits_of(answer) == expected
         for candidate in answer.candidates:
             own_value = slow.root.q(children[candidate.move])
@@ -98,11 +86,10 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand(rules, kind, rescale_val
     sessions.close(name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("rules", "kind"), [(TRIO, "gumbel"), (TRIO, "puct"), (QUARTET, "puct")])
-def test_a_tree_of_more_players_is_kept_by_its_own_player(rules, kind):
+def test_a_tree_of_more_players_is_kept_by_its_own_player():
     """Asked at each of one player's turns, or at any other's, both find the same."""
-    sessions, slow = sessions_of(rules, kind, OPTIONS), slow_search(rules, kind)
+    sessions = three_players()
+    slow = slow_search(sessions)
     name, kept = sessions.open(), {True: [], False: []}
     own = sessions._of(name).game
     for ply in range(12):
@@ -112,12 +99,12 @@ def test_a_tree_of_more_players_is_kept_by_its_own_player(rules, kind):
             if not is_own:
                 slow.begin_anew()
             before = slow.root.visits
-            answer = sessions.ask(name, simulations=40, details=True).result()
-            slot, _ = slow.search(40)
-            slots = slots_of(own, slow)
+            answer = sessions.ask(name, simulations=30, details=True).result()
+            slot, _ = slow.search(30)
+            slots = children_of(own, slow)
             visits = {move: slow.root.children[s].visits for move, s in slots.items()}
             assert visits_of(answer) == visits
-            assert answer.visits == slow.root.visits == before + 40
+            assert answer.visits == slow.root.visits == before + 30
             assert move_of(own.state, slot) == answer.best_move
             values = {move: slow.root.q(s) for move, s in slots.items()}
             told = {candidate.move: candidate.value for candidate in answer.candidates}
@@ -136,23 +123,17 @@ def test_a_tree_of_more_players_is_kept_by_its_own_player(rules, kind):
     sessions.close(name)
 
 
-def slots_of(game, slow: SlowSearch) -> dict[str, int]:
-    return {move_of(game.state, slot): slot for slot in slow.root.children}
-
-
-@pytest.mark.slow
 def test_no_program_copies_the_arrays_of_all_trees():
     """A search of one tree must not take longer because others are kept."""
-    options = EngineOptions(batch_sizes=(1, 4), chunk=8, nodes=60, trees=30)
-    programs = sessions_of(DUEL, "gumbel", options)._searcher._programs._programs
-    for name, size in (("resume", 1), ("resume", 4), ("grow", 1), ("grow", 4)):
+    programs = two_players()._searcher._programs._programs
+    for name, size in (("resume", 1), ("grow", 1), ("grow", 32)):
         text = programs[name, size].result().as_text()
-        assert re.search(r"\[31,60\b", text), "no array has all trees"
-        assert not re.search(r"= \w+\[31,60\b\S* copy\(", text), name
+        assert re.search(r"\[33,64\b", text), "no array has all trees"
+        assert not re.search(r"= \w+\[33,64\b\S* copy\(", text), name
 
 
 def test_no_request_compiles():
-    sessions = sessions_of(DUEL, "gumbel", OPTIONS)
+    sessions = two_players()
     with compiling.count_compilations() as compiled:
         names = [sessions.open(), sessions.open(moves=["A1"])]
         for name in names:

@@ -106,119 +106,82 @@ def test_input_that_cannot_be_read_ends_the_sessions(tmp_path):
     assert protocol.closed
 
 
-@pytest.fixture
-def start():
-    """Starts an engine of a player that compiles quickly."""
-    started = []
+ENGINE = [sys.executable, "-m", "train", "engine", "heuristic-search:wjx@4", "--nodes", "64"]
 
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "train", "engine", "heuristic-search:wjx@4", *words]
-        rules = json.dumps(tiny.RULES.to_dict())
-        process = subprocess.Popen(
-            [*command, "--rules", rules, "--batch", "1", "--trees", "2", "--nodes", "16"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=compiling.environment(),
-            cwd=compiling.ROOT,
-        )
-        started.append(process)
-        return process
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+def engine(*words: str, **environment: str) -> subprocess.Popen[bytes]:
+    """An engine of a player that compiles quickly; it ends with its input."""
+    command = [sys.executable, "-m", "train", "engine", "heuristic-search:wjx@4", *words]
+    return subprocess.Popen(
+        [*command, "--rules", json.dumps(tiny.RULES.to_dict()), "--nodes", "64"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=compiling.environment() | environment,
+        cwd=compiling.ROOT,
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_an_engine_survives_bad_lines_and_ends_at_a_signal(start, signum, code):
-    engine = start()
+def test_an_engine_survives_bad_lines_and_ends_at_ctrl_c():
+    with engine("--batch", "1", "--trees", "2") as process:
 
-    def ask(line: bytes) -> dict:
-        engine.stdin.write(line + b"\n")
-        engine.stdin.flush()
-        return json.loads(engine.stdout.readline())
+        def ask(line: bytes) -> dict:
+            process.stdin.write(line + b"\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
 
-    started = ask(b'{"type": "start_game_session", "bgsId": "g"}')
-    assert started["success"], started
-    overlong = ask(b"x" * 1_000_000)
-    assert (overlong["bgsId"], overlong["error"]) == (
-        None,
-        f"line: longer than {MAX_MESSAGE} bytes",
-    )
-    assert ask(b"\x00{")["error"].startswith("not JSON")
-    told = ask(b'{"type": "evaluate_position", "bgsId": "g"}')
-    assert (told["success"], told["simulations"]) == (True, 4)
-    engine.send_signal(signum)
-    assert engine.wait(timeout=30) == code
-    log = engine.stderr.read().decode()
-    assert engine.stdout.read() == b"" and "Traceback" not in log
-    assert "engine: ready" in log
+        started = ask(b'{"type": "start_game_session", "bgsId": "g"}')
+        assert started["success"], started
+        overlong = ask(b"x" * 1_000_000)
+        assert overlong["bgsId"] is None and str(MAX_MESSAGE) in overlong["error"]
+        assert "JSON" in ask(b"\x00{")["error"]
+        told = ask(b'{"type": "evaluate_position", "bgsId": "g"}')
+        assert (told["success"], told["simulations"]) == (True, 4)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+        out, log = process.communicate()
+    assert out == b"" and b"Traceback" not in log and b"engine: ready" in log
 
 
 @pytest.mark.slow
 def test_an_engine_that_still_compiles_ends_at_once():
-    words = ["heuristic-search:wjx@4", "--batch", "1,32,64", "--trees", "64", "--nodes", "64"]
-    engine = subprocess.Popen(
-        [sys.executable, "-m", "train", "engine", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "0"},
-        cwd=compiling.ROOT,
-    )
-    while b"engine: ready" not in engine.stderr.readline():
-        assert engine.poll() is None
-    began = time.monotonic()
-    engine.send_signal(signal.SIGTERM)
-    assert engine.wait(timeout=60) == 0
-    # All batches take minutes; a busy machine needs seconds to end a process.
-    assert time.monotonic() - began < 15
-    log = engine.communicate()[1].decode()
+    sizes = ",".join(map(str, range(1, 60)))
+    with engine("--batch", sizes, "--trees", "64", JAX_ENABLE_COMPILATION_CACHE="0") as process:
+        while b"engine: ready" not in process.stderr.readline():
+            assert process.poll() is None
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+        # All batches take minutes; a busy machine needs seconds to end a process.
+        assert time.monotonic() - began < 15
+        log = process.communicate()[1].decode()
     assert "Traceback" not in log and "are compiled" not in log
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"batch": "1,x"}, "--batch '1,x' must be numbers from 1 on"),
-        ({"batch": "8", "trees": 4}, r"trees \(4\) must be at least the largest batch, 8"),
-        ({"chunk": 0}, r"chunk \(0\) must be at least 1"),
-        ({"nodes": 1}, r"nodes \(1\) must be 0 or from 2 to"),
-    ],
+    ("options", "word"),
+    [({"batch": "1,x"}, "--batch"), ({"batch": "8", "trees": 4}, "trees"), ({"chunk": 0}, "chunk")],
 )
-def test_bad_options_say_what_is_allowed(options, reason):
-    with pytest.raises(UsageError, match=reason):
+def test_bad_options_are_refused(options, word):
+    with pytest.raises(UsageError, match=word):
         Engine(player="heuristic-search:wjx", **options)._options()
 
 
 @pytest.mark.parametrize(
-    ("trees", "reason"),
-    [
-        (64, r"^--trees = 64 \(--nodes 1000\) needs .* MiB, this host has 1 MiB; about \d+ would"),
-        (
-            8,
-            r"^--nodes = 1000 \(--trees 8\) needs .* MiB, this host has 1 MiB; about \d+ would fit",
-        ),
-    ],
+    ("trees", "word"), [(64, "lower --trees or --nodes"), (8, "lower --nodes")]
 )
-def test_trees_that_do_not_fit_in_memory_are_refused(monkeypatch, trees, reason):
+def test_trees_that_do_not_fit_in_memory_are_refused(monkeypatch, trees, word):
     # Other devices of this host do not hold the trees.
     monkeypatch.setattr(programs, "device_memory", lambda: Memory("this host", 2**20, 64))
     options = EngineOptions(batch_sizes=(1, 8), nodes=1000, trees=trees)
-    with pytest.raises(UsageError, match=reason):
+    with pytest.raises(UsageError, match=word):
         make_sessions("heuristic-search:wjx@64", tiny.RULES, options=options)
 
 
 @pytest.mark.parametrize(
-    ("player", "reason"),
-    [
-        ("greedy", "player 'greedy': cannot evaluate positions; allowed: PATH, net:PATH"),
-        ("heuristic-search:wjx@64", "64 simulations do not fit in a tree of 32 nodes"),
-    ],
+    ("player", "word"), [("greedy", "greedy"), ("heuristic-search:wjx@64", "32 nodes")]
 )
-def test_a_player_that_does_not_fit_is_refused(player, reason):
-    with pytest.raises(UsageError, match=reason):
+def test_a_player_that_does_not_fit_is_refused(player, word):
+    with pytest.raises(UsageError, match=word):
         make_sessions(player, tiny.RULES, options=EngineOptions(nodes=32))

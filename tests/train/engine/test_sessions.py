@@ -1,27 +1,22 @@
 """Sessions in this process: ways back, trees that make room, networks with all heads."""
 
-import jax
 import numpy as np
 import pytest
+from scipy.special import softmax
 
-from tests.support.learner import saved, tiny
-from tests.support.learner.engines import sessions_of
-from tests.support.learner.searching import DUEL, FOUR_STONES
+from tests.support.learner import saved
+from tests.support.learner.engines import LEAD, OWNERS, two_players
+from tests.support.learner.searching import FOUR_STONES
 from train.engine import searcher, telling
 from train.engine.answers import SessionError
 from train.engine.sessions import make_sessions
 from train.engine.trees.options import EngineOptions
-from train.network.build import network_for
-from train.registry import make_player
 from train.runtime.errors import UsageError
-from wallgo_jax import observation
-
-SMALL = EngineOptions(batch_sizes=(1,), chunk=8, nodes=64, trees=2)
 
 
 @pytest.fixture
 def sessions():
-    sessions = sessions_of(DUEL, "gumbel", SMALL)
+    sessions = two_players()
     yield sessions
     for name in list(sessions._sessions):
         sessions.close(name)
@@ -55,11 +50,13 @@ def test_a_finished_game_can_be_taken_back(sessions):
 
 
 def test_the_tree_that_was_not_searched_for_the_longest_time_makes_room(sessions):
-    names = [sessions.open() for _ in range(3)]
-    for name in [names[0], names[1], names[0], names[2]]:
-        sessions.ask(name).result()
-    visits = [sessions.ask(name, simulations=0).result().visits for name in (names[0], names[2])]
-    assert visits == [49, 25], "the two that were searched last are kept"
+    names = [sessions.open() for _ in range(33)]
+    for answer in [sessions.ask(name, simulations=4) for name in names[:32]]:
+        answer.result()
+    for name in (names[0], names[32]):
+        sessions.ask(name, simulations=4).result()
+    visits = [sessions.ask(names[n], simulations=0).result().visits for n in (0, 2, 32)]
+    assert visits == [9, 5, 5], "those that were searched last are kept"
     assert sessions.ask(names[1], simulations=0).result().visits == 1
 
 
@@ -69,11 +66,11 @@ def test_a_tree_without_room_begins_anew(sessions):
     assert visits == [25, 49, 25], "of 64 nodes, 49 leave no room for 24"
 
 
-def test_a_budget_of_time_grows_when_simulations_turn_out_to_be_fast(sessions):
+def test_a_budget_of_time_grows_when_simulations_turn_out_to_be_fast(sessions, monkeypatch):
     name = sessions.open()
-    sessions._searcher._seconds = {1: 1.0}
+    monkeypatch.setattr(sessions._searcher, "_seconds", {1: 1.0, 32: 32.0})
     assert sessions.ask(name, seconds=8).result().simulations == 32, "not 8: half of 64 nodes"
-    sessions._searcher._seconds = {1: 1.0}
+    monkeypatch.setattr(sessions._searcher, "_seconds", {1: 1.0, 32: 32.0})
     assert sessions.ask(name, simulations=8).result().simulations == 8
 
 
@@ -94,53 +91,21 @@ def test_moves_are_drawn_by_temperature(sessions):
     assert len(kept) == 1
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    config = tiny.config("--network.ownership", "true", "--network.margin", "true")
-    return saved.save_run(tmp_path_factory.mktemp("run"), seeds={1: 3}, config=config), config
-
-
-@pytest.mark.slow
-def test_a_network_tells_owners_and_margin_from_the_first_players_side(run):
+def test_owners_and_margin_are_told_from_the_first_players_side(sessions):
     """Ply 1 is the second player's: chances and margin are the network's, turned round."""
-    directory, config = run
-    sessions = make_sessions(f"net:{directory}", tiny.RULES, options=SMALL)
     name = sessions.open(moves=["B2"])
-    told = sessions.ask(name, details=True).result()
-    state = sessions.standing(name).state
-    network = network_for(config.network, 2)
-    weights = tiny.new_weights(network, 3)
-    planes = observation.observe(state, planes=config.network.planes, has_playable=False)
-    output = network.evaluate(weights, np.asarray(planes)[None])
-    own, other, nobody = np.moveaxis(jax.nn.softmax(output.ownership[0], axis=-1), -1, 0)
+    told = sessions.ask(name, details=True, simulations=8).result()
+    own, other, nobody = np.moveaxis(softmax(OWNERS, axis=-1), -1, 0)
     expected = np.stack([other, own, nobody], axis=-1).reshape(9, 3)
     assert told.owners == pytest.approx(expected, abs=1e-5)
-    assert told.margin == pytest.approx(-9 * float(output.margin[0]), abs=1e-4)
-    assert told.evaluation == pytest.approx(-float(output.value[0, 0]), abs=1e-5)
-    assert (told.simulations, told.visits, told.player) == (0, 1, 1)
-    sessions.shut_down()
+    assert told.margin == pytest.approx(-9 * LEAD)
+    assert told.player == 1
 
 
-@pytest.mark.slow
-def test_fresh_answers_are_the_moves_of_the_player_in_a_match(run):
-    player_name = f"{run[0]}@8"
-    player = make_player(player_name, tiny.RULES)
-    options = EngineOptions(batch_sizes=(1,), nodes=32, trees=1, keeps_trees=False)
-    sessions = make_sessions(player_name, tiny.RULES, options=options)
-    act = jax.jit(player.act)
-    name = sessions.open()
-    while not (standing := sessions.standing(name)).is_over:
-        answer = sessions.ask(name).result()
-        one = jax.tree.map(lambda x: np.asarray(x)[None], standing.state)
-        slot = int(act(player.variables, one, jax.random.key(standing.ply))[0])
-        sessions.apply(name, answer.action)
-        assert sessions._of(name).game.plies[-1].slot == slot
-    sessions.shut_down()
-
-
-def test_rules_that_the_network_has_not_learned_are_refused(run):
+def test_rules_that_the_network_has_not_learned_are_refused(tmp_path):
+    run = saved.save_run(tmp_path / "run", seeds={1: 3})
     with pytest.raises(UsageError, match="learned"):
-        make_sessions(str(run[0]), FOUR_STONES, options=SMALL)
+        make_sessions(str(run), FOUR_STONES, options=EngineOptions(nodes=64))
 
 
 def test_owners_are_turned_from_the_movers_side_to_the_players_numbers():

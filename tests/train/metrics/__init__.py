@@ -1,1 +1,1 @@
-"""Tests of `train/loop`."""
+"""Tests of `train/metrics`."""

@@ -1,7 +1,6 @@
 """Every place that holds a run's rows: the file, TensorBoard, Weights & Biases."""
 
 import importlib
-import json
 import sys
 from types import SimpleNamespace
 
@@ -9,9 +8,10 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint, read_rows, read_scalars
-from train.loop import training
-from train.metrics import wandb_run
+from train.config import config_to_dict
+from train.loop import run_loop
 from train.metrics.writer import MetricsWriter
+from train.runtime.errors import UsageError
 
 ROW = {
     "loss": 2.5,
@@ -97,27 +97,28 @@ def told(monkeypatch) -> list:
     return found
 
 
-@pytest.mark.slow
-def test_a_run_is_mirrored(told, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
-    words = ["--runs", tmp_path, "--tracking.wandb", "walls", "--evaluation.opponents", "[]"]
-    assert command("run", tiny.PATH, *words).code == 0
-    (name, options), *logged, last = told
+def test_a_run_is_mirrored(told, tmp_path):
+    """The row of every iteration, under the names of TensorBoard, through a resume."""
+    config = tiny.config("--tracking.wandb", "walls")
+
+    def mirror(numbers, *, done=0):
+        mirrors = run_loop._mirrors(config, tmp_path)
+        write(tmp_path, numbers, done=done, mirrors=mirrors).close()
+
+    mirror([1, 2])
+    mirror([3], done=2)
+    (name, options), *logged, last, again, third, _ = told
     assert (name, last) == ("init", "finish")
-    directory = tmp_path / "tiny"
     assert (options["project"], options["name"], options["resume"]) == ("walls", "tiny", "allow")
-    assert options["config"]["selfplay"]["boards"] == 4
-    assert [step for step, _ in logged] == [1, 2, 3, 4, 5, 6]
-    scalars = read_scalars(directory)
+    assert options["config"] == config_to_dict(config)
+    assert again[1]["id"] == options["id"]
+    logged.append(third)
+    assert [step for step, _ in logged] == [1, 2, 3]
+    scalars = read_scalars(tmp_path)
     for step, values in logged:
+        assert values.keys() >= {"loss/total", "replay/positions"}
         for tag, value in values.items():
             assert scalars[tag][step] == pytest.approx(value, rel=1e-6)
-    # The config's key survives a resume, and the run goes on under its id.
-    saved = json.loads((directory / "config.json").read_text())
-    assert saved["tracking"] == {"wandb": "walls"}
-    again = wandb_run.WandbRun(directory, {}, project="walls", name="tiny")
-    again.close()
-    assert told[-2][1]["id"] == options["id"]
 
 
 def test_a_service_that_refuses_is_one_line(told, tmp_path):
@@ -125,12 +126,12 @@ def test_a_service_that_refuses_is_one_line(told, tmp_path):
         raise ConnectionError("no\nkey")
 
     sys.modules["wandb"].init = refuse
-    said = command("run", tiny.PATH, "--runs", tmp_path, "--tracking.wandb", "walls")
-    assert complaint(said) == "tracking.wandb: no key"
+    with pytest.raises(UsageError, match=r"^tracking\.wandb: no key$"):
+        run_loop._mirrors(tiny.config("--tracking.wandb", "walls"), tmp_path)
 
 
 def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     said = command("run", tiny.PATH, "--runs", tmp_path, "--tracking.wandb", "walls")
-    assert complaint(said) == "tracking.wandb needs wandb: pip install 'wallgo-jax[wandb]'"
+    assert "wallgo-jax[wandb]" in complaint(said)
     assert list(tmp_path.iterdir()) == []

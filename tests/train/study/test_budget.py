@@ -57,26 +57,6 @@ def test_pace_times_each_stage_with_full_steps(monkeypatch):
     assert pace.iterations <= budget.most_iterations(dataclasses.replace(config, iterations=2))
 
 
-@pytest.mark.slow
-def test_timed_iterations_search_as_many_plies_in_full_as_iterations_do_on_average(monkeypatch):
-    """The first iteration's coins are others, so a budget timed by it would be wrong."""
-    config = tiny.config("--selfplay.full_search_prob=0.25", "--selfplay.cheap_simulations=1")
-    rows, run_iteration = [], budget.run_iteration
-
-    def iterate(*args):
-        state, row = run_iteration(*args)
-        rows.append(row)
-        return state, row
-
-    monkeypatch.setattr(budget, "make_programs", tiny.shared_programs)
-    monkeypatch.setattr(budget, "run_iteration", iterate)
-    pace = budget.measure_pace(config)
-    assert len(rows) == pace.iterations > budget.TIMED
-    shares = [row["full_search_share"] for row in rows]
-    assert shares[-budget.TIMED :] == [0.25] * budget.TIMED
-    assert shares[0] != 0.25
-
-
 def test_a_pace_beside_another_does_not_feel_the_machine(monkeypatch):
     """The machine slows down all the time; the change takes twice the base's time in every turn."""
     base = tiny.config()

@@ -22,13 +22,10 @@ from train.study.topics import (
     mobility,
     opening_tree,
     openings,
-    padding,
     play_kinds,
 )
 from train.study.trainings import adversary
-from wallgo_jax.board.geometry import PLAYS_PER_STONE
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.notation import parse_moves
@@ -134,11 +131,6 @@ def _games_after(rules: Rules, board: slow.Board, player: int) -> int:
 
 def _is_parted(board: slow.Board) -> bool:
     return board.stones[1][0] not in board.distances(0, through_stones=True)
-
-
-def test_pages_of_games_say_that_one_training_played_them():
-    for text in (padding._text(StudyConfig().padding), game_size._text({}, {})):
-        assert text[-1].startswith("The intervals count games") and "of one training" in text[-1]
 
 
 def test_bounds_of_positions_hold_on_the_solved_board():
@@ -322,25 +314,3 @@ def test_lost_games_are_those_that_the_adversary_won():
     assert played.counts == [1, 1, 1] and played.rate == 0.5
     assert [(r.actions, r.result) for r in played.records(FOUR, only=1)] == [((1,), (1.0, -1.0))]
     assert [r.result for r in played.records(FOUR)] == [(1.0, -1.0), (0.0, 0.0), (1.0, -1.0)]
-
-
-@pytest.mark.slow
-def test_padding_walls_leave_the_game_as_it_is():
-    """All that is legal, decided and paid is the same on the three kinds of boards."""
-    rules = Rules(size=3, stones=2, order=(0, 1, 0, 1))
-    shown, is_play = padding.random_positions(rules, 5, games=6, seed=1)
-    legal = jax.vmap(jax.vmap(actions.legal_slots))
-    plays = 2 * PLAYS_PER_STONE
-    own, plane, walls = (np.asarray(legal(view))[..., :plays] for view in shown)
-    mask = np.asarray(is_play)
-    assert mask.sum() > 20
-    np.testing.assert_array_equal(plane[mask], own[mask])
-    np.testing.assert_array_equal(walls[mask], own[mask])
-    for field in ("ply", "player", "terminated"):
-        found = [np.asarray(getattr(view.position, field)) for view in shown]
-        np.testing.assert_array_equal(found[0], found[1])
-        np.testing.assert_array_equal(found[0], found[2])
-    areas = jax.vmap(jax.vmap(referee.territory))
-    own, plane, walls = (np.asarray(areas(view))[mask] for view in shown)
-    np.testing.assert_array_equal(plane, own)
-    np.testing.assert_array_equal(walls, own)

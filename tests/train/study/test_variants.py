@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,19 @@ def trained(monkeypatch):
     return found
 
 
+@pytest.fixture(scope="module")
+def players(tmp_path_factory) -> list[Path]:
+    """Two runs of different weights."""
+    folder = tmp_path_factory.mktemp("players")
+    return [saved.save_run(folder / str(seed), seeds={1: seed}) for seed in (0, 1)]
+
+
+def put(player: Path, at: Path) -> None:
+    """A copy of a run in place of what is there."""
+    shutil.rmtree(at, ignore_errors=True)
+    shutil.copytree(player, at)
+
+
 def variant(iterations: int, *, wandb: str = "") -> Variant:
     config = dataclasses.replace(RunConfig(), iterations=iterations)
     tracking = dataclasses.replace(config.tracking, wandb=wandb)
@@ -57,17 +71,14 @@ def test_a_training_of_other_settings_is_never_removed_nor_taken_for_ours(traine
     run = tmp_path / "runs" / "R-seed0"
     first = train_with(variant(3))
     assert trained == [("R-seed0", 3), ("R-seed1", 3)]
-    said = f"{run}: a training of other settings; choose another --out, or remove it"
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match="R-seed0: a training of other settings"):
         train_with(variant(5))
-    assert str(refused.value) == said
     assert (run / METRICS_FILE).is_file() and len(trained) == 2
     assert train_with(variant(3)) == train_with(variant(3, wandb="elsewhere")) == first
     # The directory now holds another training than the kept piece is of.
     (run / "config.json").write_text(json.dumps(config_to_dict(variant(5).config)))
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match="other settings"):
         train_with(variant(3))
-    assert str(refused.value) == said
     run.rename(tmp_path / "elsewhere")
     assert train_with(variant(3)) == first and len(trained) == 2
 
@@ -89,7 +100,9 @@ def test_a_training_against_another_victim_is_one_of_other_settings(trained, tmp
     assert trained == 2 * [("attack-seed0", 3)]
 
 
-def test_a_warm_start_from_other_weights_is_another_training(trained, tmp_path, monkeypatch):
+def test_a_warm_start_from_other_weights_is_another_training(
+    trained, players, tmp_path, monkeypatch
+):
     """Two exports into one path, one after the other."""
     source, case = tmp_path / "source", TransferCase("a", source=str(tmp_path / "source"))
     monkeypatch.setattr(transfer, "round_robin", lambda *given, **settings: [])
@@ -99,8 +112,7 @@ def test_a_warm_start_from_other_weights_is_another_training(trained, tmp_path, 
     base = transfer.base_config(scale, where="study")
 
     def train_from(seed):
-        shutil.rmtree(source, ignore_errors=True)
-        saved.save_run(source, seeds={1: seed})
+        put(players[seed], source)
         return transfer._case(work, scale, base, case).trained
 
     assert train_from(0) == train_from(0) and len(trained) == 3
@@ -110,13 +122,12 @@ def test_a_warm_start_from_other_weights_is_another_training(trained, tmp_path, 
 
 
 @pytest.mark.parametrize("blocks", [True, False])
-def test_a_frozen_player_is_known_by_its_weights(tmp_path, blocks):
+def test_a_frozen_player_is_known_by_its_weights(players, tmp_path, blocks):
     """As the victim of an adversary, and as the opponent that a study's config names."""
     player, found = tmp_path / "player", []
     scale = BlocksConfig(config=TINY | {"selfplay": {"opponent": str(player)}}, opening_plies=0)
     for seed in (0, 1, 0):
-        shutil.rmtree(player, ignore_errors=True)
-        saved.save_run(player, seeds={1: seed})
+        put(players[seed], player)
         attacked = adversary._named(str(player), "@2").made_by
         found.append(block_variants(scale, ["R"])[0].made_by if blocks else attacked)
     assert found[0] == found[2] != found[1]

@@ -81,24 +81,21 @@ def test_nobody_who_leaves_waits_for_a_compiler(typed, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "word"),
     [
-        (["--level", "strong"], "play: --level has no effect without --terminal; leave it out"),
-        (["--colour", "Blue"], "play: --colour has no effect without --terminal"),
-        (["--terminal", "--port", "9000"], "play: --port has no effect with --terminal"),
-        (["--terminal", "--no-browser"], "play: --no-browser has no effect with --terminal"),
-        (["--terminal", "--puzzles", "x"], "play: --puzzles has no effect with --terminal"),
-        (["--player", "heuristic-search:wjx@512"], "without simulations; levels say them"),
+        (["--level", "strong"], "--level"),
+        (["--terminal", "--port", "9000"], "--port"),
+        (["--terminal", "--puzzles", "x"], "--puzzles"),
+        (["--player", "heuristic-search:wjx@512"], "levels"),
     ],
 )
-def test_words_without_effect_are_answered_in_one_line(words, reason):
-    assert reason in complaint(command("play", *words))
+def test_words_without_effect_are_refused(words, word):
+    assert word in complaint(command("play", *words))
 
 
 @pytest.mark.parametrize(
-    ("choice", "reason"),
-    [({"level": "god"}, "level 'god' is not one of beg"), ({"colour": "Green"}, "Red, Blue")],
+    ("choice", "word"), [({"level": "god"}, "beginner"), ({"colour": "Green"}, "Blue")]
 )
-def test_choices_that_do_not_exist(choice, reason):
-    with pytest.raises(UsageError, match=reason):
+def test_choices_that_do_not_exist(choice, word):
+    with pytest.raises(UsageError, match=word):
         terminal.run(RULES, **{"player": "", "level": "club", "colour": "Red"} | choice)

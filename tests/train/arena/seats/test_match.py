@@ -11,7 +11,6 @@ from train.arena.seats import report
 from train.arena.seats.match import SeatOptions, field_of, play_seats
 from train.arena.seats.result import SeatedResult, keep_finished
 from train.players.basic import Player
-from train.runtime.errors import UsageError
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -169,13 +168,15 @@ def test_players_of_one_name_are_one_entrant():
     assert field.seats == (2, 1)
 
 
-def test_two_players_and_wrong_numbers_are_refused():
-    options = SeatOptions(games=6)
-    with pytest.raises(ValueError, match="for 2 players, seats are for 3 or 4"):
-        play_seats([LOW, HIGH], PRESETS["hkoi"], options, key=jax.random.key(0))
-    with pytest.raises(ValueError, match="2 players at 3 seats"):
-        play_seats([LOW, HIGH], TRIO, options, key=jax.random.key(0))
-    with pytest.raises(ValueError, match=r"games \(0\) must be at least 1"):
-        SeatOptions(games=0)
-    with pytest.raises(UsageError, match="too large"):
-        play_seats([LOW, HIGH, HIGH], TRIO, SeatOptions(games=2**40), key=jax.random.key(0))
+@pytest.mark.parametrize(
+    ("players", "rules", "games", "word"),
+    [
+        ([LOW, HIGH], PRESETS["hkoi"], 6, "2 players"),
+        ([LOW, HIGH], TRIO, 6, "3 seats"),
+        ([LOW, HIGH, HIGH], TRIO, 0, "games"),
+        ([LOW, HIGH, HIGH], TRIO, 2**40, "too large"),
+    ],
+)
+def test_other_players_and_wrong_numbers_are_refused(players, rules, games, word):
+    with pytest.raises(ValueError, match=word):
+        play_seats(players, rules, SeatOptions(games=games), key=jax.random.key(0))

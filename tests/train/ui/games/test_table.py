@@ -9,7 +9,7 @@ from train.ui.games import game_tree
 from train.ui.games import table as table_lib
 from train.ui.games.clocks import Clocks, ClockSettings
 from train.ui.games.game_tree import GameTree
-from train.ui.games.seats import Seat, read_seats
+from train.ui.games.seats import Seat
 from train.ui.games.table import ANALYSE, PLAY, Table
 from wallgo_jax.game.rules import PRESETS
 
@@ -249,19 +249,3 @@ async def test_variations_taken_back_leave_the_game_as_it_ended(table):
     table.go(0)
     with pytest.raises(ValueError, match="no move of yours to take back"):
         table.take_back()
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ([{"kind": "person"}], "seats: not a list of 2"),
-        (
-            [{"kind": "person"}, {"kind": "machine", "level": "god"}],
-            "seats: Blue is .* levels: beginner",
-        ),
-        ([{"kind": "person"}, 3], "seats: Blue is 3"),
-    ],
-)
-def test_seats_that_nobody_can_take(fields, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        read_seats(fields, 2)

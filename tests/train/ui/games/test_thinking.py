@@ -12,7 +12,7 @@ from train.engine.trees.guide import make_guide_for_levels
 from train.runtime.errors import UsageError
 from train.ui.games import thinking
 from train.ui.games.game_tree import GameTree
-from train.ui.games.thinking import MAX_ENGINES, EngineThinker, _to_thought
+from train.ui.games.thinking import EngineThinker, _to_thought
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action
 
@@ -137,35 +137,38 @@ def test_hints_teach_the_machine_nothing(made):
     assert engines[0].plies == {}
 
 
-@pytest.mark.slow
-def test_the_engine_that_was_not_asked_for_longest_makes_room(made):
+def test_the_engine_that_was_not_asked_for_longest_makes_room(made, monkeypatch):
+    monkeypatch.setattr(thinking, "MAX_ENGINES", 2)
     engines, _ = made
 
     async def body():
         thinker = EngineThinker("any")
-        trees = [GameTree(rules_of(size)) for size in range(3, 4 + MAX_ENGINES)]
-        for tree in [*trees[:-1], trees[0], trees[-1]]:
-            await thinker.think(tree.rules, tree.root, 1, is_move=True)
+        # Engines differ by the shape of rules alone, so one position stands for all.
+        roots = {size: GameTree(rules_of(3)).root for size in (3, 4, 5)}
+        for size in (3, 4, 3, 5):
+            await thinker.think(rules_of(size), roots[size], 1, is_move=True)
         await asyncio.sleep(0)
         # A game of the engine that is gone goes on with a new one.
-        await thinker.think(trees[1].rules, trees[1].root, 1, is_move=True)
+        await thinker.think(rules_of(4), roots[4], 1, is_move=True)
 
     asyncio.run(body())
-    assert [each.is_ended for each in engines[:2]] == [False, True]
-    assert engines[-1].rules.size == 4 and len(engines[-1].asked) == 1
+    assert [each.rules.size for each in engines] == [3, 4, 5, 4]
+    assert [each.is_ended for each in engines[:2]] == [True, True]
+    assert [each.is_ended for each in engines[2:]] == [False, False]
+    assert len(engines[0].asked) == 2 and len(engines[-1].asked) == 1
 
 
-def test_an_engine_that_is_dropped_while_it_compiles_ends(made):
+def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatch):
+    monkeypatch.setattr(thinking, "MAX_ENGINES", 1)
     engines, locks = made
     locks[3] = threading.Event()
 
     async def body():
-        thinker, tree = EngineThinker("any"), GameTree(rules_of(3))
-        waiting = asyncio.ensure_future(thinker.think(tree.rules, tree.root, 1, is_move=True))
+        thinker, root = EngineThinker("any"), GameTree(rules_of(3)).root
+        waiting = asyncio.ensure_future(thinker.think(rules_of(3), root, 1, is_move=True))
         await asyncio.sleep(0)
-        for size in range(4, 4 + MAX_ENGINES):
-            tree = GameTree(rules_of(size))
-            await thinker.think(tree.rules, tree.root, 1, is_move=True)
+        other = GameTree(rules_of(3)).root
+        await thinker.think(rules_of(4), other, 1, is_move=True)
         assert thinker.is_compiling
         locks[3].set()
         await asyncio.wait_for(waiting, 20)
@@ -179,5 +182,5 @@ def test_an_engine_that_is_dropped_while_it_compiles_ends(made):
 
 @pytest.mark.parametrize("name", ["heuristic-search:wjx@512", "heuristic-search:wjx@1s", "net:x"])
 def test_a_machine_whose_name_says_how_long_it_searches_is_refused(name):
-    with pytest.raises(UsageError, match="name one that searches, without simulations"):
+    with pytest.raises(UsageError, match="levels"):
         make_guide_for_levels(name)

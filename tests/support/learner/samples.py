@@ -1,0 +1,49 @@
+"""Samples of random games on boards in a grid of 4, shared by what learns from them."""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from tests.support.learner import tiny
+from train.bench.parts.search import random_search
+from train.data import replay
+from train.data.selfplay import first_boards, make_selfplay
+from wallgo_jax.game.rules import Rules
+
+GRID, SAMPLES = 4, 48
+SETUPS = {
+    2: Rules(size=GRID, stones=2, order=(0, 1, 1, 0)),
+    3: Rules(size=3, players=3, stones=1, order=(0, 1, 2)),
+}
+_BOARDS, _PLIES = 8, 40
+
+
+class Played(NamedTuple):
+    """NumPy arrays."""
+
+    replay_state: replay.ReplayState  # [40, 8]
+    sample: replay.Sample  # [48], with the next plies; policies have weights from 0 to 1.5
+
+
+@functools.cache
+def played(players: int) -> Played:
+    """Whole games of players that put all of each policy on the slot that they draw."""
+    variant = tiny.variants(SETUPS[players], _BOARDS, grid=GRID)
+    selfplay = make_selfplay(random_search(), plies=_PLIES)
+
+    @jax.jit
+    def play(variant):
+        _, plies, _ = selfplay((), variant, first_boards(variant), jax.random.key(1))
+        replay_state = replay.add(replay.init(_PLIES, plies), plies)
+        key = jax.random.key(2)
+        return replay_state, replay.sample(replay_state, variant, key, size=SAMPLES, has_reply=True)
+
+    replay_state, sample = jax.device_get(play(variant))
+    assert replay_state.finished.sum() > 10
+    # In place of the ones of self-play.
+    assert (sample.policy_weight == 1).all()
+    weight = np.arange(SAMPLES, dtype=np.float32) % 4 / 2
+    reply = sample.reply._replace(policy_weight=weight[::-1])
+    return Played(replay_state, sample._replace(policy_weight=weight, reply=reply))
