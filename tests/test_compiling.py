@@ -44,8 +44,3 @@ def test_a_jitted_function_is_compiled_once_for_each():
 
 def test_there_are_two_devices():
     assert jax.device_count() == compiling.DEVICES == 2
-
-
-def test_last_of_all_a_module_compiles_as_users_do(as_users_compile):
-    """From here to the end of this module."""
-    assert not compiling.is_quick()

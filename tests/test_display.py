@@ -1,26 +1,14 @@
 """What `print` shows of a state: one board, a batch, nothing that could be read."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import wallgo_jax
-from tests.support.game.board_text import go, place
+from tests.support.game import small
+from tests.support.game.small import GAME, SMALL
 
-SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
-ENV = wallgo_jax.make(SMALL, planes="B")
-
-# Red shuts itself into its corner and loses by 1 to 8.
-GAME = (
-    place("A1", grid=3),
-    place("C3", grid=3),
-    go("A1", "A1", "down", grid=3),
-    go("C3", "C3", "up", grid=3),
-    go("A1", "A1", "right", grid=3),
-)
 START = """\
 WallGo 3x3, 2 players, 1 stone each
 
@@ -52,17 +40,12 @@ Last: R A1->A1:W1"""
 
 @pytest.fixture(scope="module")
 def states() -> list[wallgo_jax.State]:
-    """The states of `GAME`, the first one before any ply."""
-    step = jax.jit(ENV.step)
-    found = [jax.jit(ENV.init)()]
-    for action in GAME:
-        found.append(step(found[-1], action))
-    return found
+    return list(small.states())
 
 
 @pytest.fixture(scope="module")
-def batch(states) -> wallgo_jax.State:
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *states)
+def batch() -> wallgo_jax.State:
+    return small.batch()
 
 
 def without_move(text: str) -> str:
@@ -95,25 +78,20 @@ def test_a_batch_prints_its_shape_and_its_first_board(batch):
     assert str(empty) == "WallGo boards, 2 players\nBatch of shape (0,): no boards"
 
 
-def test_boards_of_several_sizes_print():
-    rules = (SMALL, dataclasses.replace(SMALL, size=5))
-    boards = [jax.device_get(wallgo_jax.make(each, grid=5, planes="B").init()) for each in rules]
-    mixed = jax.tree.map(lambda *leaves: np.stack(leaves), *boards)
-    assert str(mixed).startswith("WallGo 3x3 and 5x5, 2 players, 1 stone each\nBatch of shape (2,)")
-
-
-def test_stones_are_those_of_the_rules():
-    """The arrays may have room for more: here for three a player."""
+def test_sizes_and_stones_are_those_of_the_rules():
+    """The arrays may have room for more stones: here for three a player."""
     five = wallgo_jax.Rules(size=5, stones=2, start=((0, 0, 0), (4, 4, 1)), order=(0, 1), tie=())
-    boards = [wallgo_jax.make(each, grid=5, stones=3, planes="B").init() for each in (SMALL, five)]
+    envs = [wallgo_jax.make(each, grid=5, stones=3, planes="B") for each in (SMALL, five)]
+    boards = jax.device_get(jax.jit(lambda: [env.init() for env in envs])())
     assert str(boards[0]).startswith("WallGo 3x3, 2 players, 1 stone each\n")
     assert str(boards[1]).startswith("WallGo 5x5, 2 players, 2 stones each\n")
-    mixed = jax.tree.map(lambda *leaves: jnp.stack(leaves), *boards)
-    assert str(mixed).startswith("WallGo 3x3 and 5x5, 2 players, 1 and 2 stones each\n")
+    mixed = jax.tree.map(lambda *leaves: np.stack(leaves), *boards)
+    heading = "WallGo 3x3 and 5x5, 2 players, 1 and 2 stones each\nBatch of shape (2,)"
+    assert str(mixed).startswith(heading)
 
 
 def test_a_game_that_was_replaced_says_its_result(states):
-    state = jax.jit(ENV.step_auto_reset)(states[-2], GAME[-1])
+    state = jax.jit(small.env().step_auto_reset)(states[-2], GAME[-1])
     assert str(state) == f"{START}\nThe game before: Blue won."
 
 
@@ -131,7 +109,7 @@ def test_a_state_without_values_is_one_line(states):
     line = "<wallgo_jax.env.State, traced by JAX>"
     html = f"<pre>{line.replace('<', '&lt;').replace('>', '&gt;')}</pre>"
     assert seen == [line, "<wallgo_jax.game.state.State, traced by JAX>", html, line]
-    assert str(jax.eval_shape(ENV.init)) == "<wallgo_jax.env.State, not boards>"
+    assert str(jax.eval_shape(small.env().init)) == "<wallgo_jax.env.State, not boards>"
 
 
 def test_a_tree_that_holds_no_boards_is_one_line(states, batch):

@@ -76,28 +76,28 @@ def test_every_action_on_the_grid_comes_back(grid):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "word"),
     [
-        ("", "'' is not a move"),
-        ("H1", "'H1' is not a cell; cells are A1 to G7"),
-        ("A8", "'A8' is not a cell; cells are A1 to G7"),
-        ("A0", "'A0' is not a cell"),
-        ("A¹", "'A¹' is not a cell"),
-        ("B6->B5", "'B6->B5' is not a play; write it like B6->B5:up"),
-        ("B6->B5:W4", "wall side 'W4' is not one of up, right, down, left, ↑ → ↓ ←, W0 to W3"),
-        ("B6->B5:W", "wall side 'W' is not one of"),  # west, or a digit that is missing
-        ("B6->B5:", "wall side '' is not one of"),
-        ("B6->B5:l", "wall side 'l' is not one of"),
-        ("B6->B5:up:left", "wall side 'up:left' is not one of"),
-        ("B6->B5:W0up", "wall side 'W0up' is not one of"),
-        ("B6->B3:W0", "B6->B3 is more than two steps"),
-        ("B6->D5:W0", "B6->D5 is more than two steps"),
-        ("Q B6->B5:W0", "'Q' is not a colour; colours are R, B, G, Y"),
-        ("R B6 B5", "'R B6 B5' is not a move"),
+        ("", "move"),
+        ("H1", "cell"),
+        ("A8", "cell"),
+        ("A0", "cell"),
+        ("A¹", "cell"),
+        ("B6->B5", "play"),
+        ("B6->B5:W4", "side"),
+        ("B6->B5:W", "side"),  # west, or a digit that is missing
+        ("B6->B5:", "side"),
+        ("B6->B5:l", "side"),
+        ("B6->B5:up:left", "side"),
+        ("B6->B5:W0up", "side"),
+        ("B6->B3:W0", "two steps"),
+        ("B6->D5:W0", "two steps"),
+        ("Q B6->B5:W0", "colour"),
+        ("R B6 B5", "move"),
     ],
 )
-def test_what_is_wrong_in_a_move(text, reason):
-    with pytest.raises(ValueError, match=reason.replace("(", r"\(")):
+def test_a_wrong_move_is_refused(text, word):
+    with pytest.raises(ValueError, match=word):
         notation.parse_action(text, grid=7)
 
 
@@ -170,7 +170,7 @@ def test_why_a_ply_is_not_allowed(text, reason):
 
 def test_a_move_outside_a_small_board_is_named():
     with pytest.raises(ValueError, match="ply 1: D1: D1 lies outside the 3x3 board"):
-        replay_moves(SMALL, notation.parse_moves("D1", grid=7), grid=7)
+        replay_moves(SMALL, notation.parse_moves("D1", grid=9), grid=9)
 
 
 def test_no_room_to_stay():
@@ -186,10 +186,7 @@ def test_a_grid_that_does_not_hold_the_board(grid):
         replay_actions(SMALL, [], grid=grid)
 
 
-@pytest.mark.parametrize(
-    "variant",
-    ["wallzero-4stone", pytest.param("playwallgo-3p", marks=pytest.mark.slow), "3x3-1stone"],
-)
+@pytest.mark.parametrize("variant", ["wallzero-4stone", "playwallgo-3p", "3x3-1stone"])
 def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
     record = conformance[variant][0]
     game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
@@ -203,11 +200,9 @@ def test_reasons_are_given_for_just_what_is_illegal(conformance, variant):
 @pytest.mark.parametrize(
     ("rules", "grid"),
     [
-        (Rules(size=3, stones=3, order=(0, 1) * 3, stay_needs_room=True), 3),
+        (Rules(size=3, stones=2, order=(0, 1) * 2, stay_needs_room=True), 3),
         (Rules(size=3, stones=2, order=(0, 1) * 2, walls=2), 3),
-        (Rules(size=4, players=3, stones=1, order=(0, 1, 2)), 6),
-        pytest.param(PRESETS["wallzero-4stone"], 9, marks=pytest.mark.slow),
-        pytest.param(PRESETS["playwallgo-4p"], 7, marks=pytest.mark.slow),
+        (Rules(size=4, players=3, stones=2, order=(0, 1, 2) * 2), 7),
     ],
 )
 def test_broken_rules_are_those_that_the_referee_forbids(rules, grid):

@@ -102,32 +102,39 @@ def test_scripts_are_functions():
         assert callable(importlib.metadata.EntryPoint(name, target, "console_scripts").load())
 
 
+NO_ARRAYS = """
+import train.config, train.network, train.search, wallgo_jax
+from train.cli.commands import Command
+from train.config import RunConfig, read_config
+from train.config.keys import keys_of
+from train.config.toml_text import config_to_toml
+from wallgo_jax.cli.commands import Show
+
+read_config(None, ["--rules.walls", "5"])
+keys_of(RunConfig())
+config_to_toml(RunConfig())
+"""
+HELP = """
+from {package}.__main__ import main
+
+for words in {words}:
+    try:
+        main(words)
+    except SystemExit as stop:
+        assert not stop.code
+"""
+
+
 @pytest.mark.parametrize(
     "code",
     [
-        "import wallgo_jax",
-        "import train.config; train.config.RunConfig()",
-        "from train.config import read_config; read_config(None, ['--rules.walls', '5'])",
-        "from train.config.keys import keys_of; from train.config import RunConfig; "
-        "from train.config.toml_text import config_to_toml; keys_of(RunConfig()); "
-        "config_to_toml(RunConfig())",
-        "from train.cli.commands import Command",
-        "import train.network, train.search",
-        "from wallgo_jax.cli.commands import Show",
+        NO_ARRAYS,
+        HELP.format(package="train", words=[["--help"], ["run", "--help"], ["elo", "-h"]]),
+        HELP.format(package="wallgo_jax", words=[["--help"], ["show", "--help"]]),
     ],
+    ids=["configs", "train --help", "wallgo_jax --help"],
 )
-def test_configs_and_options_load_no_array_library(code):
-    assert loaded_by(code) & HEAVY == set()
-
-
-@pytest.mark.parametrize("words", ["['--help']", "['run', '--help']", "['elo', '-h']"])
-@pytest.mark.parametrize("package", ["train", "wallgo_jax"])
-def test_help_loads_no_array_library(package, words):
-    words = words if package == "train" else "['show', '--help']"
-    code = (
-        f"from {package}.__main__ import main\n"
-        f"try:\n    main({words})\nexcept SystemExit as stop:\n    assert not stop.code"
-    )
+def test_configs_and_help_load_no_array_library(code):
     assert loaded_by(code) & HEAVY == set()
 
 
@@ -141,13 +148,11 @@ def without_flax(tmp_path) -> Path:
 MISSING = "train needs flax: pip install 'wallgo-jax[train]'"
 
 
-@pytest.mark.parametrize("module", ["train", "train.config", "train.loop.training"])
-def test_import_without_the_learner_says_what_to_install(without_flax, module):
-    code = f"try:\n    import {module}\nexcept ImportError as error:\n    print(error)"
-    assert python(code, path=without_flax).stdout.strip() == MISSING
-
-
-def test_program_without_the_learner_says_what_to_install(without_flax):
+def test_without_the_learner_imports_and_programs_say_what_to_install(without_flax):
+    code = "try:\n    import {}\nexcept ImportError as error:\n    print(error)\n"
+    modules = ("train", "train.config", "train.loop.training")
+    told = python("".join(map(code.format, modules)), path=without_flax)
+    assert told.stdout.splitlines() == [MISSING] * len(modules)
     script = without_flax / "wallgo-train"
     script.write_text("from train.__main__ import program\nprogram()\n")
     for words in (["-m", "train", "run"], ["-m", "train", "--help"], [str(script), "run"]):

@@ -10,21 +10,12 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
 import wallgo_jax
-from tests.support.game.board_text import go, place
+from tests.support.game.board_text import place
+from tests.support.game.small import GAME, SMALL
 from wallgo_jax.adapters.gymnasium import ENV_ID, WallGoEnv
 from wallgo_jax.adapters.opponents import play_randomly
 
-SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
 THREE = wallgo_jax.Rules(size=3, players=3, stones=1, order=(0, 1, 2))
-
-# Red shuts itself into its corner and loses by 1 to 8.
-GAME = (
-    place("A1", grid=3),
-    place("C3", grid=3),
-    go("A1", "A1", "down", grid=3),
-    go("C3", "C3", "up", grid=3),
-    go("A1", "A1", "right", grid=3),
-)
 
 
 def reader(game):

@@ -1,36 +1,20 @@
 """The gymnax adapter: recorded games, auto-reset, seats, cut-off, gymnax's own wrappers."""
 
-import functools
-
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import wallgo_jax
-from tests.support.game.board_text import go, place
+from tests.support.game.small import GAME, SMALL, read_game
 from wallgo_jax.adapters import spaces
 from wallgo_jax.adapters.gymnax import WallGoGymnax
-from wallgo_jax.adapters.opponents import play_randomly
 
-SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
 KEY = jax.random.key(0)
 
-# Red shuts itself into its corner and loses by 1 to 8.
-GAME = (
-    place("A1", grid=3),
-    place("C3", grid=3),
-    go("A1", "A1", "down", grid=3),
-    go("C3", "C3", "up", grid=3),
-    go("A1", "A1", "right", grid=3),
-)
 
-
-def read_game(state, key):
-    """An opponent that plays the actions of `GAME`."""
-    del key
-    return jnp.asarray(GAME)[state._step_count]
+def step(env, state, action: int, params, key=KEY):
+    """One step of a NumPy integer, so that all integers share a program."""
+    return env.step(key, state, np.int32(action), params)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +36,8 @@ def test_the_env_says_what_it_is(selfplay):
     drawn = actions.sample(KEY)
     assert drawn.dtype == jnp.int32 and bool(actions.contains(drawn))
     assert not actions.contains(477) and not actions.contains(-1)
-    obs, _ = selfplay.reset(KEY, params)
+    obs, state = selfplay.reset(KEY, params)
+    jax.eval_shape(selfplay.step, KEY, state, np.int32(0))  # parameters may be left out
     assert obs.dtype == observations.dtype and bool(observations.contains(obs))
     assert bool(observations.contains(observations.sample(KEY)))
     assert not observations.contains(obs + 1)
@@ -61,11 +46,12 @@ def test_the_env_says_what_it_is(selfplay):
 
 def test_without_opponent_the_reward_is_the_actors(selfplay):
     """A game, and the first ply of the next: the loser makes the last move and is paid -1."""
-    obs, state = selfplay.reset(KEY)
+    params = selfplay.default_params
+    obs, state = selfplay.reset(KEY, params)
     first = obs
     for index, action in enumerate(GAME):
         is_last = index == len(GAME) - 1
-        obs, state, reward, terminated, truncated, info = selfplay.step(KEY, state, action)
+        obs, state, reward, terminated, truncated, info = step(selfplay, state, action, params)
         assert (float(reward), bool(terminated)) == (-1.0 if is_last else 0.0, is_last)
         assert info["rewards"].tolist() == ([-1.0, 1.0] if is_last else [0.0, 0.0])
         assert float(info["discount"]) == (0.0 if is_last else 1.0)
@@ -74,7 +60,7 @@ def test_without_opponent_the_reward_is_the_actors(selfplay):
     assert not np.array_equal(info["final_observation"], first)
     assert (int(state.time), int(info["current_player"])) == (0, 0)
     assert np.flatnonzero(info["action_mask"]).tolist() == list(range(9 * 52, 9 * 53))
-    obs, state, *_ = selfplay.step(KEY, state, GAME[0])
+    obs, state, *_ = step(selfplay, state, GAME[0], params)
     assert np.argwhere(obs[..., 1]).tolist() == [[0, 0]]  # Blue sees Red's stone second.
     assert not obs[..., 0].any() and obs[..., 6].all()
 
@@ -88,7 +74,7 @@ def test_against_an_opponent_all_is_the_learners(against_reader, seat, reward):
     own, other = [(0, 0), (2, 2)][seat], [(2, 2), (0, 0)][seat]
     for action in GAME[seat::2]:
         assert int(state.board.current_player) == seat
-        _, state, paid, terminated, _, info = env.step(KEY, state, action, params)
+        _, state, paid, terminated, _, info = step(env, state, action, params)
     assert (float(paid), bool(terminated)) == (reward, True)
     assert np.argwhere(info["final_observation"][..., 0]).tolist() == [list(own)]
     assert np.argwhere(info["final_observation"][..., 1]).tolist() == [list(other)]
@@ -100,12 +86,12 @@ def test_against_an_opponent_all_is_the_learners(against_reader, seat, reward):
 def test_a_seat_that_is_none_is_refused(against_reader, seat):
     env = against_reader
     params = env.default_params.replace(seat=seat)
-    _, state = env.reset(KEY)
+    _, state = env.reset(KEY, env.default_params)
     for call in (env.reset, jax.jit(lambda key, _: env.reset(key, params))):
         with pytest.raises(ValueError, match=f"seat: {seat} is not a player from 0 to 1"):
             call(KEY, params)
     with pytest.raises(ValueError, match=f"seat: {seat} is not a player from 0 to 1"):
-        env.step(KEY, state, GAME[0], params)
+        step(env, state, GAME[0], params)
 
 
 def test_a_seat_may_be_traced(against_reader):
@@ -116,9 +102,10 @@ def test_a_seat_may_be_traced(against_reader):
 
 def test_an_illegal_action_costs_one(selfplay, against_reader):
     for env in (selfplay, against_reader):
-        _, state = env.reset(KEY, env.default_params.replace(seat=1))
+        params = env.default_params.replace(seat=1)
+        _, state = env.reset(KEY, params)
         for action in (0, -1, 477):
-            _, after, reward, terminated, *_ = env.step(KEY, state, action)
+            _, after, reward, terminated, *_ = step(env, state, action, params)
             assert (float(reward), bool(terminated), int(after.time)) == (-1.0, True, 0)
 
 
@@ -127,9 +114,22 @@ def test_a_game_is_cut_off(selfplay):
     _, state = selfplay.reset(KEY, params)
     ends = []
     for action in (*GAME[:2], *GAME[:2]):
-        _, state, _, terminated, truncated, info = selfplay.step(KEY, state, action, params)
+        _, state, _, terminated, truncated, info = step(selfplay, state, action, params)
         ends.append((bool(terminated), bool(truncated), float(info["discount"]), int(state.time)))
     assert ends == [(False, False, 1, 1), (False, True, 1, 0)] * 2
+
+
+def test_each_game_draws_a_seat_by_default(against_reader):
+    env = against_reader
+    params = env.default_params
+    _, first = env.reset(KEY, params)
+    seats = {0: set(), 1: set()}
+    for seed in range(12):
+        _, state, _, terminated, *_ = step(env, first, -1, params, key=jax.random.key(seed))
+        assert terminated and int(state.board._step_count) == int(state.seat)
+        seats[int(first.seat)].add(int(state.seat))
+        first = state
+    assert seats == {0: {0, 1}, 1: {0, 1}}
 
 
 def test_legacy_step_returns_one_done():
@@ -137,37 +137,8 @@ def test_legacy_step_returns_one_done():
     params = env.default_params.replace(max_steps_in_episode=1)
     _, state = env.reset(KEY, params)
     for given, expected in ((env.default_params, False), (params, True)):
-        _, _, reward, done, info = env.step(KEY, state, GAME[0], given)
+        _, _, reward, done, info = step(env, state, GAME[0], given)
         assert (float(reward), bool(done), bool(info["terminated"])) == (0.0, expected, False)
-
-
-@pytest.mark.slow
-def test_random_games_in_one_program():
-    env, boards = WallGoGymnax(SMALL, planes="B", opponent=play_randomly), 8
-
-    @jax.jit
-    @functools.partial(chex.assert_max_traces, n=1)
-    def run(key):
-        def ply(state, key):
-            act_key, step_key = jax.random.split(key)
-            action = jax.vmap(play_randomly)(state.board, jax.random.split(act_key, boards))
-            keys = jax.random.split(step_key, boards)
-            _, after, reward, over, cut, info = jax.vmap(env.step)(keys, state, action)
-            turn = after.board.current_player == after.seat
-            return after, (reward, over, cut, turn, info["action_mask"].all(axis=-1), after.seat)
-
-        _, state = jax.vmap(env.reset)(jax.random.split(key, boards))
-        return jax.lax.scan(ply, state, jax.random.split(key, 60))[1]
-
-    chex.clear_trace_counter()
-    for seed in range(2):
-        reward, over, cut, turn, is_all, seat = jax.device_get(run(jax.random.key(seed)))
-        assert over.any(axis=0).all() and not cut.any()
-        assert turn.all() and not is_all.any()
-        assert set(seat[0].tolist()) == set(seat[-1].tolist()) == {0, 1}
-        assert (np.diff(seat, axis=0) != 0).any() and (seat[1:] == seat[:-1])[~over[1:]].all()
-        assert not reward[~over].any()
-        assert set(reward[over].tolist()) == {-1.0, 0.0, 1.0}
 
 
 def test_gymnax_wrappers_accept_the_env(selfplay):
@@ -177,8 +148,8 @@ def test_gymnax_wrappers_accept_the_env(selfplay):
     obs, state = env.reset(KEY, selfplay.default_params)
     assert obs.shape == env.observation_space(selfplay.default_params).shape == (72,)
     for action in GAME:
-        *_, info = env.step(KEY, state, action, selfplay.default_params)
-        _, state, *_ = env.step(KEY, state, action, selfplay.default_params)
+        *_, info = step(env, state, action, selfplay.default_params)
+        _, state, *_ = step(env, state, action, selfplay.default_params)
     assert (float(info["returned_episode_returns"]), int(info["returned_episode_lengths"])) == (
         -1,
         5,

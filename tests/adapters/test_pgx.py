@@ -5,28 +5,16 @@ import re
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pgx
 import pytest
 from pgx._src import api_test as pgx_api_test
 from pgx.experimental.wrappers import auto_reset
 
 import wallgo_jax
-from tests.support.game.board_text import go, place
+from tests.support.game.small import GAME, SMALL
 from wallgo_jax.adapters.pgx import WallGoPgx
 
-slow = pytest.mark.slow
-TWO_PLAYERS = ["wallzero-4stone", "wallzero-empty", "hkoi", "playwallgo-2p"]
-SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
-MORE = [pytest.param(name, marks=slow, id=name) for name in TWO_PLAYERS]
-
-# Red shuts itself into its corner and loses by 1 to 8.
-GAME = (
-    place("A1", grid=3),
-    place("C3", grid=3),
-    go("A1", "A1", "down", grid=3),
-    go("C3", "C3", "up", grid=3),
-    go("A1", "A1", "right", grid=3),
-)
+MOST_PLIES = 2 + 12
+"""No game of `SMALL` is longer than its placements and the inner edges of its board."""
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +23,15 @@ def env() -> WallGoPgx:
 
 
 @pytest.fixture(scope="module")
-def games(env):
+def step(env):
+    jitted = jax.jit(env.step)
+    return lambda state, action: jitted(state, np.int32(action))
+
+
+@pytest.fixture(scope="module")
+def games(env, step):
     """For each id that may be Red, the states of `GAME`."""
-    init, step = jax.jit(env.init), jax.jit(env.step)
-    found = {}
+    init, found = jax.jit(env.init), {}
     for seed in range(8):
         states = [init(jax.random.key(seed))]
         for action in GAME:
@@ -53,16 +46,10 @@ def act_randomly(key: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.random.categorical(key, jnp.log(mask.astype(jnp.float32)), axis=-1)
 
 
-@pytest.mark.parametrize("rules", [pytest.param(SMALL, id="small"), *MORE])
-def test_pgx_accepts_the_env(rules, monkeypatch):
+def test_pgx_accepts_the_env(env, monkeypatch):
     # The choice of pgx 2.6.0 fails on one board under JAX 0.10, whatever the game.
     monkeypatch.setattr(pgx_api_test, "act_randomly", jax.jit(act_randomly))
-    pgx_api_test.api_test(WallGoPgx(rules, planes="B"), num=2)
-
-
-def test_pgx_accepts_its_own_games_too(monkeypatch):
-    monkeypatch.setattr(pgx_api_test, "act_randomly", jax.jit(act_randomly))
-    pgx_api_test.api_test(pgx.make("tic_tac_toe"), num=1)
+    pgx_api_test.api_test(env, num=2)
 
 
 @pytest.mark.parametrize(
@@ -120,37 +107,31 @@ def test_without_shuffle_an_id_is_a_colour():
 
 
 @pytest.mark.parametrize("action", [0, -1, 9 * 53, 2**30])
-def test_an_illegal_action_costs_what_pgx_says(env, action):
-    state = jax.jit(lambda key: env.step(env.init(key), jnp.int32(action)))(jax.random.key(0))
-    loser = jax.jit(env.init)(jax.random.key(0)).current_player
-    assert bool(state.terminated) and bool(state.legal_action_mask.all())
-    assert (float(state.rewards[loser]), float(state.rewards[1 - loser])) == (-1, 1)
+def test_an_illegal_action_costs_what_pgx_says(games, step, action):
+    for loser, states in games.items():
+        state = step(states[0], action)
+        assert bool(state.terminated) and bool(state.legal_action_mask.all())
+        assert (float(state.rewards[loser]), float(state.rewards[1 - loser])) == (-1, 1)
 
 
 def test_three_players_share_what_an_illegal_action_pays():
     rules = wallgo_jax.Rules(size=3, players=3, stones=1, order=(0, 1, 2))
     env = WallGoPgx(rules, planes="B")
-    init, step = jax.jit(env.init), jax.jit(env.step)
-    seen = set()
-    for seed in range(6):
-        state = init(jax.random.key(seed))
-        loser = int(state.current_player)
-        rewards = step(state, 0).rewards.tolist()
-        assert rewards == [-1.0 if player == loser else 0.5 for player in range(3)]
-        seen.add(loser)
-    assert len(seen) > 1
+
+    @jax.jit
+    @jax.vmap
+    def play(key):
+        state = env.init(key)
+        return state.current_player, env.step(state, 0).rewards
+
+    losers, rewards = map(np.asarray, play(jax.random.split(jax.random.key(0), 6)))
+    expected = np.where(np.arange(3) == losers[:, None], -1.0, 0.5)
+    np.testing.assert_array_equal(rewards, expected)
+    assert len({*losers.tolist()}) > 1
 
 
-@pytest.mark.parametrize(
-    ("rules", "most_plies"),
-    [
-        pytest.param(SMALL, 2 + 12, id="small"),
-        pytest.param("wallzero-4stone", 4 + 84, marks=slow, id="wallzero-4stone"),
-    ],
-)
-def test_pgx_resets_boards_that_are_over(rules, most_plies):
-    """No game is longer than its placements and the inner edges of its board."""
-    env, boards, steps = WallGoPgx(rules, planes="B"), 16, 200
+def test_pgx_resets_boards_that_are_over(env):
+    boards, steps = 16, 200
     init = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), boards))
     step = jax.vmap(auto_reset(env.step, env.init))
 
@@ -164,14 +145,14 @@ def test_pgx_resets_boards_that_are_over(rules, most_plies):
     keys = jax.random.split(jax.random.key(1), steps)
     _, (over, rewards, counts, is_fresh) = jax.jit(lambda s: jax.lax.scan(ply, s, keys))(init)
     over, rewards, counts = np.asarray(over), np.asarray(rewards), np.asarray(counts)
-    assert (over.sum(axis=0) >= steps // most_plies).all()
+    assert (over.sum(axis=0) >= steps // MOST_PLIES).all()
     assert (counts[over] == 0).all() and (counts[~over] > 0).all()
     assert np.asarray(is_fresh)[over].all()
     assert (rewards[~over] == 0).all()
     assert {tuple(pair) for pair in rewards[over].tolist()} <= {(1, -1), (-1, 1), (0, 0)}
     assert {(1, -1), (-1, 1)} <= {tuple(pair) for pair in rewards[over].tolist()}
     for board in over.T:
-        assert np.diff(np.flatnonzero(board)).max() <= most_plies
+        assert np.diff(np.flatnonzero(board)).max() <= MOST_PLIES
 
 
 def sizes(svg: str) -> list[float]:
@@ -187,7 +168,7 @@ def test_pictures_have_pgx_options(games, tmp_path):
     state.save_svg(tmp_path / "board.svg", color_theme="dark")
     assert (tmp_path / "board.svg").read_text("utf-8") == dark
     assert state._repr_html_() == plain
-    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *games[0])
+    batch = jax.tree.map(lambda *leaves: np.stack(leaves), *games[0])
     assert batch.to_svg().count("<svg") == 1 + len(games[0])
     assert sizes(batch.to_svg()) > sizes(plain)
     with pytest.raises(ValueError, match=r"'board\.png' does not end in \.svg"):

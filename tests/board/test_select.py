@@ -9,14 +9,16 @@ VALUES = np.array([7, -3, 0, 12], np.int32)
 
 
 def test_picked_and_chosen_values_are_those_at_the_index():
-    for index, value in enumerate((7, -3, 0, 12)):
-        assert int(select.pick(VALUES, np.int32(index))) == value
-        assert int(select.choose(list(VALUES), np.int32(index))) == value
+    """Out of range, nothing is picked and the last value is chosen."""
 
+    @jax.jit
+    @jax.vmap
+    def both(index):
+        return select.pick(VALUES, index), select.choose(list(VALUES), index)
 
-def test_an_index_out_of_range():
-    assert int(select.pick(VALUES, np.int32(4))) == 0 == int(select.pick(VALUES, np.int32(-1)))
-    assert int(select.choose(list(VALUES), np.int32(4))) == 12
+    picked, chosen = both(np.arange(-1, 5, dtype=np.int32))
+    assert picked.tolist() == [0, 7, -3, 0, 12, 0]
+    assert chosen.tolist()[1:] == [7, -3, 0, 12, 12]
 
 
 def test_nothing_is_gathered():

@@ -1,4 +1,4 @@
-"""Sources of every kind are read, and options without an effect on one are refused."""
+"""Sources of every kind are read."""
 
 import io
 import json
@@ -26,69 +26,16 @@ def run(capsys, *words):
 
 
 def complaint(capsys, *words):
-    """The line of a command that is refused."""
+    """The message of a command that is refused."""
     status = main(words)
     printed = capsys.readouterr()
-    assert (status, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert (status, printed.out) == (2, "")
     return printed.err.removeprefix("error: ").rstrip("\n")
 
 
 @pytest.mark.parametrize("moves", ["1. R C3 2. B D4", "1. C3\n2. D4", "C3 D4"])
 def test_a_moves_number_is_no_files_ending(capsys, moves):
     assert "Ply 2: Blue to place" in run(capsys, "show", moves, "--rules", "hkoi")
-
-
-@pytest.mark.parametrize("name", ["A1.txt", "out/B2.jsonl", "A1 C3.v2"])
-def test_a_files_ending_is_no_moves(capsys, name):
-    assert "is not a file, preset" in complaint(capsys, "show", name, "--rules", "hkoi")
-
-
-@pytest.mark.parametrize("grid", ["10", "12", "-20", "2"])
-@pytest.mark.parametrize("source", ["A1 J5", "A1 K3", "A1", "hkoi"])
-def test_a_grid_that_is_none_is_refused_before_the_moves(capsys, source, grid):
-    rules = [] if source == "hkoi" else ["--rules", "hkoi"]
-    said = complaint(capsys, "show", source, *rules, "--grid", grid)
-    assert said == f"grid: {grid} is not between the board's size 7 and 9"
-
-
-DIAGRAM = """rules: {"size": 3, "stones": 1, "order": [0, 1]}
-     A   B   C
-   +---+---+---+
- 1 | R   .   . |
-   +   +   +   +
- 2 | .   .   . |
-   +   +   +   +
- 3 | .   .   . |
-   +---+---+---+
-"""
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("hkoi --rules hkoi", "--rules: has no effect on a preset; leave it out"),
-        ("hkoi --game 2", "--game: has no effect on a preset; leave it out"),
-        (
-            "moves.txt --rules small.json --game 2",
-            "--game: has no effect on moves of one game; leave it out",
-        ),
-        ("code.txt --grid 9", "--grid: has no effect on HKOI codes; leave it out"),
-        ("games.jsonl --rules hkoi", "--rules: has no effect on records; leave it out"),
-        ("games.jsonl --grid 9", "--grid: has no effect on records; leave it out"),
-        ("drawn.txt --rules hkoi", "--rules: has no effect on a diagram; leave it out"),
-        ("drawn.txt --grid 9", "--grid: has no effect on a diagram; leave it out"),
-        ("drawn.txt --game 2", "--game: has no effect on a diagram; leave it out"),
-        ("drawn.txt --ply 0", "--ply 0: has no effect on a diagram, which is one position"),
-    ],
-)
-def test_options_without_an_effect_are_refused(capsys, here, words, said):
-    (here / "code.txt").write_text(CODE.read_text())
-    (here / "drawn.txt").write_text(DIAGRAM)
-    records.write(here / "games.jsonl", [records.Record(SMALL, [468])] * 2)
-    source, *options = words.split()
-    assert complaint(capsys, "show", source, *options) == said
-    needed = ["--rules", "small.json"] if source == "moves.txt" else []
-    run(capsys, "show", source, *needed, "--game", "1")
 
 
 def test_a_byte_order_mark_on_standard_input(capsys, here, monkeypatch):
@@ -119,13 +66,11 @@ def test_several_codes_are_read_again(capsys, here, conformance):
     assert back == (here / "two.jsonl").read_text()
     assert "Ply 10:" in run(capsys, "show", "codes.txt")
     assert "Ply 12:" in run(capsys, "show", "codes.txt", "--game", "2")
-    said = complaint(capsys, "show", "codes.txt", "--game", "3")
-    assert said == "--game 3: codes.txt has 2 games"
+    assert "2 games" in complaint(capsys, "show", "codes.txt", "--game", "3")
     (here / "codes.txt").write_text(codes[:-2] + "z\n")
-    assert "moves need --rules" in complaint(capsys, "show", "codes.txt")
+    assert "--rules" in complaint(capsys, "show", "codes.txt")
     (here / "codes.txt").write_text(codes[:-2])
-    said = complaint(capsys, "show", "codes.txt", "--game", "2")
-    assert said == "codes.txt, line 2: code: the last move has 2 digits, not 3"
+    assert "line 2" in complaint(capsys, "show", "codes.txt", "--game", "2")
 
 
 def test_several_games_of_moves_are_read_again(capsys, here):
@@ -139,10 +84,9 @@ def test_several_games_of_moves_are_read_again(capsys, here):
     assert back == (here / "two.jsonl").read_text()
     assert "Ply 2:" in run(capsys, "show", "m.txt")
     assert "Ply 3:" in run(capsys, "replay", "m.txt", "--game", "2")
-    assert complaint(capsys, "show", "m.txt", "--game", "3") == "--game 3: m.txt has 2 games"
+    assert "2 games" in complaint(capsys, "show", "m.txt", "--game", "3")
     (here / "m.txt").write_text((here / "m.txt").read_text().replace("C1", "A1"))
-    said = complaint(capsys, "show", "m.txt", "--game", "2")
-    assert said.startswith("m.txt, game 2: ply 2: A1: ")
+    assert "game 2: ply 2" in complaint(capsys, "show", "m.txt", "--game", "2")
 
 
 def test_a_code_over_several_lines_is_one(capsys, here):

@@ -1,6 +1,7 @@
 """Diagrams hold all that the rules read: states come back from them and play on alike."""
 
 import json
+import re
 
 import jax
 import numpy as np
@@ -8,10 +9,9 @@ import pytest
 
 from wallgo_jax import render
 from wallgo_jax.formats import diagram
-from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.game.state import empty_trail, initial_state
-from wallgo_jax.view.game_replay import replay_actions
+from wallgo_jax.view.game_replay import play_action, replay_actions
 from wallgo_jax.view.snapshot import take_snapshot
 
 BY_HAND = """
@@ -40,33 +40,6 @@ def assert_same(state, back):
         assert leaf.dtype == found.dtype, path
 
 
-@pytest.mark.parametrize(
-    ("variant", "grid"),
-    [
-        ("wallzero-4stone", None),
-        ("playwallgo-3p", None),
-        ("6x6-3stones-room", None),
-        ("3x3-1stone", 9),
-    ],
-)
-def test_states_come_back(conformance, variant, grid):
-    record = conformance[variant][1]
-    rules = Rules.from_dict(record["rules"])
-    size = rules.size
-    played = [to_grid(action, size, grid or size) for action in record["actions"]]
-    game = replay_actions(rules, played, grid=grid)
-    for state in (*game.states[::4], game.states[-1]):
-        assert_same(state, diagram.parse(diagram.draw(state)))
-    assert bool(diagram.parse(diagram.draw(game.states[-1])).position.terminated)
-
-
-def to_grid(action, size, grid):
-    """The id of the same action in a larger grid."""
-    cell, play = divmod(action, 52) if action < size * size * 52 else (action - size * size * 52, 0)
-    moved = cell // size * grid + cell % size
-    return moved * 52 + play if action < size * size * 52 else grid * grid * 52 + moved
-
-
 def test_every_preset_is_named():
     for name, rules in PRESETS.items():
         text = diagram.draw(replay_actions(rules, []).states[0])
@@ -77,11 +50,10 @@ def test_a_state_that_came_back_plays_on(conformance):
     record = conformance["3x3-1stone"][2]
     game = replay_actions(Rules.from_dict(record["rules"]), record["actions"])
     state = diagram.parse(diagram.draw(game.states[4]))
-    step = jax.jit(lambda state, action: referee.step(state, actions.slot_of_action(state, action)))
     for action in record["actions"][4:]:
-        state, rewards = step(state, np.int32(action))
+        state, rewards = play_action(state, action)
     assert bool(state.position.terminated)
-    assert rewards.tolist() == record["rewards"]
+    assert list(rewards) == record["rewards"]
 
 
 def test_a_board_drawn_by_hand():
@@ -151,61 +123,48 @@ def test_a_finished_game_has_to_say_so():
 
 
 def test_room_for_more_stones_is_no_part_of_the_rules():
-    started = Rules(size=4, stones=2, start=((0, 0, 0), (3, 3, 1)), order=(1, 0))
-    for rules in (PRESETS["playwallgo-3p"], started):
-        state = initial_state(rules, stones=4)
-        assert diagram.rules_of(state) == rules
-        assert "Red" in render.position_page(state)
-        text = diagram.draw(state)
-        assert diagram.draw(diagram.parse(text)) == text
+    rules = Rules(size=7, stones=2, start=((0, 0, 0), (3, 3, 1)), order=(1, 0))
+    state = initial_state(rules, stones=4)
+    assert diagram.rules_of(state) == rules
+    assert "Red" in render.position_page(state)
+    text = diagram.draw(state)
+    assert diagram.draw(diagram.parse(text)) == text
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new", "word"),
     [
-        (
-            "rules",
-            "rule",
-            "line 3: 'rule' is unknown; keys are rules, grid, turn, walls left, over",
-        ),
-        ('{"size": 3', '{"size": 2', "line 3: rules: size is 2, not a whole number from 3 to 9"),
-        ('{"size": 3', "{size", "line 3: rules are not JSON"),
-        ('{"size": 3', '{"size": 4', "line 5: the board has 3 columns, its rules 4"),
-        ("turn: B", "turn: G", "line 4: turn 'G' is not one of R, B"),
-        ("turn: B", "turn: B\nturn: R", "line 5: 'turn' is twice"),
-        ("turn: B", "", "the line 'turn: R' is missing"),
-        ("turn: B", "turn: B\nover: 1", "line 5: over '1' is not yes or no"),
-        ("turn: B", "turn: B\ngrid: 2", "line 5: grid '2' is not a number from 3 to 9"),
-        ("turn: B", "turn: B\nwalls left: 6 1", "line 5: walls left '6 1' is not 2 numbers from 0"),
-        (
-            "turn: B",
-            "turn: B\nwalls left: 1",
-            "line 5: walls left '1' is not 2 numbers from 0 to 5",
-        ),
-        ("turn: B", "turn: B\nwalls left: 1 0", "turn: Blue has no legal turn"),
-        ('"walls": 5', '"walls": 1', "shows more than the 1 walls that a player may build"),
-        (
-            "A   B   C",
-            "A   C   B",
-            "line 5: 'A   C   B' is not a heading; a board of 3 to 9 columns",
-        ),
-        ("A   B   C", "A   B", "line 5: 'A   B' is not a heading"),
-        ("| R   .   B |", "| R   .   B", "line 7: the border '|' is not where the columns want it"),
-        ("| R   .   B |", "| X   .   B |", "line 7: A1 is 'X', not '.' or a stone such as R or R0"),
-        ("| R   .   B |", "| R4  .   B |", r"Red has the stones \[1, 4\]; these rules give each"),
-        ("| R   .   B |", "| R1  .   B |", r"Red has the stones \[1, 1\]; these rules give"),
-        ("| R   .   B |", "| R   R   B |", r"Red has the stones \[0, 1, 2\]; these rules give"),
-        ("| R   .   B |", "| R   .   G |", "Green has stones in a game of 2 players"),
-        ("| R   .   B |", "| R   .   . |", "line 4: placement 4 is Red's, not Blue's"),
-        ("| R   .   B |", "| R x .   B |", "line 7: A1, right side is 'x', not blank or a wall"),
-        ("=r=", "=y=", "Yellow has a wall in a game of 2 players"),
-        ("=r=", "-r-", "line 8: B1, lower side is '-r-', not blank or a wall: r, b, g or y"),
-        ("     3 | B   . r R |\n", "", "line 5: a board of 3 columns has 8 lines, not 7"),
+        ("rules", "rule", "'rule' is unknown"),
+        ('{"size": 3', '{"size": 2', "size"),
+        ('{"size": 3', "{size", "JSON"),
+        ('{"size": 3', '{"size": 4', "3 columns"),
+        ("turn: B", "turn: G", "'G'"),
+        ("turn: B", "turn: B\nturn: R", "twice"),
+        ("turn: B", "", "missing"),
+        ("turn: B", "turn: B\nover: 1", "yes or no"),
+        ("turn: B", "turn: B\ngrid: 2", "3 to 9"),
+        ("turn: B", "turn: B\nwalls left: 6 1", "'6 1'"),
+        ("turn: B", "turn: B\nwalls left: 1", "2 numbers"),
+        ("turn: B", "turn: B\nwalls left: 1 0", "no legal turn"),
+        ('"walls": 5', '"walls": 1', "1 walls"),
+        ("A   B   C", "A   C   B", "heading"),
+        ("A   B   C", "A   B", "heading"),
+        ("| R   .   B |", "| R   .   B", "border"),
+        ("| R   .   B |", "| X   .   B |", "A1"),
+        ("| R   .   B |", "| R4  .   B |", "[1, 4]"),
+        ("| R   .   B |", "| R1  .   B |", "[1, 1]"),
+        ("| R   .   B |", "| R   R   B |", "[0, 1, 2]"),
+        ("| R   .   B |", "| R   .   G |", "Green"),
+        ("| R   .   B |", "| R   .   . |", "placement 4"),
+        ("| R   .   B |", "| R x .   B |", "right side"),
+        ("=r=", "=y=", "Yellow"),
+        ("=r=", "-r-", "B1, lower side"),
+        ("     3 | B   . r R |\n", "", "8 lines"),
     ],
 )
-def test_what_is_wrong_with_a_diagram(old, new, reason):
+def test_a_wrong_diagram_is_refused(old, new, word):
     assert old in BY_HAND
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises(ValueError, match=re.escape(word)):
         diagram.parse(BY_HAND.replace(old, new))
 
 

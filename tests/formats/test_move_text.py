@@ -87,7 +87,7 @@ def test_wrong_rules_are_refused(text, reason):
         move_text.read_rules(text)
 
 
-@pytest.mark.parametrize("grid", [3, 5])
+@pytest.mark.parametrize("grid", [3, 9])
 def test_picture_is_cut_off(grid):
     moves = parse_moves(MOVES, grid=grid)
     text = render.game_file(replay_moves(SMALL, moves, grid=grid))

@@ -178,70 +178,62 @@ GOOD = {"variant": "custom", "rules": SMALL.to_dict(), "actions": FINISHED}
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("change", "word"),
     [
-        ({"variant": "hex", "rules": None}, "unknown preset 'hex'; known presets: wallzero-4stone"),
-        ({"rules": None}, "variant: 'custom' needs the key 'rules'"),
-        ({"variant": "hkoi"}, "rules: they differ from those of the variant 'hkoi'"),
-        ({"rules": 3}, "rules: 3 is not an object"),
-        ({"rules": {"size": 2}}, "rules: size is 2, not a whole number from 3 to 9"),
-        ({"actions": None}, "actions: None is not a list"),
-        ({"actions": "468"}, "actions: '468' is not a list"),
-        ({"actions": [468, 1.5]}, "actions: entry 2 is 1.5, not a whole number"),
-        ({"actions": [True]}, "actions: entry 1 is True, not a whole number"),
-        ({"players": ["a"]}, "players: 1 entries, not 2"),
-        ({"players": ["a", 1]}, "players: entry 2 is 1, not a printable name"),
-        ({"players": ["a\nb", "c"]}, r"players: entry 1 is 'a\nb', not a printable name"),
-        ({"players": ["a", "\ud83e"]}, r"players: entry 2 is '\ud83e', not a printable name"),
-        ({"result": [0]}, "result: 1 entries, not 2"),
-        ({"values": [0.1]}, "values: 1 entries, not 5"),
-        ({"result": [2, -2]}, "result: entry 1 is 2, not a number from -1 to 1"),
-        ({"values": ["x"] * 5}, "values: entry 1 is 'x', not a number from -1 to 1, or null"),
-        ({"values": [1, -1.01, 0, 0, 0]}, "values: entry 2 is -1.01, not a number from -1 to 1"),
-        ({"values": [float("nan")] * 5}, "values: entry 1 is nan, not a number from -1 to 1, or"),
-        ({"grid": 2}, "grid: 2 is not a number from 3 to 9"),
-        ({"grid": "7"}, "grid: '7' is not a number from 3 to 9"),
+        ({"variant": "hex", "rules": None}, "preset"),
+        ({"variant": ["hkoi"]}, "name"),
+        ({"rules": None}, "'rules'"),
+        ({"variant": "hkoi"}, "differ"),
+        ({"rules": 3}, "object"),
+        ({"rules": {"size": 2}}, "size"),
+        ({"actions": None}, "list"),
+        ({"actions": "468"}, "list"),
+        ({"actions": [468, 1.5]}, "entry 2"),
+        ({"actions": [True]}, "entry 1"),
+        ({"players": ["a"]}, "players"),
+        ({"players": ["a", 1]}, "entry 2"),
+        ({"players": ["a\nb", "c"]}, "printable"),
+        ({"players": ["a", "\ud83e"]}, "printable"),
+        ({"result": [0]}, "result"),
+        ({"values": [0.1]}, "not 5"),
+        ({"result": [2, -2]}, "entry 1"),
+        ({"values": ["x"] * 5}, "'x'"),
+        ({"values": [1, -1.01, 0, 0, 0]}, "entry 2"),
+        ({"values": [float("nan")] * 5}, "nan"),
+        ({"grid": 2}, "grid"),
+        ({"grid": "7"}, "grid"),
+        ({"env_version": "0\n1"}, "env_version"),
+        ({"env_version": 1}, "env_version"),
     ],
 )
-def test_what_is_wrong_with_a_line(tmp_path, change, reason):
+def test_a_wrong_line_is_refused_by_its_number(tmp_path, change, word):
     path = tmp_path / "games.jsonl"
     path.write_text(json.dumps(GOOD) + "\n\n" + json.dumps(GOOD | change) + "\n")
     with pytest.raises(ValueError) as error:
         list(records.read(path))
     assert str(error.value).startswith(f"{path}, line 3: ")
-    assert reason in str(error.value)
+    assert word in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("{", "not JSON: "),
-        ("[]", "not a JSON object"),
-        ("{}", "key 'variant' is missing"),
-        ('{"variant": "hkoi"}', "key 'actions' is missing"),
-    ],
+    ("line", "word"),
+    [("{", "JSON"), ("[]", "object"), ("{}", "variant"), ('{"variant": "hkoi"}', "actions")],
 )
-def test_invalid_record(line, reason):
-    with pytest.raises(ValueError, match=reason):
+def test_what_is_no_record_is_refused(line, word):
+    with pytest.raises(ValueError, match=word):
         records.from_json(line)
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "word"),
     [
-        ({"actions": [*FINISHED, 0]}, "ply 6: A1->A1:up: the game is over"),
-        ({"actions": [0]}, "ply 1: A1->A1:up: a stone has to be placed"),
-        ({"result": (1.0, -1.0)}, r"result: the record says \[1.0, -1.0\], the referee \[-1.0"),
-        (
-            {"actions": FINISHED[:-1], "result": (-1.0, 1.0)},
-            "the referee that the game goes on",
-        ),
-        (
-            {"actions": [0], "env_version": "0"},
-            r"recorded by environment version 0; this is 1\)",
-        ),
+        ({"actions": [*FINISHED, 0]}, "ply 6"),
+        ({"actions": [0]}, "ply 1"),
+        ({"result": (1.0, -1.0)}, "result"),
+        ({"actions": FINISHED[:-1], "result": (-1.0, 1.0)}, "goes on"),
+        ({"actions": [0], "env_version": "0"}, "version 0"),
     ],
 )
-def test_a_record_that_the_referee_does_not_follow(changes, reason):
-    with pytest.raises(ValueError, match=reason):
+def test_a_record_that_the_referee_does_not_follow(changes, word):
+    with pytest.raises(ValueError, match=word):
         records.replay(Record(**{"rules": SMALL, "actions": FINISHED, **changes}))

@@ -1,5 +1,6 @@
 """Games and positions of any rules come back from every text that holds them."""
 
+import functools
 import random
 import tempfile
 from pathlib import Path
@@ -12,51 +13,43 @@ from hypothesis import strategies as st
 
 from tests.formats.test_diagram import assert_same
 from tests.support.game.strategies import games
-from tests.support.reference.games import random_game
+from tests.support.reference.games import Record, random_game
 from wallgo_jax import notation
 from wallgo_jax.formats import diagram, hkoi_code, records
 from wallgo_jax.game.rules import PRESETS, TIE_RULES, Rules
 from wallgo_jax.view.game_replay import Game, replay_actions, replay_moves
 
-# Players, stones, sizes of boards, and grids to put them in beside their own.
-SHAPES = (
-    (2, 1, (3,), (None, 5)),
-    (2, 3, (6,), (None,)),
-    (3, 2, (3, 5), (5,)),
-    (4, 2, (7,), (None,)),
-    (2, 4, (4, 9), (9,)),
-)
-CASES = [
-    *SHAPES[:2],
-    *(pytest.param(shape, marks=pytest.mark.slow) for shape in SHAPES[2:4]),
-    SHAPES[4],
-]
+# Players, stones, sizes of boards and their grids; a program serves all tests of a shape.
+SHAPES = {
+    "small": (2, 1, (3,), (None,)),
+    "a larger grid": (2, 1, (3, 5), (9,)),
+    "two players": (2, 4, (4, 7), (7,)),
+    "three players": (3, 2, (3, 5, 7), (7,)),
+}
 
 
-def drawn_games(shape) -> st.SearchStrategy:
-    """Whole games of a shape."""
-    players, stones, sizes, grids = shape
-    return games(sizes=sizes, players=players, stones=stones, grids=grids)
+@functools.cache
+def drawn_games(shape: str) -> list[tuple[Record, Game]]:
+    """Whole games of a shape: the slow referee's records, and the same games played."""
+    players, stones, sizes, grids = SHAPES[shape]
+    found = []
+
+    @hypothesis.settings(max_examples=5)
+    @hypothesis.given(games(sizes=sizes, players=players, stones=stones, grids=grids))
+    def draw(record):
+        rules = Rules.from_dict(record.rules)
+        found.append((record, replay_actions(rules, record.actions, grid=record.grid)))
+
+    draw()
+    return found
 
 
-def for_each_game(check):
-    """A test of `check(record, game)`: the slow referee's record, and the same game played."""
-
-    def test(shape):
-        @hypothesis.settings(max_examples=5)
-        @hypothesis.given(drawn_games(shape))
-        def draw(record):
-            rules = Rules.from_dict(record.rules)
-            check(record, replay_actions(rules, record.actions, grid=record.grid))
-
-        draw()
-
-    test.__name__ = check.__name__
-    names = [f"{players}x{stones}" for players, stones, *_ in SHAPES]
-    return pytest.mark.parametrize("shape", CASES, ids=names)(test)
+@pytest.fixture(params=SHAPES)
+def drawn(request) -> list[tuple[Record, Game]]:
+    return drawn_games(request.param)
 
 
-@pytest.fixture(params=PRESETS)
+@pytest.fixture(scope="module", params=PRESETS)
 def preset_game(request, conformance) -> Game:
     """A whole game of each preset."""
     return replay_actions(PRESETS[request.param], conformance[request.param][5]["actions"])
@@ -65,13 +58,12 @@ def preset_game(request, conformance) -> Game:
 # Diagrams.
 
 
-@for_each_game
-def test_diagrams_hold_every_position(record, game):
-    del record
-    for state in (*game.states[::9], game.states[-1]):
-        assert_diagram_comes_back(state)
-        ended = state.position._replace(terminated=np.bool_(True))  # as an illegal action would
-        assert_diagram_comes_back(state._replace(position=ended))
+def test_diagrams_hold_every_position(drawn):
+    for _, game in drawn:
+        for state in (*game.states[::9], game.states[-1]):
+            assert_diagram_comes_back(state)
+            ended = state.position._replace(terminated=np.bool_(True))  # as an illegal action would
+            assert_diagram_comes_back(state._replace(position=ended))
 
 
 def test_diagrams_hold_positions_of_every_preset(preset_game):
@@ -90,22 +82,18 @@ def assert_diagram_comes_back(state) -> None:
 # Records.
 
 
-@for_each_game
-def test_records_hold_every_game(record, game):
-    assert game.is_over
-    assert game.rewards == pytest.approx(record.rewards[-1])
-    assert_records_come_back([records.of_game(game)], [game])
-
-
-@for_each_game
-def test_records_hold_every_beginning_of_a_game(record, game):
-    beginnings = [
-        replay_actions(game.rules, record.actions[:plies], grid=record.grid)
-        for plies in (0, 1, len(record.actions) - 1)
-    ]
-    written = [records.of_game(beginning) for beginning in beginnings]
-    assert [record.result for record in written] == [None] * 3
-    assert_records_come_back(written, beginnings)
+def test_records_hold_every_game_and_its_beginnings(drawn):
+    for record, game in drawn:
+        assert game.is_over
+        assert game.rewards == pytest.approx(record.rewards[-1])
+        beginnings = [
+            replay_actions(game.rules, record.actions[:plies], grid=record.grid)
+            for plies in (0, 1, len(record.actions) - 1)
+        ]
+        played = [game, *beginnings]
+        written = [records.of_game(each) for each in played]
+        assert [record.result for record in written[1:]] == [None] * 3
+        assert_records_come_back(written, played)
 
 
 def test_records_hold_games_of_every_preset(preset_game):
@@ -132,10 +120,9 @@ def assert_same_game(game: Game, other: Game) -> None:
 # Human notation and the contest's code.
 
 
-@for_each_game
-def test_notation_holds_every_game(record, game):
-    del record
-    assert_notation_comes_back(game)
+def test_notation_holds_every_game(drawn):
+    for _, game in drawn:
+        assert_notation_comes_back(game)
 
 
 def test_notation_holds_games_of_every_preset(preset_game):
@@ -156,7 +143,7 @@ def assert_notation_comes_back(game: Game) -> None:
         assert records.of_game(back) == records.of_game(game)
 
 
-@hypothesis.settings(max_examples=8)
+@hypothesis.settings(max_examples=5)
 @hypothesis.given(
     st.permutations([0, 1] * 4),
     st.none() | st.integers(1, 20),

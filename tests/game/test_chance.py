@@ -18,8 +18,8 @@ MASKS = {
     "last alone": ([207], 208),
     "first and last": ([0, 207], 208),
     "word borders": ([0, 31, 32, 63, 64, 95, 96, 127], 208),
-    "neighbours": (list(range(60, 68)), 104),
-    "one full word": (list(range(32, 64)), 96),
+    "neighbours": (list(range(60, 68)), 208),
+    "one full word": (list(range(32, 64)), 208),
     "every third": (list(range(0, 208, 3)), 208),
     "all": (list(range(208)), 208),
 }
@@ -124,7 +124,7 @@ def test_choices_of_two_boards_are_independent():
     assert ((pairs - expected) ** 2 / expected).sum() < chi_square_limit(255)
 
 
-@pytest.mark.parametrize("length", [9, 65, 2597])
+@pytest.mark.parametrize("length", [9, 2597])
 def test_entries_of_a_long_mask_are_chosen_evenly(length):
     mask = np.zeros(length, bool)
     mask[[0, length // 2, length - 1]] = True

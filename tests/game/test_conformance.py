@@ -1,44 +1,28 @@
 """Complete games of an independent referee, replayed by the engine and by the slow referee."""
 
-import contextlib
 import zlib
 
 import numpy as np
 import pytest
 
-from tests.support import compiling
 from tests.support.game import harness
+from tests.support.game.grids import to_grid
 from tests.support.reference.referee import Game
-from wallgo_jax import PRESETS
 
-VARIANTS = (
-    "wallzero-4stone",
-    "wallzero-empty",
-    "hkoi",
-    "playwallgo-2p",
-    "playwallgo-3p",
-    "playwallgo-4p",
-    "3x3-1stone",
-    "5x5-2stones",
-    "6x6-3stones-room",
-    "8x8",
-    "9x9-start",
-)
-
-
-OPTIMIZED = ("wallzero-4stone", "playwallgo-3p")
-"""Rule sets whose games the default tests replay as users compile the engine."""
-
-
-def replay(games, *, is_optimized: bool = False) -> harness.Shown:
-    """The games replayed by the engine."""
-    is_optimized |= games[0]["variant"] in OPTIMIZED
-    with compiling.as_users() if is_optimized else contextlib.nullcontext():
-        return harness.replay(
-            harness.rules_of(games),
-            [game["actions"] for game in games],
-            grid=games[0]["rules"]["size"],
-        )
+GRIDS = {
+    "wallzero-4stone": 7,
+    "wallzero-empty": 7,
+    "hkoi": 7,
+    "playwallgo-2p": 7,
+    "playwallgo-3p": 7,
+    "playwallgo-4p": 7,
+    "3x3-1stone": 5,
+    "5x5-2stones": 5,
+    "6x6-3stones-room": 9,
+    "8x8": 9,
+    "9x9-start": 9,
+}
+"""The grid in which the games of each rule set are replayed: the programs of `harness.SHAPES`."""
 
 
 def crc(ids) -> int:
@@ -52,52 +36,58 @@ def cells_of(mask) -> list[int]:
 
 
 def test_every_rule_set_is_replayed(conformance):
-    assert tuple(conformance) == VARIANTS
-    assert [len(games) for games in conformance.values()] == [60] * len(VARIANTS)
+    assert tuple(conformance) == tuple(GRIDS)
+    assert [len(games) for games in conformance.values()] == [60] * len(GRIDS)
+    for games in conformance.values():
+        assert sum("legal" in game for game in games) == 2
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", GRIDS)
 def test_engine_replays_conformance_games(conformance, variant):
-    check_replay(conformance[variant])
+    check_replay(conformance[variant], grid=GRIDS[variant])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", [name for name in PRESETS if name not in OPTIMIZED])
-def test_other_presets_are_replayed_as_users_compile_them(conformance, variant):
-    check_replay(conformance[variant], is_optimized=True)
+def test_all_rules_of_two_players_are_replayed_in_one_batch(conformance):
+    """One program plays boards of several sizes, rules and numbers of stones side by side."""
+    games = [games[place] for place in range(60)[:16:2] for games in conformance.values()]
+    games = [game for game in games if game["rules"]["players"] == 2]
+    assert len(games) == harness.BATCH + 8
+    check_replay(games, grid=9)
 
 
-def check_replay(games, *, is_optimized: bool = False) -> None:
-    shown = replay(games, is_optimized=is_optimized)
-    for b, game in enumerate(games):
-        end = len(game["actions"])
+def check_replay(games, *, grid: int) -> None:
+    """The engine's answers in a grid, renumbered, are those of the records."""
+    rules = harness.rules_of(games)
+    ids = [to_grid(np.arange(each.size**2 * 53), each.size, grid) for each in rules]
+    played = [own[game["actions"]] for own, game in zip(ids, games, strict=True)]
+    shown = harness.replay(rules, played, grid=grid)
+    for b, (own, game) in enumerate(zip(ids, games, strict=True)):
+        end, size = len(game["actions"]), game["rules"]["size"]
         assert shown.player[:end, b].tolist() == game["turns"]
         assert not shown.terminated[:end, b].any()
         assert shown.terminated[end:, b].all()
-        legal = [cells_of(mask) for mask in shown.actions[:end, b]]
-        assert [len(ids) for ids in legal] == game["legal_counts"]
-        assert [crc(ids) for ids in legal] == game["legal_crc"]
-        assert shown.back[:end, b].tolist() == game["actions"]
+        assert shown.actions[end:, b].all()
+        assert shown.actions[:end, b].sum(axis=-1).tolist() == game["legal_counts"]
+        legal = [cells_of(mask[own]) for mask in shown.actions[:end, b]]
+        assert [len(each) for each in legal] == game["legal_counts"]
+        assert [crc(each) for each in legal] == game["legal_crc"]
+        assert shown.back[:end, b].tolist() == played[b].tolist()
         assert shown.territory[end, b].tolist() == game["territory"]
         assert shown.largest[end, b].tolist() == game["largest"]
         assert not shown.rewards[: end - 1, b].any()
         np.testing.assert_allclose(shown.rewards[end - 1, b], game["rewards"], atol=1e-6)
         assert not shown.rewards[end:, b].any()
+        if "legal" in game:
+            assert legal == game["legal"]
+            assert shown.territory[:end, b].tolist() == game["territory_by_ply"]
+            cells = own[-(size**2) :] - grid**2 * 52
+            reach = shown.reach[:end, b]
+            shown_reach = [[cells_of(mask[cells]) for mask in ply] for ply in reach]
+            assert shown_reach == game["reach_by_ply"]
+            assert reach.sum() == reach[..., cells].sum()
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_engine_shows_full_lists_of_conformance_games(conformance, variant):
-    games = [game for game in conformance[variant] if "legal" in game]
-    assert len(games) == 2
-    shown = replay(games)
-    for b, game in enumerate(games):
-        for t in range(len(game["actions"])):
-            assert cells_of(shown.actions[t, b]) == game["legal"][t]
-            assert shown.territory[t, b].tolist() == game["territory_by_ply"][t]
-            assert [cells_of(mask) for mask in shown.reach[t, b]] == game["reach_by_ply"][t]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", GRIDS)
 def test_slow_referee_replays_conformance_games(conformance, variant):
     for record in conformance[variant][:10]:
         game = Game(record["rules"])

@@ -5,14 +5,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.game import harness
-from tests.support.game.board_text import draw, go, place
+from tests.support.game import board_text, harness
+from tests.support.game.board_text import go, place
 from tests.support.game.comparison import walls_of_words
 from wallgo_jax.game import referee
 from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import PRESETS, Rules
 
 BOTH_ORDERS = (("region", "mover_loses"), ("mover_loses", "region"))
+
+
+def draw(drawing, *, grid: int, players: int = 2, **options):
+    """A drawn position with the room for stones of the grid's shared program."""
+    shapes = {(side, seats): stones for side, seats, stones in harness.SHAPES}
+    return board_text.draw(
+        drawing, grid=grid, players=players, room=shapes[grid, players], **options
+    )
 
 
 def play_on(state, *played: int) -> harness.Shown:
@@ -69,7 +77,7 @@ def test_every_illegal_action_ends_the_game_with_the_board_unchanged(phase):
         np.testing.assert_array_equal(seen[1:], np.broadcast_to(expected, seen[1:].shape), name)
 
 
-@pytest.mark.parametrize("players", [3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("players", [3, 4])
 def test_illegal_action_pays_every_other_player_its_share(players):
     rules = PRESETS[f"playwallgo-{players}p"]
     for offender in range(players):
@@ -92,18 +100,18 @@ CORNERED = (
 
 
 def test_stuck_player_is_skipped():
-    state = draw(CORNERED, player=0, grid=3, stay_needs_room=True)
-    shown = play_on(state, go("B1", "B1", "right", grid=3))
+    state = draw(CORNERED, player=0, grid=5, stay_needs_room=True)
+    shown = play_on(state, go("B1", "B1", "right", grid=5))
     assert not shown.terminated[1]
     assert shown.player[1] == 0
 
 
 def test_stone_that_may_stay_without_room_is_not_stuck():
-    state = draw(CORNERED, player=0, grid=3)
-    shown = play_on(state, go("B1", "B1", "right", grid=3))
+    state = draw(CORNERED, player=0, grid=5)
+    shown = play_on(state, go("B1", "B1", "right", grid=5))
     assert shown.player[1] == 1
     # The one side without a border or a wall is the one towards Red's stone.
-    assert np.flatnonzero(shown.actions[1]).tolist() == [go("A1", "A1", "right", grid=3)]
+    assert np.flatnonzero(shown.actions[1]).tolist() == [go("A1", "A1", "right", grid=5)]
 
 
 SPENT = (
@@ -117,8 +125,8 @@ SPENT = (
 
 def test_player_without_walls_is_skipped():
     drawing = ("R . .", " +=+ ", *SPENT[2:])
-    state = draw(drawing, player=0, grid=3, walls=2)
-    red_twice = go("A1", "A1", "right", grid=3), go("A1", "A3", "up", grid=3)
+    state = draw(drawing, player=0, grid=5, walls=2)
+    red_twice = go("A1", "A1", "right", grid=5), go("A1", "A3", "up", grid=5)
     shown = play_on(state, *red_twice)
     assert shown.player[:2].tolist() == [0, 0]
     assert shown.terminated.tolist() == [False, False, True]
@@ -126,8 +134,8 @@ def test_player_without_walls_is_skipped():
 
 
 def test_player_with_a_wall_left_is_not_skipped():
-    state = draw(SPENT, player=0, grid=3, walls=3)
-    both = go("A1", "A1", "right", grid=3), go("C3", "C3", "up", grid=3)
+    state = draw(SPENT, player=0, grid=5, walls=3)
+    both = go("A1", "A1", "right", grid=5), go("C3", "C3", "up", grid=5)
     shown = play_on(state, *both)
     assert shown.player.tolist() == [0, 1, 0]
     assert not shown.terminated.any()
@@ -136,8 +144,8 @@ def test_player_with_a_wall_left_is_not_skipped():
 
 @pytest.mark.parametrize(("tie", "pays"), [((), [0, 0]), (("mover_loses",), [-1, 1])])
 def test_game_ends_when_nobody_has_a_wall_left(tie, pays):
-    state = draw(SPENT, player=0, grid=3, walls=2, tie=tie)
-    shown = play_on(state, go("A1", "A1", "right", grid=3))
+    state = draw(SPENT, player=0, grid=5, walls=2, tie=tie)
+    shown = play_on(state, go("A1", "A1", "right", grid=5))
     assert shown.terminated.tolist() == [False, True]
     assert shown.territory[1].tolist() == [0, 0]
     assert paid(shown) == pays
@@ -145,7 +153,7 @@ def test_game_ends_when_nobody_has_a_wall_left(tie, pays):
 
 def test_first_player_starts_after_setup_whoever_placed_last():
     rules = Rules(size=3, stones=1, order=(1, 0))
-    shown = harness.replay([rules], [[place("A1", grid=3), place("C3", grid=3)]], grid=3)
+    shown = harness.replay([rules], [[place("A1", grid=5), place("C3", grid=5)]], grid=5)
     assert shown.player[:, 0].tolist() == [1, 0, 0]
 
 
@@ -163,17 +171,16 @@ def test_first_player_stuck_at_the_start_is_skipped():
     red, blue = ((1, 1), (1, 2), (2, 1), (2, 2)), ((0, 1), (1, 0), (0, 2), (2, 0))
     start = [(*cell, player) for player, own in enumerate((red, blue)) for cell in own]
     rules = Rules(size=3, stones=4, start=start, order=(), stay_needs_room=True)
-    assert state_lib.initial_state(rules).position.player == 1
-    rules = Rules(size=3, stones=4, start=start, order=())
-    assert state_lib.initial_state(rules).position.player == 0
+    always = Rules(size=3, stones=4, start=start, order=())
+    assert harness.new_games([rules, always], 7).position.player.tolist() == [1, 0]
 
 
 def test_separation_before_the_last_placement_is_no_end():
     rules = Rules(size=3, stones=1, start=[(0, 0, 0)], order=(1,))
-    shown = harness.replay([rules], [[place("C3", grid=3)]], grid=3)
+    shown = harness.replay([rules], [[place("C3", grid=5)]], grid=5)
     assert not shown.terminated.any()
     rules = Rules(size=3, stones=1, order=(0, 1))
-    shown = harness.replay([rules], [[place("A1", grid=3), place("C3", grid=3)]], grid=3)
+    shown = harness.replay([rules], [[place("A1", grid=5), place("C3", grid=5)]], grid=5)
     assert not shown.terminated.any()
     assert shown.territory[:, 0].tolist() == [[0, 0], [9, 0], [0, 0]]
 
@@ -275,7 +282,6 @@ FOUR_PLAYERS = (
 )
 
 
-@pytest.mark.slow
 def test_winner_of_four_takes_a_third_from_each_other():
     state = draw(FOUR_PLAYERS, player=1, grid=7, players=4)
     shown = play_on(state, go("C1", "C3", "down", grid=7))
@@ -303,10 +309,13 @@ def test_winner_of_four_takes_a_third_from_each_other():
 def test_payoff(territory, largest, mover, tie, pays):
     players = len(territory)
     rules = Rules(players=players, stones=1, order=tuple(range(players)), tie=tie)
-    variant = jax.tree.map(jnp.asarray, state_lib.make_variant(rules))
-    seen = referee.payoff(variant, jnp.array(territory), jnp.array(largest), jnp.int32(mover))
-    assert seen.dtype == jnp.float32
+    variant = state_lib.make_variant(rules)
+    seen = _payoff(variant, np.array(territory), np.array(largest), np.int32(mover))
+    assert seen.dtype == np.float32
     assert seen.tolist() == pytest.approx(pays)
+
+
+_payoff = jax.jit(referee.payoff)
 
 
 # The other verbs.

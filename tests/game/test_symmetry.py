@@ -3,21 +3,19 @@
 import functools
 import random
 
-import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from tests.board.test_geometry import SYMMETRIES
 from tests.support.game import harness
 from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import Record, random_game, random_games, record
-from tests.support.reference.referee import MOVES, SIDES, Cell, random_rules
+from tests.support.reference.referee import MOVES, SIDES, Cell
 from wallgo_jax import observation
 from wallgo_jax import planes as planes_lib
-from wallgo_jax.game import actions, referee, symmetry
+from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Variant, make_variant
 
@@ -40,14 +38,14 @@ def turned_offset(turn: int, offset: Cell) -> Cell:
     return row - 2, column - 2
 
 
-def turned_action(turn: int, action: int, size: int) -> int:
+def turned_action(turn: int, action: int, size: int, grid: int = GRID) -> int:
     """A public action of a board in the grid, turned by the plain formulas."""
-    is_placement = action >= GRID**2 * 52
-    cell = action - GRID**2 * 52 if is_placement else action // 52
-    row, column = SYMMETRIES[turn](*divmod(cell, GRID), size)
-    cell = row * GRID + column
+    is_placement = action >= grid**2 * 52
+    cell = action - grid**2 * 52 if is_placement else action // 52
+    row, column = SYMMETRIES[turn](*divmod(cell, grid), size)
+    cell = row * grid + column
     if is_placement:
-        return GRID**2 * 52 + cell
+        return grid**2 * 52 + cell
     move, side = divmod(action % 52, 4)
     move = MOVES.index(turned_offset(turn, MOVES[move]))
     side = SIDES.index(turned_offset(turn, SIDES[side]))
@@ -60,24 +58,40 @@ def turned_game(turn: int, game: Record) -> tuple[dict, list[int]]:
     start = [
         [*SYMMETRIES[turn](row, column, size), who] for row, column, who in game.rules["start"]
     ]
-    played = [turned_action(turn, action, size) for action in game.actions]
+    played = [turned_action(turn, action, size, game.grid) for action in game.actions]
     return {**game.rules, "start": start}, played
+
+
+def draw_games(count: int, **shape) -> list[Record]:
+    """Random games without illegal actions."""
+    rng = random.Random(11)
+    drawn = random_games(11, count, **shape)
+    return [random_game(rng, game.rules, grid=shape["grid"]) for game in drawn]
+
+
+def replay(games: list[Record]) -> harness.Shown:
+    """The games replayed by the engine."""
+    rules = harness.rules_of([game._asdict() for game in games])
+    return harness.replay(rules, [game.actions for game in games], grid=games[0].grid)
 
 
 @pytest.fixture(scope="module")
 def games() -> list[Record]:
-    rng = random.Random(11)
-    drawn = random_games(11, 16, **SHAPE)
-    return [random_game(rng, game.rules, grid=GRID) for game in drawn]  # no illegal actions
+    return draw_games(16, **SHAPE)
 
 
-@pytest.fixture(scope="module")
-def shown(games) -> harness.Shown:
-    rules = harness.rules_of([game._asdict() for game in games])
-    return harness.replay(rules, [game.actions for game in games], grid=GRID)
+def test_turned_games_pass_through_the_turned_states(games):
+    check_turned_games(games)
 
 
-def test_turned_games_pass_through_the_turned_states(games, shown):
+def test_turned_games_of_three_pass_through_the_turned_states():
+    """In a grid of two words."""
+    check_turned_games(draw_games(8, grid=7, sizes=(4, 6, 7), players=3, stones=2))
+
+
+def check_turned_games(games: list[Record]) -> None:
+    """The turned actions lead to the turned states, by each symmetry."""
+    shown, grid = replay(games), games[0].grid
     turn_states = jax.jit(
         jax.vmap(
             jax.vmap(jax.vmap(symmetry.turn_state, (None, 0)), (0, None)),
@@ -87,7 +101,7 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
     expected = turn_states(shown.state, jnp.arange(8))
     turned = [turned_game(turn, game) for turn in range(8) for game in games]
     rules = harness.rules_of([{"rules": rules} for rules, _ in turned])
-    seen = harness.replay(rules, [played for _, played in turned], grid=GRID)
+    seen = harness.replay(rules, [played for _, played in turned], grid=grid)
 
     def by_turn(leaf):
         return np.moveaxis(leaf.reshape(len(leaf), 8, len(games), *leaf.shape[2:]), 1, 2)
@@ -97,6 +111,13 @@ def test_turned_games_pass_through_the_turned_states(games, shown):
         turned_field = by_turn(getattr(seen, field))
         alike = np.broadcast_to(np.expand_dims(getattr(shown, field), 2), turned_field.shape)
         np.testing.assert_array_equal(turned_field, alike)
+    by_turns = by_turn(seen.actions)
+    for b, game in enumerate(games):
+        size = game.rules["size"]
+        for turn in range(8):
+            for t in range(len(game.actions)):
+                wanted = [turned_action(turn, a, size, grid) for a in game.plies[t].legal]
+                assert np.flatnonzero(by_turns[t, b, turn]).tolist() == sorted(wanted)
 
 
 def test_all_planes_turn_as_the_turned_games_show(games):
@@ -150,24 +171,16 @@ def test_inverse_undoes():
     np.testing.assert_array_equal(inverse[inverse], np.arange(8))
 
 
-def laws(state, slot, turn):
-    """Whether each law holds for one position, one slot to play and one symmetry."""
+def laws(state, turn):
+    """Whether each law holds for one position and one symmetry."""
     variant, setup = state.variant, symmetry.phase_of(state)
     running = ~state.position.terminated
     back = symmetry.inverse(turn)
-    turn_state = symmetry.turn_state
     turn_slot = functools.partial(symmetry.turn_slot, in_setup=setup, variant=variant)
     turn_policy = functools.partial(symmetry.turn_policy, in_setup=setup, variant=variant)
-    turn_action = functools.partial(symmetry.turn_action, variant=variant)
-    # Without history, which compiles slowly; the trail turns with the state.
-    observe = functools.partial(observation.observe, planes="BTRD", has_playable=True)
-    channels = planes_lib.channels("BTRD", PLAYERS, has_playable=True)
+    turned = symmetry.turn_state(state, turn)
 
-    turned = turn_state(state, turn)
-    after, rewards = referee.step(state, slot)
-    turned_after, turned_rewards = referee.step(turned, turn_slot(slot, turn))
-
-    slots, ids = jnp.arange(NUM_SLOTS), jnp.arange(NUM_ACTIONS)
+    slots = jnp.arange(NUM_SLOTS)
     in_phase = ~setup | (slots < GRID**2)
     turned_slots = turn_slot(slots, turn)
     policy = jnp.cos(slots.astype(jnp.float32))
@@ -176,26 +189,20 @@ def laws(state, slot, turn):
     turned_legal = actions.legal_slots(turned)
     to_action = jax.vmap(actions.action_of_slot, (None, 0))
     to_slot = jax.vmap(actions.slot_of_action, (None, 0))
-    turned_twice = to_slot(turned, turn_action(to_action(state, slots), turn))
-    public = actions.legal_actions(state)
-    turned_public = actions.legal_actions(turned)
-
-    planes = observe(state)
-    turned_planes = observation.turn_planes(planes, channels, turn, variant)
+    turned_ids = symmetry.turn_action(to_action(state, slots), turn, variant)
     return {
-        "act then turn is turn then act": same(turned_after, turn_state(after, turn)),
-        "rewards do not turn": same(turned_rewards, rewards),
-        "turning back gives the state": same(turn_state(turned, back), state),
+        "turning back gives the state": same(symmetry.turn_state(turned, back), state),
         "turning back gives the slot": (turn_slot(turned_slots, back) == slots) | ~in_phase,
         "legal slots turn as a policy": same(turned_legal, turn_policy(legal, turn)) | ~running,
-        "legal actions turn": (turned_public[turn_action(ids, turn)] == public) | ~running,
-        "a slot turns as its action": (turned_twice == turned_slots) | ~legal | ~running,
-        "a policy moves with its slots": (turned_policy[turned_slots] == policy) | ~in_phase,
-        "turning back gives the policy": same(turn_policy(turned_policy, back), policy),
-        "planes turn": same(observe(turned), turned_planes),
-        "turning back gives the planes": same(
-            observation.turn_planes(turned_planes, channels, back, variant), planes
+        "a slot turns as its action": (
+            (to_slot(turned, turned_ids) == turned_slots) | ~legal | ~running
         ),
+        "a policy moves with its slots": (turned_policy[turned_slots] == policy) | ~in_phase,
+        "beyond the cells a policy stays in setup": same(
+            turned_policy[GRID**2 :], policy[GRID**2 :]
+        )
+        | ~setup,
+        "turning back gives the policy": same(turn_policy(turned_policy, back), policy),
     }
 
 
@@ -208,36 +215,14 @@ def _pairs(a, b):
     return zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
 
 
-@functools.cache
-def jitted_laws():
-    """`laws` over positions and all eight symmetries."""
-    over_turns = jax.vmap(laws, (None, None, 0))
-    return jax.jit(
-        lambda states, slots: jax.vmap(over_turns, (0, 0, None))(states, slots, jnp.arange(8))
-    )
-
-
-def broken_laws(states, slots) -> list[str]:
-    """The laws that fail for a position."""
-    seen = jax.device_get(jitted_laws()(states, slots))
-    return [name for name, holds in seen.items() if not holds.all()]
-
-
-@hypothesis.given(st.randoms(use_true_random=False))
-def test_laws_hold_on_random_games(rng):
-    rules = random_rules(rng, sizes=SHAPE["sizes"], players=PLAYERS, stones=STONES)
-    game = random_game(rng, rules, grid=GRID)
-    shown = harness.replay(harness.rules_of([game._asdict()]), [game.actions], grid=GRID)
-    plies = np.linspace(0, len(game.actions), 16).astype(int)
-    states, slots = jax.tree.map(lambda leaf: leaf[plies, 0], (shown.state, shown.slot))
-    assert broken_laws(states, slots) == []
-
-
-def test_policy_keeps_what_lies_beyond_the_cells_in_setup():
-    policy = jnp.arange(float(NUM_SLOTS))
-    turned = symmetry.turn_policy(policy, jnp.int32(1), jnp.bool_(True), variant_of(jnp.int8(5)))
-    assert turned.tolist()[GRID**2 :] == policy.tolist()[GRID**2 :]
-    assert sorted(turned.tolist()) == policy.tolist()
+def test_laws_hold_on_random_games(games):
+    shown = replay(games)
+    plies = [np.linspace(0, len(game.actions), 12).astype(int) for game in games]
+    places = np.concatenate(plies), np.repeat(np.arange(len(games)), 12)
+    states = jax.tree.map(lambda leaf: leaf[places], shown.state)
+    over_turns = jax.vmap(laws, (None, 0))
+    holds = jax.jit(jax.vmap(over_turns, (0, None)))(states, np.arange(8))
+    assert [name for name, each in jax.device_get(holds).items() if not each.all()] == []
 
 
 SYMMETRY_PICTURE = """
@@ -250,11 +235,10 @@ SYMMETRY_PICTURE = """
 
 def test_picture_of_the_symmetries_redrawn():
     drawn = np.array([list("##."), list("#.."), list("#..")])
-    rows = [[], [], []]
-    for turn in range(8):
-        mask = (drawn == "#").reshape(-1)
-        turned = symmetry.turn_masks(mask, np.int32(turn), make_variant(SMALL)).reshape(3, 3)
-        for row, cells in zip(rows, turned, strict=True):
+    rows, mask = [[], [], []], jnp.asarray(drawn == "#").reshape(-1)
+    turn_mask = jax.vmap(lambda turn: symmetry.turn_masks(mask, turn, make_variant(SMALL)))
+    for turned in np.asarray(jax.jit(turn_mask)(np.arange(8))):
+        for row, cells in zip(rows, turned.reshape(3, 3), strict=True):
             row += ["#" if cell else "." for cell in cells]
     _, *lines = SYMMETRY_PICTURE.strip().splitlines()
     assert rows == [line.split() for line in lines]

@@ -1,4 +1,4 @@
-"""Shared by the tests of the learner: a disk on which no file can be finished."""
+"""Shared by the tests of the learner: a whole tiny run, a disk on which no file can be finished."""
 
 import errno
 import os
@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.learner import tiny
+from train.loop import training
 from train.runtime.errors import UsageError
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory) -> Path:
+    """The directory of a run of `tiny.config()` without a stop; to be read only."""
+    runs = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "make_programs", tiny.shared_programs)
+        assert training.train(tiny.config(), runs, resume=False)
+    return runs / "tiny"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Players by name as opponents: on the host, in a traced program, and refused in one line."""
+"""Players by name as opponents: on the host, in a traced program, and refused."""
 
 import jax
 import numpy as np
@@ -14,7 +14,8 @@ SMALL = wallgo_jax.Rules(size=3, stones=1, order=(0, 1))
 
 
 def test_players_by_name_play_whole_games():
-    env = make_wallgo_env(["random", "exact"], SMALL, planes="B")
+    env = make_wallgo_env(["random", "exact"], SMALL, seat=1, planes="B", render_mode="ansi")
+    assert env.render_mode == "ansi"
     drawn = set()
     for seed in range(6):
         _, info = env.reset(seed=seed)
@@ -23,6 +24,8 @@ def test_players_by_name_play_whole_games():
         while not terminated:
             action = env.action_space.sample(info["action_mask"])
             _, reward, terminated, _, info = env.step(action)
+        assert (info["seat"], info["players"][1]) == (1, "learner")
+        assert np.shape(info["action_mask"]) == (477,)
         drawn |= set(info["players"])
         assert reward in (-1.0, 0.0, 1.0)
     assert drawn == {"random", "exact", "learner"}
@@ -44,12 +47,12 @@ def test_a_player_is_an_opponent_in_a_traced_program():
     assert shapes[0].shape == (3, 3, 8)
 
 
-@pytest.mark.parametrize("name", ["nobody", "exact@3", "search:no/such/run"])
-def test_an_unknown_player_is_refused(name):
-    with pytest.raises(UsageError) as error:
+@pytest.mark.parametrize(
+    ("name", "word"), [("nobody", "nobody"), ("exact@3", "exact"), ("search:no/such", "no/such")]
+)
+def test_an_unknown_player_is_refused(name, word):
+    with pytest.raises(UsageError, match=word):
         make_wallgo_env(["random", name], SMALL)
-    assert name.partition("@")[0].partition(":")[2] in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_rules_are_those_that_an_opponent_has_learned():
@@ -58,11 +61,3 @@ def test_rules_are_those_that_an_opponent_has_learned():
     assert make_wallgo_env("random", "hkoi").unwrapped.rules == wallgo_jax.PRESETS["hkoi"]
     with pytest.raises(UsageError, match="learned"):
         make_opponent("pretrained:wallzero-4stone@2", SMALL)
-
-
-def test_options_reach_the_env():
-    env = make_wallgo_env("random", SMALL, seat=1, planes="B", render_mode="ansi")
-    _, info = env.reset()
-    assert (info["seat"], env.render_mode) == (1, "ansi")
-    assert info["players"] == ("random", "learner")
-    assert np.shape(info["action_mask"]) == (477,)

@@ -17,10 +17,10 @@ from train.config import RunConfig, config_to_dict
 from train.data import replay
 from train.network import census, compute_dtype
 from train.network.build import channels_of, observer_for
+from train.network.parts import inner_programs, sum_equations
 from train.programs.assembly import make_parts
 from train.programs.replay import replay_rows
 from train.runtime.devices import all_devices
-from train.runtime.traced import inner_programs, sum_equations
 from wallgo_jax import observation
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.state import State, initial_state, sizes_of

@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 from rich.console import Console
@@ -13,17 +12,16 @@ from rich.console import Console
 from train.bench import report, suite
 from train.bench.scaling import Point
 from train.bench.suite import Figures, Request
+from train.bench.training import train_for, training_lines
 from train.cli.common import options
 from train.config import EvaluationConfig, RunConfig
 from train.loop import training
-from train.loop.run_loop import iterations
-from train.metrics.rows import METRICS_FILE, Row
+from train.metrics.rows import METRICS_FILE
 from train.runtime.files import check_writable, replace_text, writing
 
 REPORT_FILE, FIGURES_FILE, PLOT_FILE = "report.md", "bench.json", "scaling.png"
 TRAINING_ITERATIONS, TRAINING_MINUTES = 3, 5.0
 """Length of the training on a CPU, and on an accelerator."""
-MILLION = 1_000_000
 
 
 def measured(
@@ -134,68 +132,3 @@ def train_a_little(config: RunConfig, directory: Path, minutes: float | None) ->
         *training_lines(rows),
         f"metrics in `runs/{short.name}`",
     ]
-
-
-def training_lines(rows: Sequence[Row]) -> list[str]:
-    """The last iteration's times, and the hours that a million games would take in its stage.
-
-    Games end in waves, so they are counted by their plies: by the positions a second of the stage's
-    iterations after the first of the run, and the mean length of the games that ended.
-    """
-    last = rows[-1]
-    stage = [row for row in rows if row["simulations"] == last["simulations"]]
-    steady = [row for row in stage if row is not rows[0]] or stage
-    speed = sum(row["positions"] for row in steady) / sum(map(_seconds_of, steady))
-    lines = [
-        f"the last: {last['selfplay_seconds']:.1f} s of self-play, {last['learn_seconds']:.1f} s "
-        "of learning"
-    ]
-    if any(row["games"] for row in stage):
-        games = sum(row["games"] for row in stage)
-        length = sum(row["games"] * (row["mean_length"] or 0) for row in stage) / games
-        search = last["simulations"]
-        told = f"stage of {search} simulations" if search else "bootstrap, which does not search"
-        lines.append(
-            f"a million games of {length:.1f} plies, at {speed:,.0f} positions a second in the "
-            f"{told}: {MILLION * length / speed / 3600:.3g} hours"
-        )
-    return lines
-
-
-def _seconds_of(row: Row) -> float:
-    return row["selfplay_seconds"] + row["learn_seconds"]
-
-
-def train_for(config: RunConfig, runs: Path, *, seconds: float) -> tuple[list[Row], float]:
-    """Train a new run until a time is over, or the run; save it.
-
-    Args:
-      config: the run.
-      runs: directory of all runs.
-      seconds: counted from the end of the first compiling; the iteration under way is finished.
-
-    Returns:
-      Rows of metrics, and the seconds that they took.
-    """
-    started: list[float] = []
-
-    def gone() -> float:
-        return time.perf_counter() - started[0]
-
-    with training.open_run(config, runs / config.name, resume=False) as run:
-
-        def compile_for(state: Any, iteration: int) -> float:
-            took = run.compile_for(state, iteration)
-            if not started:
-                started.append(time.perf_counter())
-            return took
-
-        steps = iterations(
-            run.session,
-            run.state,
-            compile_for,
-            run.iterate,
-            should_stop=lambda: gone() >= seconds,
-        )
-        rows = [row for _, row in steps]
-        return rows, gone()

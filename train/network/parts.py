@@ -1,4 +1,8 @@
-"""Counts the parts, parameters and multiply-adds of a network."""
+"""Counts the parts, parameters and multiply-adds of a network, in its traced programs.
+
+JAX promises nothing about the inside of traced programs. This file is all that reads it, and no
+training needs it.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +15,6 @@ from flax import nnx
 from train.network.config import NetworkConfig
 from train.network.layers import Board
 from train.network.restnet import ResTNet, Variables
-from train.runtime.traced import sum_equations
 from wallgo_jax.board.geometry import NUM_SIDES
 from wallgo_jax.planes import Channel
 
@@ -67,6 +70,33 @@ def _part(name: str, module: Any, *inputs: Any) -> Part:
     )
 
 
+def inner_programs(equation: Any) -> list[Any]:
+    """The bodies of an equation's loops, branches and calls."""
+    values = jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program)
+    return [getattr(value, "jaxpr", value) for value in values if _is_program(value)]
+
+
+def sum_equations(
+    program: Any,
+    count: Callable[[Any], int],
+    inner: Callable[[Any], list[Any]] = inner_programs,
+    times: Callable[[Any], int] = lambda equation: 1,
+) -> int:
+    """Sum a count over all equations of a program, those inside others included.
+
+    Args:
+      program: what `jax.make_jaxpr` returns.
+      count: equation -> its count.
+      inner: equation -> the programs in it to count.
+      times: equation -> how often those run.
+    """
+    total = 0
+    for equation in getattr(program, "jaxpr", program).eqns:
+        below = sum(sum_equations(body, count, inner, times) for body in inner(equation))
+        total += count(equation) + times(equation) * below
+    return total
+
+
 def _of_products(count: Callable[[Any], int]) -> Callable[[Any], int]:
     """A count of matrix products and convolutions alone."""
     products = ("dot_general", "conv_general_dilated")
@@ -92,3 +122,7 @@ def _numbers(equation: Any) -> int:
         equation.primitive.name == "dot_general" and equation.params["dimension_numbers"][1][0]
     )
     return left + int(np.prod(equation.outvars[0].aval.shape)) + (right if is_by_board else 0)
+
+
+def _is_program(value: Any) -> bool:
+    return hasattr(value, "eqns") or hasattr(value, "jaxpr")

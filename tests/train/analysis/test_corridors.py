@@ -1,5 +1,6 @@
 """Corridors: the answers against a plain flood, and that nothing nearer gives them away."""
 
+import functools
 import json
 from collections import deque
 
@@ -23,25 +24,33 @@ from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 
 RULES = PRESETS["wallzero-4stone"]
-COUNT = 1000
+SMALL = Rules(size=5, stones=1, order=(0, 1))
+COUNT = 600
 
 
 @pytest.fixture(scope="module")
 def known() -> Corridors:
-    return make_corridors(RULES, count=COUNT, seed=0, shapes=TRAINING)
+    return jax.device_get(make_corridors(RULES, count=COUNT, seed=0, shapes=TRAINING))
 
 
 @pytest.fixture(scope="module")
 def asked() -> Corridors:
-    return make_corridors(RULES, count=COUNT, seed=1, shapes=HELD_OUT)
+    return jax.device_get(make_corridors(RULES, count=COUNT, seed=1, shapes=HELD_OUT))
+
+
+@pytest.fixture(scope="module")
+def small() -> Corridors:
+    """On a board with a stone each, where a wall that parts them ends the game."""
+    return jax.device_get(make_corridors(SMALL, count=4, seed=0))
 
 
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
+observe = jax.jit(jax.vmap(functools.partial(observation.observe, planes="B")))
 
 
 def take(corridors: Corridors, index: int) -> Corridors:
-    """One position, on the host."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[index], corridors)
+    """One position of those on the host."""
+    return jax.tree.map(lambda leaf: leaf[index], corridors)
 
 
 def open_neighbours(one: Corridors) -> dict[int, list[int]]:
@@ -84,8 +93,7 @@ def owner_of(one: Corridors) -> int:
 
 def planes_of(corridors: Corridors) -> np.ndarray:
     """bool[N, size, size, 8]"""
-    observe = jax.vmap(lambda state: observation.observe(state, planes="B"))
-    return np.asarray(jax.jit(observe)(corridors.states))
+    return np.asarray(observe(corridors.states))
 
 
 def window(corridors: Corridors, reach: int) -> np.ndarray:
@@ -172,22 +180,16 @@ def test_answers_and_colours_are_balanced(known):
     assert 0.4 < movers.mean() < 0.6
 
 
-@pytest.mark.parametrize("reach", [1, 2])
-def test_neighbourhood_does_not_tell(known, asked, reach):
-    assert guess(known, asked, lambda corridors: window(corridors, reach)) < 0.6
-
-
-def test_counts_do_not_tell(known, asked):
+def test_nothing_nearer_than_the_wall_tells_linearly(known, asked):
+    """Neither the neighbourhood nor counts over the board nor the board itself."""
+    for reach in (1, 2):
+        assert guess(known, asked, functools.partial(window, reach=reach)) < 0.6
     assert guess(known, asked, counts) < 0.6
-
-
-@pytest.mark.slow
-def test_whole_board_does_not_tell_linearly(known, asked):
     assert guess(known, asked, lambda corridors: planes_of(corridors).reshape(COUNT, -1)) < 0.6
 
 
 def test_walls_plies_and_turn_agree(known):
-    position = jax.device_get(known.states.position)
+    position = known.states.position
     bits = np.unpackbits(position.walls.view(np.uint8), axis=-1).sum(axis=(2, 3))  # [N, P]
     assert (position.ply == bits.sum(axis=1) + len(RULES.order)).all()
     assert (bits.sum(axis=1) == 37).all()
@@ -246,14 +248,14 @@ def test_no_corridor_has_a_shape_of_the_other_half(known, asked):
     ("rules", "min_distance"),
     [
         (PRESETS["playwallgo-2p"], 10),
-        (Rules(size=5, stones=2, order=(0, 1, 1, 0)), 6),
-        (Rules(size=5, stones=1, order=(0, 1)), 10),
-        (Rules(size=9), 16),
+        (SMALL, 10),
+        (Rules(size=9), 16),  # three words of walls
     ],
 )
 def test_other_rules(rules, min_distance):
-    corridors = make_corridors(rules, count=20, seed=3, min_distance=min_distance)
-    position = jax.device_get(corridors.states.position)
+    drawn = make_corridors(rules, count=20, seed=3, min_distance=min_distance)
+    corridors = jax.device_get(drawn)
+    position = corridors.states.position
     if rules.walls is not None:
         built = np.unpackbits(position.walls.view(np.uint8), axis=-1).sum(axis=(2, 3))
         assert (position.walls_left == rules.walls - built).all()
@@ -270,58 +272,43 @@ def test_other_rules(rules, min_distance):
 @pytest.mark.parametrize(
     ("rules", "options", "said"),
     [
-        (PRESETS["playwallgo-3p"], {}, "for 3 players"),
-        (Rules(size=4, stones=1, order=(0, 1)), {}, "on size 4"),
-        (RULES, {"count": 3}, "count is 3"),
-        (RULES, {"count": 0}, "count is 0"),
-        (RULES, {"min_distance": 0}, "min_distance is 0"),
-        (Rules(size=5), {"min_distance": 20}, "lower min_distance"),
-        (Rules(size=9, walls=20), {}, "takes 65 walls"),
+        (PRESETS["playwallgo-3p"], {}, "3 players"),
+        (Rules(size=4, stones=1, order=(0, 1)), {}, "size 4"),
+        (RULES, {"count": 3}, "count"),
+        (RULES, {"min_distance": 0}, "min_distance"),
+        (SMALL, {"min_distance": 24}, "lower min_distance"),
+        (Rules(size=9, walls=20), {}, "walls"),
     ],
 )
 def test_refusals(rules, options, said):
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=said):
         make_corridors(rules, **{"count": 2, "seed": 0, **options})
-    assert "\n" not in str(caught.value)
 
 
-def test_file_comes_back(tmp_path):
+def test_file_comes_back(small, tmp_path):
     path = tmp_path / "corridors.jsonl"
-    corridors = make_corridors(RULES, count=6, seed=5)
-    write_corridors(path, corridors)
-    jax.tree.map(np.testing.assert_array_equal, read_corridors(path), corridors)
+    write_corridors(path, small)
+    jax.tree.map(np.testing.assert_array_equal, read_corridors(path), small)
+    assert small.states.position.terminated.any() and not small.states.position.terminated.all()
     row = json.loads(path.read_text().splitlines()[3])
     assert list(row) == ["diagram", "cell", "is_connected", "distance"]
-    assert row["is_connected"] == corridors.is_connected[3]
-    jax.tree.map(
-        np.testing.assert_array_equal,
-        diagram.parse(row["diagram"]),
-        take(corridors, 3).states,
-    )
+    assert row["is_connected"] == small.is_connected[3]
+    state = diagram.parse(row["diagram"])
+    jax.tree.map(np.testing.assert_array_equal, state, take(small, 3).states)
 
 
-def test_finished_games_come_back(tmp_path):
+def test_a_full_disk_leaves_no_half_file(small, tmp_path, full_disk):
     path = tmp_path / "corridors.jsonl"
-    rules = Rules(size=5, stones=1, order=(0, 1))
-    corridors = make_corridors(rules, count=4, seed=0)
-    write_corridors(path, corridors)
-    jax.tree.map(np.testing.assert_array_equal, read_corridors(path), corridors)
+    full_disk(path, lambda: write_corridors(path, small))
 
 
-def test_a_full_disk_leaves_no_half_file(tmp_path, full_disk):
+def test_bad_files(small, tmp_path):
     path = tmp_path / "corridors.jsonl"
-    full_disk(path, lambda: write_corridors(path, make_corridors(RULES, count=2, seed=0)))
-
-
-def test_bad_files(tmp_path):
-    path = tmp_path / "corridors.jsonl"
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="read"):
         read_corridors(path)
-    with pytest.raises(UsageError, match="cannot be written"):
-        write_corridors(tmp_path, make_corridors(RULES, count=2, seed=0))
-    path.write_text("")
-    with pytest.raises(UsageError, match="holds no positions"):
-        read_corridors(path)
-    path.write_text('{"cell": "A1"}\n')
-    with pytest.raises(UsageError, match="line 1 holds no position"):
-        read_corridors(path)
+    with pytest.raises(UsageError, match="written"):
+        write_corridors(tmp_path, small)
+    for text, word in (("", "positions"), ('{"cell": "A1"}\n', "line 1")):
+        path.write_text(text)
+        with pytest.raises(UsageError, match=word):
+            read_corridors(path)

@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
 
+from tests.support.learner import exact
 from train.analysis import value_accuracy as lib
 from train.analysis.value_accuracy import (
     ValueAccuracy,
@@ -20,72 +20,54 @@ from train.analysis.value_accuracy import (
 )
 from train.players.basic import Player
 from train.runtime.errors import UsageError
-from train.solver.exact_player import make_exact_player, tables_of
+from train.solver.exact_player import tables_of
 from train.solver.reachable import batches, reachable_levels
-from train.solver.tablebase import optimal_slots, place_of
-from wallgo_jax.game import actions
+from train.solver.tablebase import place_of
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
 # The stones stand beforehand, so that positions are few.
 RULES = Rules(size=3, stones=1, start=((1, 1, 0), (0, 0, 1)), order=())
-KEY = jax.random.key(3)
 
 
 @pytest.fixture(scope="module")
-def levels() -> list[State]:
-    """Some of the positions of each ply."""
-    return [jax.tree.map(lambda x: x[:200], level) for level in reachable_levels(RULES)]
+def whole() -> list[State]:
+    """The positions of each ply."""
+    return [*reachable_levels(RULES)]
 
 
-def marked_player(chooses_best: Any) -> Player:
-    """Plays the first best slot where told so, else the first legal slot that is worse, if any."""
-
-    @jax.jit
-    def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
-        del key
-        best = jax.vmap(lambda state: optimal_slots(variables, state))(states)
-        legal = jax.vmap(actions.legal_slots)(states)
-        bad = legal & ~best
-        slot = jnp.where(bad.any(axis=1), bad.argmax(axis=1), best.argmax(axis=1))
-        return jnp.where(chooses_best(states), best.argmax(axis=1), slot).astype(jnp.int32)
-
-    return Player("marked", tables_of(RULES), act)
+@pytest.fixture(scope="module")
+def levels(whole) -> list[State]:
+    """Some of the positions of each ply, which the last batch of a level does not fill."""
+    return [jax.tree.map(lambda x: x[:200], level) for level in whole]
 
 
-def ask(player: Player, levels: list[State], *, batch: int = 64) -> ValueAccuracy:
-    return value_kept(player, RULES, tables_of(RULES), levels, key=KEY, batch=batch)
+def right_as_blue(tables: Any, states: State, key: jax.Array) -> np.ndarray:
+    """Plays the first best slot as Blue, and as Red the first legal slot that is worse, if any."""
+    del key
+    _, best, legal = jax.device_get(exact.look_up(tables, states))
+    is_right = (states.position.player == 1) | ~(legal & ~best).any(axis=1)
+    return np.where(is_right, best.argmax(axis=1), (legal & ~best).argmax(axis=1))
 
 
-@pytest.mark.slow
-def test_exact_player_keeps_every_value(levels):
-    result = ask(make_exact_player(RULES), levels)
-    assert result.kept.all()
-    assert result.can_err.mean() > 0.5
-    assert not result.can_err[result.value == -1].any()
-    assert len(result.value) == sum(len(level.position.ply) for level in levels)
+@pytest.fixture(scope="module")
+def result(levels) -> ValueAccuracy:
+    player, key = Player("marked", tables_of(RULES), right_as_blue), jax.random.key(3)
+    return value_kept(player, RULES, tables_of(RULES), levels, key=key, batch=exact.BATCH)
 
 
-def test_shares_of_a_player_with_known_errors(levels):
-    # Right when blue is to move, wrong wherever red can be.
-    result = ask(marked_player(lambda states: states.position.player == 1), levels)
+def test_shares_of_a_player_with_known_errors(levels, result):
     red = np.concatenate([level.position.player == 0 for level in levels])
     np.testing.assert_array_equal(result.kept, ~(red & result.can_err))
     total, share = result.share(result.can_err)
     assert total == result.can_err.sum()
     assert share == (result.can_err & ~red).sum() / total
     assert 0.2 < share < 0.8
+    assert result.can_err.mean() > 0.5
+    assert not result.can_err[result.value == -1].any()
 
 
-def test_batch_does_not_matter(levels):
-    player = marked_player(lambda states: states.position.stones[:, 0, 0] < 4)
-    one, other = ask(player, levels[:6], batch=64), ask(player, levels[:6], batch=128)
-    np.testing.assert_array_equal(one.kept, other.kept)
-    assert not one.kept.all()
-
-
-def test_table_and_record_say_the_shares(levels):
-    result = ask(marked_player(lambda states: states.position.player == 1), levels)
+def test_table_and_record_say_the_shares(result):
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(accuracy_table(result))
     text = console.export_text()
@@ -102,9 +84,9 @@ def test_table_and_record_say_the_shares(levels):
     assert Rules.from_dict(accuracy_record(result)["rules"]) == RULES
 
 
-def test_positions_are_distinct_unfinished_and_in_order():
+def test_positions_are_distinct_unfinished_and_in_order(whole):
     seen, look = set(), jax.jit(jax.vmap(place_of))
-    for ply, level in enumerate(reachable_levels(RULES)):
+    for ply, level in enumerate(whole):
         position = level.position
         assert (position.ply == ply).all()
         assert not position.terminated.any()
@@ -125,15 +107,22 @@ def test_batches_hold_everything_once():
     assert all(len(part[1]) == 4 for part, _ in parts)
 
 
-@pytest.mark.slow
-def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch):
-    asked, most = [], max(len(level.position.ply) for level in reachable_levels(RULES))
-    monkeypatch.setattr(lib, "check_fits", lambda needs, memory: asked.extend(needs))
-    result = value_accuracy("random", RULES, batch=10**8, is_quiet=True)
-    assert len(result.kept) > 1000
-    assert asked[0].key == "batch"
-    assert asked[0].value == max(most, lib.DEFAULT_BATCH)
-    assert asked[0].bytes > 20 * asked[0].value
+def test_a_batch_is_no_larger_than_what_it_can_hold(monkeypatch, whole, levels):
+    class AskedError(Exception):
+        """Ends the work before it plays."""
+
+    def refuse(held, memory, **programs):
+        raise AskedError(held[0].bytes)
+
+    monkeypatch.setattr(lib, "make_tables", tables_of)
+    monkeypatch.setattr(lib, "check_fits", refuse)
+    of_one = sum(leaf[0].nbytes for leaf in jax.tree.leaves(whole[0]))
+    for positions in (whole, levels):
+        monkeypatch.setattr(lib, "reachable_levels", lambda rules, seed, held=positions: held)
+        with pytest.raises(AskedError) as asked:
+            value_accuracy("random", RULES, batch=10**8, is_quiet=True)
+        most = max(len(level.position.ply) for level in positions)
+        assert asked.value.args == (of_one * max(most, lib.DEFAULT_BATCH),)
 
 
 def test_board_that_is_not_solved_is_refused():

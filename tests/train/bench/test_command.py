@@ -12,6 +12,7 @@ from tests.support.learner import tiny
 from tests.support.learner.counting_game import counting_game
 from train.__main__ import main
 from train.bench import scaling, suite
+from train.bench import training as bench_training
 from train.bench.harness import play
 from train.bench.parts import memory
 from train.cli import bench_report
@@ -122,18 +123,18 @@ MILLION = (
 @pytest.mark.parametrize("games", [(0, 224), (0, 224, 57), (224, 57), (0, 224, 57, 0), (9,)])
 def test_hours_of_a_million_games_do_not_depend_on_the_wave(games):
     """36 plies at 1,000 positions a second: 36,000 s for a million games, ten hours."""
-    assert bench_report.training_lines(wave(games))[1:] == [MILLION]
+    assert bench_training.training_lines(wave(games))[1:] == [MILLION]
 
 
 def test_hours_of_a_million_games_are_those_of_the_stage():
     """The first iteration starts up, the bootstrap is quicker than any search."""
     quick = [row | {"selfplay_seconds": 0.5} for row in wave((5, 80), simulations=0)]
-    assert bench_report.training_lines([*quick, *wave((0, 224))])[1:] == [MILLION]
-    (told,) = bench_report.training_lines(quick)[1:]
+    assert bench_training.training_lines([*quick, *wave((0, 224))])[1:] == [MILLION]
+    (told,) = bench_training.training_lines(quick)[1:]
     assert "in the bootstrap, which does not search: 5 hours" in told
     slow = [row | {"selfplay_seconds": 99.0} for row in wave((5,))]
-    assert bench_report.training_lines([*slow, *wave((0, 224))])[1:] == [MILLION]
-    assert len(bench_report.training_lines(wave((0,)))) == 1  # no game has ended
+    assert bench_training.training_lines([*slow, *wave((0, 224))])[1:] == [MILLION]
+    assert len(bench_training.training_lines(wave((0,)))) == 1  # no game has ended
 
 
 def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
@@ -198,7 +199,7 @@ def test_an_interrupted_report_keeps_what_was_measured(counted, monkeypatch, tmp
 def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
     """The clock begins after the first compiling; the iteration under way is finished and saved."""
     now = [0.0]
-    monkeypatch.setattr(bench_report.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(bench_training.time, "perf_counter", lambda: now[0])
     rows = [{"iteration": 1 + i} | row for i, row in enumerate(wave(range(9)))]
     saved = []
 
@@ -220,8 +221,8 @@ def test_training_ends_after_its_minutes(monkeypatch, tmp_path):
 
         yield OpenRun(9, None, "state", compile_for, None, None)
 
-    monkeypatch.setattr(bench_report.training, "open_run", open_run)
-    monkeypatch.setattr(bench_report, "iterations", run_all)
+    monkeypatch.setattr(bench_training.training, "open_run", open_run)
+    monkeypatch.setattr(bench_training, "iterations", run_all)
     lines = bench_report.train_a_little(tiny.config(), tmp_path, 0.75)
     assert saved == [3]
     assert lines[0] == "3 iterations of `tiny`: 60 s, compilation left out"

@@ -1,13 +1,17 @@
-"""A finished tiny run, which commands read, copy or go on with."""
+"""A finished tiny run, which commands read, copy or go on with; made-up games of pools."""
 
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import CONFIG, Said, command
+from tests.support.learner.commands import CONFIG, RULES, Said, command
+from train.arena.result import MatchResult
+from train.arena.seats.plackett_luce import TableResult
 from train.loop import training
+from train.ratings import pool, table_pool
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +34,57 @@ def finished(runs) -> tuple[Path, Said]:
 
 
 @pytest.fixture
+def matched(finished) -> list[str]:
+    """The words of a match whose program the finished run has compiled, all but its games."""
+    own = ["--rules", RULES, "--batch", "20", "--seed", "4", "--opening-plies", "0"]
+    return ["match", f"search:{finished[0]}@2", "random", *own]
+
+
+@pytest.fixture
 def copy(finished, tmp_path) -> Path:
     """A directory of runs with a copy of the finished run, to be changed."""
     shutil.copytree(finished[0], tmp_path / CONFIG.name)
     return tmp_path
+
+
+@pytest.fixture
+def plays(monkeypatch):
+    """The batches that pools ask for; the first player wins two games of four. The batch after
+    `plays.most` is interrupted."""
+
+    class Plays(list):
+        most = 10**6
+
+    found = Plays()
+
+    def note(*names: str) -> None:
+        if len(found) == found.most:
+            raise KeyboardInterrupt
+        found.append(names)
+
+    def make_play(rules, *, games, **options):
+        def play(first, second, number):
+            note(first.name, second.name)
+            return MatchResult(
+                first=first.name,
+                second=second.name,
+                rules=rules,
+                outcome=np.tile([1, -1, 0, 1], games // 4),
+                first_is_red=np.arange(games) < games // 2,
+                territory=np.tile([5, 4], (games, 1)),
+                games=((0,),) * games,
+            )
+
+        return play
+
+    def make_play_table(rules, **options):
+        def play(seated, number):
+            note(*(entrant.name for entrant in seated))
+            spread = ((2.0, -1.0, -1.0), (-1.0, 2.0, -1.0), (-1.0, -1.0, 2.0))
+            return TableResult(tuple(each.identity for each in seated), (3, 2, 1), 1, spread)
+
+        return play
+
+    monkeypatch.setattr(pool, "make_play", make_play)
+    monkeypatch.setattr(table_pool, "make_play", make_play_table)
+    return found

@@ -7,15 +7,17 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command, complaint
+from tests.support.reference.referee import Game
 from train import registry
 from train.analysis import value_accuracy
+from train.checkpoints import pretrained
 from train.loop.evaluation import check_opponents
 from train.ratings import pool
 from train.runtime.errors import UsageError
+from wallgo_jax.formats import records
 from wallgo_jax.game.rules import Rules
 
 SHIPPED = "pretrained:wallzero-4stone"
-LATE = Path(__file__).parents[2] / "data" / "late.jsonl.gz"
 NO_RULES = MATCH[2:]
 FORMS = ("{run}", "{run}/checkpoints/6", "search:{run}", "net:{run}", "{model}", "net:{model}")
 assert MATCH[:2] == ["--rules", RULES]
@@ -32,11 +34,6 @@ def places(finished, tmp_path_factory) -> dict[str, Path]:
     return {"run": run, "model": model}
 
 
-@pytest.fixture(params=FORMS)
-def player(request, places) -> str:
-    return request.param.format(**places)
-
-
 def test_export_says_how_the_weights_were_made(places):
     card = json.loads((places["model"] / "card.json").read_text())
     assert (card["model"], card["run"], card["iteration"]) == ("mine", "tiny", 6)
@@ -51,9 +48,6 @@ def test_export_of_an_older_checkpoint_claims_no_later_match(places, tmp_path):
     rows = (places["run"] / "metrics.jsonl").read_text().splitlines()
     assert (card["iteration"], card["evaluation"]) == (4, None)
     assert card["last_metrics"] == json.loads(rows[3])
-    assert complaint(command("export", places["model"], places["run"])).endswith(
-        "is a run directory; export into a folder of its own"
-    )
 
 
 def match_of(first: object) -> str:
@@ -74,22 +68,22 @@ def test_export_adds_matches_of_these_weights_to_the_card(places, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "word"),
     [
-        (match_of("{run}/checkpoints/4"), "{run}/checkpoints/4, has other weights than {run}, it"),
-        (match_of("random"), ": player 'random': has no network"),
-        (match_of("no/where"), ": no/where: no such run directory"),
-        ("{{}}", ": no match of `match --json`: it has no 'first'"),
-        ("win", ": cannot be read: Expecting value"),
-        (None, ": cannot be read: No such file"),
+        (match_of("{run}/checkpoints/4"), "weights"),
+        (match_of("random"), "network"),
+        (match_of("no/where"), "no/where"),
+        ("{}", "'first'"),
+        ("win", "read"),
+        (None, "read"),
     ],
 )
-def test_other_matches_are_refused(text, told, places, tmp_path):
+def test_other_matches_are_refused(text, word, places, tmp_path):
     path, run = tmp_path / "match.json", str(places["run"])
     if text is not None:
-        path.write_text(text.replace("{run}", run).replace("{{}}", "{}"))
+        path.write_text(text.replace("{run}", run))
     message = complaint(command("export", run, tmp_path / "new", "--matches", path))
-    assert message.startswith(str(path)) and told.replace("{run}", run) in message
+    assert message.startswith(str(path)) and word in message
     assert not (tmp_path / "new").exists()
 
 
@@ -98,12 +92,11 @@ def test_export_leaves_other_folders_alone(places, tmp_path):
         folder = tmp_path / name.partition(".")[0]
         folder.mkdir()
         (folder / name).write_text(text)
-        message = complaint(command("export", places["run"], folder))
-        assert message == f"{folder}: is not empty and holds no exported model; choose another"
+        assert str(folder) in complaint(command("export", places["run"], folder))
         assert [entry.name for entry in folder.iterdir()] == [name]
-    file = tmp_path / "file"
-    file.touch()
-    assert complaint(command("export", places["run"], file)) == f"{file}: is a file, not a folder"
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", places["run"]):
+        assert str(place) in complaint(command("export", places["model"], place))
     # A process that was killed while it wrote a first card leaves a part of it.
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / ".0123456789abcdef.tmp").touch()
@@ -118,21 +111,19 @@ def test_the_page_says_what_the_card_says(places):
     assert "simulations = 2\nmax_considered_actions = 2" in page
 
 
-def test_export_takes_every_form(player, places, tmp_path):
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_taken(form, places, tmp_path):
+    player = form.format(**places)
     assert command("export", player, tmp_path / "again").code == 0
     cards = [
         json.loads((p / "card.json").read_text()) for p in (places["model"], tmp_path / "again")
     ]
     assert cards[0] | {"model": "again"} == cards[1]
 
-
-def test_describe_takes_every_form(player):
     said = command("describe", player, "--no-measure")
     assert (said.code, said.err) == (0, "")
     assert "R, width 8: the network of" in said.out
 
-
-def test_ownership_takes_every_form(player, places, tmp_path):
     for game in ("game.jsonl", "game.txt"):
         out = tmp_path / f"{game}.json"
         words = ["ownership", player, places["run"] / game, "--ply", "2", "--out", out]
@@ -140,6 +131,11 @@ def test_ownership_takes_every_form(player, places, tmp_path):
         found = json.loads(out.read_text())
         assert found["network"].startswith(str(places["run" if "tiny" in player else "model"]))
     assert (tmp_path / "game.jsonl.json").read_text() == (tmp_path / "game.txt.json").read_text()
+
+    # The rules are those that it has learned; others are asked for.
+    assert "3, not" in complaint(command("probe", player, "--seeds", "0"))
+    words = ["match", player, "random", "--rules", "wallzero-4stone"]
+    assert "--transfer" in complaint(command(*words))
 
 
 def test_moves_are_of_the_rules_that_the_network_has_learned(places, tmp_path):
@@ -155,26 +151,34 @@ def rows_of(table: str) -> list[str]:
     return [line.replace(" ", "") for line in table.splitlines() if line.startswith("│")]
 
 
-@pytest.mark.slow
-def test_match_takes_every_form(places):
+def test_match_takes_every_form(places, monkeypatch):
     """Without --rules: those of the run. The forms are one player, so the games are the same."""
-    forms = ("{run}@2", "search:{run}@2", "{run}/checkpoints/6@2", "{model}@2", "search:{model}@2")
+    monkeypatch.setattr(pretrained, "_folder", lambda: places["model"].parent)
+    forms = ("search:{run}@2", "{run}/checkpoints/6@2", "{model}@2", "pretrained:mine@2")
     found = []
-    for form in forms:
-        said = command("match", form.format(**places), "random", *NO_RULES)
+    for words in [*([form, *NO_RULES] for form in forms), [forms[0], *MATCH]]:
+        name, *words = words
+        said = command("match", name.format(**places), "random", *words, "--opening-plies", "0")
         assert (said.code, said.err) == (0, "")
         found.append(rows_of(said.out))
     assert all(rows == found[0] for rows in found)
-    said = command("match", "{run}@2".format(**places), "random", *MATCH)
-    assert rows_of(said.out) == found[0]
 
 
 def test_tournament_takes_folders_and_the_rules_of_the_run(places, tmp_path):
-    words = ["{model}@2".format(**places), "random", "--games", "20", "--json", tmp_path / "t.json"]
-    assert command("tournament", *words).code == 0
+    names = [f"{places['model']}@2", "random"]
+    words = ["--games", "20", "--opening-plies", "0", "--json", tmp_path / "t.json"]
+    assert command("tournament", *names, *words, "--records", tmp_path / "t.jsonl").code == 0
     record = json.loads((tmp_path / "t.json").read_text())
     assert Rules.from_dict(record["rules"]) == tiny.RULES
     assert {row["player"] for row in record["table"]} == {f"search:{places['model']}@2", "random"}
+    assert sum(row["points"] for row in record["table"]) == 20
+    games = list(records.read(tmp_path / "t.jsonl"))
+    assert len(games) == 20
+    for game in games:
+        referee = Game(game.rules.to_dict())
+        for action in game.actions:
+            referee.act(action)
+        assert referee.over
 
 
 def test_elo_takes_runs_folders_and_their_rules(places, tmp_path, monkeypatch):
@@ -221,9 +225,7 @@ def test_accuracy_is_on_the_rules_that_the_player_has_learned(places, monkeypatc
     assert solved == tiny.RULES
 
 
-@pytest.mark.parametrize(
-    "words", [(), ("--positions", "9"), pytest.param(("--late", LATE), marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("words", [(), ("--positions", "9")])
 def test_accuracy_takes_the_weights_of_heuristics_from_a_config(words, tmp_path, monkeypatch):
     path = tmp_path / "weights.toml"
     path.write_text("[heuristics.wjx]\nboundary = 7\n")
@@ -234,13 +236,6 @@ def test_accuracy_takes_the_weights_of_heuristics_from_a_config(words, tmp_path,
     monkeypatch.setattr(registry, "make_player", make)
     said = complaint(command("accuracy", "wjx", *words, "--config", path))
     assert said == "wjx: 7, 6"
-
-
-def test_probe_is_on_the_rules_that_the_players_have_learned(player):
-    message = complaint(command("probe", player, "--seeds", "0"))
-    assert (
-        message == "corridors: the rules are for 2 players on size 3, not for 2 on size 5 or more"
-    )
 
 
 def test_configs_name_players_in_every_form(places):
@@ -263,16 +258,5 @@ def test_configs_name_players_in_every_form(places):
 )
 def test_players_of_different_rules_need_rules(words, places):
     message = complaint(command(*(word.format(**places) for word in words)))
-    assert "has learned custom rules on 3x3, " in message
-    end = "" if words[0] == "probe" else ", and --transfer lets both play it"
-    assert message.endswith(f"{SHIPPED} wallzero-4stone: --rules says which to play{end}")
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_said_rules_that_a_player_has_not_learned(form, places):
-    player = form.format(**places)
-    message = complaint(command("match", player, "random", "--rules", "wallzero-4stone"))
-    assert message == (
-        f"player {player!r}: learned custom rules on 3x3, asked to play wallzero-4stone; "
-        "--transfer lets networks play rules they have not learned"
-    )
+    assert "--rules" in message
+    assert ("--transfer" in message) == (words[0] != "probe")

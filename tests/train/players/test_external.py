@@ -3,13 +3,21 @@
 import gc
 import sys
 
+import pytest
+
 from train.players.external import make_external_player
 
 
-def test_a_program_ends_once_nobody_has_its_player(tmp_path):
+@pytest.fixture
+def program(tmp_path) -> str:
+    """Reads until its input ends; starts without `site`, which takes long."""
     path = tmp_path / "program.py"
     path.write_text("import sys\nfor line in sys.stdin: pass\n", encoding="utf-8")
-    player = make_external_player(f"{sys.executable} {path}")
+    return f"{sys.executable} -I -S {path}"
+
+
+def test_a_program_ends_once_nobody_has_its_player(program):
+    player = make_external_player(program)
     process = player.act.program()._process
     assert process.poll() is None
     del player
@@ -17,10 +25,8 @@ def test_a_program_ends_once_nobody_has_its_player(tmp_path):
     assert process.poll() == 0
 
 
-def test_a_player_that_is_closed_can_start_its_program_again(tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text("import sys\nfor line in sys.stdin: pass\n", encoding="utf-8")
-    act = make_external_player(f"{sys.executable} {path}").act
+def test_a_player_that_is_closed_can_start_its_program_again(program):
+    act = make_external_player(program).act
     first = act.program()
     act.close()
     assert first.has_failed and not act._end.alive

@@ -22,11 +22,10 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("greedy", "player 'greedy': has no weights; allowed: PATH, net:PATH, search:PATH, pre"),
-        ("nobody", "player 'nobody': unknown; known players: random,"),
-        ("runs/nobody", "runs/nobody: no such run directory, checkpoint or exported folder"),
-        ("pretrained:wallzero-4stone@1s", "self-play counts simulations, not seconds"),
-        ("pretrained:nobody", "nobody"),
+        ("greedy", "weights"),
+        ("nobody", "unknown"),
+        ("runs/nobody", "runs/nobody"),
+        ("pretrained:wallzero-4stone@1s", "seconds"),
     ],
 )
 def test_players_that_are_no_opponents_are_refused_in_one_line(name, said):
@@ -49,9 +48,7 @@ def test_a_network_of_several_rule_sets_is_an_opponent_of_each(tmp_path):
     mixed = saved.save_run(tmp_path / "mixed", seeds={1: 0}, config=config)
     for rules in learned:
         assert make_frozen_opponent(f"net:{mixed}", rules).trained.config.learned == (*learned,)
-    with pytest.raises(
-        UsageError, match=r"learned custom rules on 3x3, .* on 4x4, the run plays hk"
-    ):
+    with pytest.raises(UsageError, match=r"3x3, .* 4x4, .* hkoi"):
         make_frozen_opponent(f"net:{mixed}", PRESETS["hkoi"])
 
 

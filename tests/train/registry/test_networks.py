@@ -1,6 +1,7 @@
 """Networks and rules of trained players are found by every form of their names."""
 
 import dataclasses
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -77,12 +78,8 @@ def test_rules_are_those_that_players_have_learned(forms, larger):
     assert common_rules(["random", "wjx"]) is None
     assert common_rules(["random", forms["net"], forms["exported"]]) == tiny.RULES
     assert common_rules([MODEL, "greedy"]) == PRESETS["wallzero-4stone"]
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=r"3x3, .* 4x4: --rules .* --transfer"):
         common_rules([forms["run"], "random", larger])
-    assert str(caught.value) == (
-        f"{forms['run']} has learned custom rules on 3x3, {larger} custom rules on 4x4: --rules "
-        "says which to play, and --transfer lets both play it"
-    )
 
 
 def test_rules_that_have_no_name_are_told_apart():
@@ -93,49 +90,47 @@ def test_rules_that_have_no_name_are_told_apart():
     )
 
 
-def test_exported_folders_that_are_damaged(forms, tmp_path):
+@pytest.mark.parametrize(
+    ("file", "data", "said"),
+    [
+        (exported.CARD_FILE, b"{", "card.json"),
+        (exported.CARD_FILE, b"{}", "export"),
+        (exported.WEIGHTS_FILE, None, "weights.npz"),
+        (exported.WEIGHTS_FILE, b"x", "its card"),
+    ],
+)
+def test_exported_folders_that_are_damaged(forms, tmp_path, file, data, said):
     good = load_network(forms["exported"])
-    for name, change, said in (
-        ("cut", lambda card, folder: card.write_text("{"), "card.json cannot be read: "),
-        ("other", lambda card, folder: card.write_text("{}"), "card.json is no card of `export`: "),
-        (
-            "empty",
-            lambda card, folder: (folder / exported.WEIGHTS_FILE).unlink(),
-            "weights.npz cannot be read: No such file",
-        ),
-        (
-            "changed",
-            lambda card, folder: (folder / exported.WEIGHTS_FILE).write_bytes(b"x"),
-            "weights.npz is not what its card says",
-        ),
-    ):
-        folder = tmp_path / name
-        exported.write_model(folder, good.variables, good.config, {})
-        change(folder / exported.CARD_FILE, folder)
-        with pytest.raises(UsageError) as caught:
-            load_network(str(folder))
-        assert str(caught.value).startswith(f"{folder}: {said}")
-        assert "\n" not in str(caught.value)
+    exported.write_model(tmp_path, good.variables, good.config, {})
+    if data is None:
+        (tmp_path / file).unlink()
+    else:
+        (tmp_path / file).write_bytes(data)
+    with pytest.raises(UsageError, match=said) as caught:
+        load_network(str(tmp_path))
+    assert str(caught.value).startswith(f"{tmp_path}: ") and "\n" not in str(caught.value)
 
 
 def test_exported_weights_of_another_network(forms, tmp_path):
     good = load_network(forms["exported"])
     wider = tiny.config("--network.width", "16")
     exported.write_model(tmp_path / "wide", good.variables, wider, {})
-    with pytest.raises(UsageError, match=r"wide: weights.npz has .* where the card's config asks"):
+    with pytest.raises(UsageError, match=r"wide: weights.npz has "):
         load_network(str(tmp_path / "wide"))
 
 
-def test_missing_paths_say_what_is_there(forms):
-    run = forms["run"]
-    for name, said in (
-        (f"{run}/checkpoints/8", "/checkpoints/8: no such checkpoint; there are: 9, 10"),
-        (f"{run}/checkpoints/best", "/checkpoints/best: no such checkpoint; there are: 9, 10"),
-        (f"{run}/checkpoints", "; the checkpoints here: 9, 10"),
-        (f"{run[:-3]}onne", "no such run directory, checkpoint or exported folder; did you mean "),
-        (f"{run[:-3]}", "neither checkpoints/ITERATION nor card.json; there are: model, one"),
-    ):
-        with pytest.raises(UsageError) as caught:
-            load_network(name)
-        assert said in str(caught.value)
-        assert "\n" not in str(caught.value)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("{run}/checkpoints/8", "9, 10"),
+        ("{run}/checkpoints/best", "9, 10"),
+        ("{run}/checkpoints", "9, 10"),
+        ("{folder}/onne", "did you mean"),
+        ("{folder}", "model, one"),
+    ],
+)
+def test_missing_paths_say_what_is_there(forms, name, said):
+    run = Path(forms["run"])
+    with pytest.raises(UsageError, match=said) as caught:
+        load_network(name.format(run=run, folder=run.parent))
+    assert "\n" not in str(caught.value)

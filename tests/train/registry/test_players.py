@@ -20,23 +20,9 @@ from train.players.config import HeuristicConfig, HeuristicsConfig
 from train.registry import make_player, players
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
-from wallgo_jax.game import actions, referee
-from wallgo_jax.game.rules import PRESETS
-from wallgo_jax.game.state import State, initial_position
+from wallgo_jax.game import actions
 
 RULES = tiny.RULES
-
-
-def batch() -> State:
-    """Games after three random plies, in the batch size of a match, so that programs are shared."""
-    boards = tiny.config().evaluation.batch // 2
-    variant = tiny.variants(RULES, boards)
-    states = State(variant, jax.jit(jax.vmap(initial_position))(variant))
-    random, play = make_player("random", RULES), jax.jit(jax.vmap(referee.play))
-    for key in jax.random.split(jax.random.key(0), 3):
-        states, _ = play(states, random.act((), states, key))
-    assert not np.asarray(states.position.terminated).any()
-    return states
 
 
 def complaint(name: str) -> str:
@@ -58,22 +44,9 @@ def other_run(tmp_path_factory) -> Path:
     return save_run(tmp_path_factory.mktemp("runs") / "two", seeds={3: 2})
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "random",
-        "greedy",
-        "wjx",
-        "net:{run}",
-        # Tests of their own play these.
-        *(
-            pytest.param(form, marks=pytest.mark.slow)
-            for form in ("two-ply:wjx", "heuristic-search:ethen@2", "search:{run}@2")
-        ),
-    ],
-)
-def test_every_name_form_plays_legally(run, form):
-    states = batch()
+@pytest.mark.parametrize("form", ["random", "greedy", "wjx", "net:{run}"])
+def test_every_name_form_plays_legally(run, states, form):
+    """Tests of their own play those that search."""
     legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
     name = form.format(run=run)
     player = make_player(name, RULES)
@@ -165,68 +138,50 @@ def own_search(evaluate, states, key, *, simulations, explores):
     return found.logits.argmax(-1), jax.nn.softmax(found.logits), found.value[:, 0]
 
 
-@pytest.mark.parametrize("option", ["symmetries=8", "opponents=maxn", "rounds=false"])
-def test_options_that_a_search_of_ones_own_does_not_read_are_refused(tmp_path, option):
+def test_options_that_a_search_of_ones_own_does_not_read_are_refused(tmp_path):
     custom = functions.tell("search.custom", own_search)
     config = tiny.config()
     config = dataclasses.replace(config, search=dataclasses.replace(config.search, custom=custom))
     run = save_run(tmp_path / "run", seeds={1: 0}, config=config)
-    name = f"search:{run}@2?{option}"
-    said = f"player {name!r}: its run has a search of its own, which takes no options; leave out ?"
-    assert complaint(name).startswith(said)
-    with pytest.raises(UsageError) as caught:
-        registry.make_frozen_opponent(name, RULES)
-    assert str(caught.value) == complaint(name) == f"{said}{option}"
-    # Raw policies read symmetries, sessions search otherwise.
+    for option in ("symmetries=8", "opponents=maxn", "rounds=false"):
+        name = f"search:{run}@2?{option}"
+        assert "takes no options" in complaint(name)
+        with pytest.raises(UsageError) as caught:
+            registry.make_frozen_opponent(name, RULES)
+        assert str(caught.value) == complaint(name)
+        assert make_guide(name).name == name  # sessions search otherwise
+    # Raw policies read symmetries.
     assert make_player(f"search:{run}@2?symmetries=1", RULES).name == f"search:{run}@2"
     assert make_player(f"net:{run}?symmetries=8", RULES).name == f"net:{run}?symmetries=8"
-    assert make_guide(name).name == name
-
-
-@pytest.mark.slow
-def test_network_plays_on_another_board(run):
-    rules = PRESETS["wallzero-4stone"]
-    player = make_player(f"net:{run}", rules, transfer=True)
-    variant = tiny.variants(rules, 2)
-    states = State(variant, jax.vmap(initial_position)(variant))
-    slots = np.asarray(player.act(player.variables, states, jax.random.key(0)))
-    legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))
-    assert legal[np.arange(2), slots].all()
 
 
 @pytest.mark.parametrize(
-    "name", ["", "rnd", "Random", "alphabeta", "random@5", "net", "search", "search@5"]
+    ("name", "said"),
+    [
+        ("", "known players"),
+        ("Random", "unknown"),
+        ("random@5", "unknown"),
+        ("search@5", "unknown"),
+        ("random:", "no target"),
+        ("greedy:runs/a", "no target"),
+        ("net:", "names no run"),
+        ("search:@16", "names no run"),
+        ("net:{run}@16", "no simulations"),
+        ("two-ply:bob", "ethen, wjx"),
+        ("heuristic-search:", "names no heuristic"),
+        ("wjx@3", "unknown"),
+        ("search:{run}@", "simulations"),
+        ("search:{run}@0", "simulations"),
+        ("search:{run}@1.5", "simulations"),
+        ("search:{run}@100001", "100000"),
+        ("search:{run}/checkpoints/8", "there are: 9, 10"),
+    ],
 )
-def test_unknown_kinds(name):
+def test_wrong_names_are_refused_in_one_line(run, name, said):
+    name = name.format(run=run)
     message = complaint(name)
-    assert message.startswith(f"player {name!r}: ")
-    assert message.lower().endswith(f"known players: {registry.KINDS}".lower())
-    assert "[search:]PATH[@simulations]" in registry.KINDS
-
-
-@pytest.mark.parametrize("name", ["random:", "random:x", "greedy:runs/a", "greedy:@3"])
-def test_simple_players_take_no_target(name):
-    assert complaint(name).startswith(f"player {name!r}: {name.split(':')[0]} takes no target; ")
-
-
-@pytest.mark.parametrize("name", ["net:", "search:", "search:@16", "net:@16"])
-def test_target_is_missing(name):
-    assert complaint(name).startswith(f"player {name!r}: names no run directory; ")
-
-
-def test_raw_policy_takes_no_simulations(run):
-    name = f"net:{run}@16"
-    assert complaint(name).startswith(f"player {name!r}: net takes no simulations; known players")
-
-
-def test_heuristics_have_names():
-    assert complaint("two-ply:bob").startswith(
-        "player 'two-ply:bob': no heuristic 'bob'; known heuristics: ethen, wjx"
-    )
-    assert complaint("heuristic-search:").startswith(
-        "player 'heuristic-search:': names no heuristic; known players"
-    )
-    assert complaint("wjx@3").startswith("player 'wjx@3': unknown")
+    assert said.lower() in message.lower()
+    assert repr(name) in message or "checkpoints" in name
 
 
 def test_heuristics_have_weights():
@@ -242,40 +197,26 @@ def test_a_checkpoint_of_a_run_has_a_name(run):
     pairs = zip(jax.tree.leaves(old.variables), jax.tree.leaves(expected), strict=True)
     for found, made in pairs:
         np.testing.assert_array_equal(found, made)
-    assert complaint(f"search:{run}/checkpoints/8") == (
-        f"{run}/checkpoints/8: no such checkpoint; there are: 9, 10"
-    )
 
 
 def test_other_rules_are_refused_unless_transfer_is_asked_for(run):
     larger = dataclasses.replace(RULES, size=4)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=r"3x3, .* 4x4; --transfer"):
         make_player(f"net:{run}", larger)
-    assert str(caught.value) == (
-        f"player 'net:{run}': learned custom rules on 3x3, asked to play custom rules on 4x4; "
-        "--transfer lets networks play rules they have not learned"
-    )
     assert make_player(f"net:{run}", larger, transfer=True).name == f"net:{run}"
-
-
-@pytest.mark.parametrize("count", ["", "0", "-1", "many", "1.5", "100001"])
-def test_wrong_simulations(run, count):
-    name = f"search:{run}@{count}"
-    assert (
-        complaint(name)
-        == f"player {name!r}: {count!r} simulations; allowed: 1 to 100000, or time such as 1s"
-    )
 
 
 def test_run_that_is_not_there(tmp_path):
     missing, empty, file = tmp_path / "missing", tmp_path / "empty", tmp_path / "file"
     empty.mkdir()
     file.write_text("not a run")
-    wanted = "run directory, checkpoint or exported folder"
-    assert complaint(f"net:{missing}") == f"{missing}: no such {wanted}"
-    assert complaint(str(missing)) == f"{missing}: no such {wanted}"
-    assert complaint(f"search:{file}@4").startswith(f"{file}: no {wanted}: it has neither ")
-    assert complaint(f"net:{empty}").startswith(f"{empty}: no {wanted}: it has neither ")
+    for name, path in (
+        (f"net:{missing}", missing),
+        (f"{missing}", missing),
+        (f"search:{file}@4", file),
+        (f"net:{empty}", empty),
+    ):
+        assert complaint(name).startswith(f"{path}: no ")
     (empty / "config.json").write_text("{}")
     assert complaint(str(empty)).startswith(f"{empty}: no checkpoint here yet")
 
@@ -285,7 +226,6 @@ def test_run_of_a_config_that_is_no_longer_valid(tmp_path):
     config["network"]["blocks"] = "RQ"
     network = network_for(tiny.config().network, 2)
     store = Store(tmp_path, keep=1)
-    store.save(1, network.init(jax.random.key(0)), {"nothing": np.zeros(1)}, config)
+    store.save(1, tiny.new_weights(network), {"nothing": np.zeros(1)}, config)
     store.close()
-    message = complaint(f"net:{tmp_path}")
-    assert message.startswith(f"{tmp_path}: saved config: network.blocks: 'RQ': 'Q' at place 2")
+    assert "network.blocks" in complaint(f"net:{tmp_path}")

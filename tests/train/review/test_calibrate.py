@@ -1,60 +1,46 @@
 """`calibrate` fits a model to its games; its card then corrects the win chances of all commands."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
+from tests.support.reference.games import random_game
 from train.checkpoints import exported
 from train.checkpoints.calibration import CARD_KEY, Calibration
 from train.engine.telling import Question, tell_finished_game
 from train.engine.trees.guide import make_guide
-from train.network.build import network_for
 from train.review.analyst import make_analyst
 from train.review.game_review import record_of, review_game
-from wallgo_jax.notation import parse_moves
-from wallgo_jax.view.game_replay import replay_moves
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
 from wallgo_jax.view.win_chances import win_chances
 
-MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
-BUDGET = ("--own-games", "8", "--own-simulations", "2", "--positions", "32")
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """An exported folder of the smallest network."""
-    path, config = tmp_path_factory.mktemp("calibrated") / "model", tiny.config()
-    weights = tiny.new_weights(network_for(config.network, 2), 3)
-    exported.write_model(path, weights, config, {"run": "tiny"})
-    return path
-
-
-@pytest.fixture(scope="module")
-def game():
-    return replay_moves(tiny.RULES, parse_moves(MOVES, grid=3))
-
-
-@pytest.mark.slow
 def test_a_card_keeps_what_is_fitted(folder, tmp_path):
-    figures = tmp_path / "figures.json"
-    said = command("calibrate", f"{folder}@4", *BUDGET, "--card", "--json", figures)
+    rng, games, figures = random.Random(0), tmp_path / "games.jsonl", tmp_path / "figures.json"
+    played = [random_game(rng, tiny.RULES.to_dict(), grid=3) for _ in range(8)]
+    ended = [(tuple(game.actions), tuple(game.rewards[-1])) for game in played]
+    records.write(games, [Record(tiny.RULES, actions, result=result) for actions, result in ended])
+    words = ("--games", games, "--positions", "16", "--card", "--json", figures)
+    said = command("calibrate", f"{folder}@12", *words)
     assert said.code == 0, said.err
     assert "after search" in said.out and f"written: {folder}/card.json (calibration)" in said.out
     fitted = json.loads(figures.read_text())
     card = json.loads((folder / exported.CARD_FILE).read_text())
     assert card[CARD_KEY] == fitted["calibration"] and card["run"] == "tiny"
-    assert card[CARD_KEY]["simulations"] == 4
+    assert card[CARD_KEY]["simulations"] == 12
     halves = [sum(b["positions"] for b in c["plain"]["bins"]) for c in fitted["curves"].values()]
-    assert halves == [fitted["positions"]] * 2 and 0 < fitted["positions"] < 32
-    # The weights are what they were.
-    assert make_guide(f"{folder}@4").calibration == Calibration(**card[CARD_KEY])
+    assert halves == [fitted["positions"]] * 2 and 0 < fitted["positions"] < 16
+    assert make_guide(f"{folder}@12").calibration == Calibration(**card[CARD_KEY])
 
 
 def test_the_card_corrects_what_a_review_tells(folder, game):
-    exported.add_to_card(folder, {CARD_KEY: {"network": 0.25, "search": 0.5, "simulations": 4}})
-    analyst = make_analyst(f"{folder}@4", tiny.RULES)
+    exported.add_to_card(folder, {CARD_KEY: {"network": 0.25, "search": 0.5, "simulations": 12}})
+    analyst = make_analyst(f"{folder}@12", tiny.RULES)
     review = review_game(analyst, game)
     value = np.clip(review.values[0, 0], -1, 1)
     odds = ((1 + value) / (1 - value)) ** 0.5
@@ -83,14 +69,11 @@ def test_an_engine_corrects_chances_and_leaves_evaluations(game):
     ("words", "reason"),
     [
         (["nowhere@4"], "nowhere"),
-        (["heuristic-search:wjx@4", "--card"], "'heuristic-search:wjx@4'"),
-        (["heuristic-search:wjx@4", "--positions", "1"], "positions (1) must be at least 2"),
-        (["heuristic-search:wjx@4", "--opening-plies", "-1"], "must not be negative"),
-        (
-            ["heuristic-search:wjx@4", "--games", "x", "--own-simulations", "2"],
-            "calibrate: --own-simulations has no effect with --games; leave it out",
-        ),
-        (["heuristic-search:wjx@4", "--rules", "playwallgo-3p"], "calibrated for two players"),
+        (["heuristic-search:wjx@4", "--card"], "has no network"),
+        (["heuristic-search:wjx@4", "--positions", "1"], "positions"),
+        (["heuristic-search:wjx@4", "--opening-plies", "-1"], "negative"),
+        (["heuristic-search:wjx@4", "--games", "x", "--own-simulations", "2"], "no effect"),
+        (["heuristic-search:wjx@4", "--rules", "playwallgo-3p"], "two players"),
     ],
 )
 def test_wrong_words_are_answered_in_one_line(words, reason):

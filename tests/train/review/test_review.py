@@ -8,13 +8,17 @@ import jax
 import numpy as np
 import pytest
 
+from tests.support.learner import tiny
 from tests.support.learner.commands import command, complaint
-from train.review.analyst import default_analyst, make_analyst
+from tests.support.learner.searching import random_evaluator
+from train.checkpoints.calibration import Calibration
+from train.review.analyst import Analyst, default_analyst, make_analyst
 from train.review.game_review import record_of, review_game, review_record
 from train.review.page import draw_review
 from train.review.positions import search_positions
 from train.review.siblings import compare_siblings, siblings_record
 from train.runtime.errors import UsageError
+from train.search.config import SearchConfig
 from train.search.search import make_search
 from wallgo_jax import render
 from wallgo_jax.formats import records
@@ -25,22 +29,15 @@ from wallgo_jax.view.game_replay import replay_actions, replay_moves
 from wallgo_jax.view.snapshot import take_snapshot
 from wallgo_jax.view.win_chances import win_chances
 
-RULES = Rules(size=3, stones=1, order=(0, 1))
-MOVES = "A1 C3 A1->A1:W1 C3->C3:W0 A1->A1:W2"
-PLAYER = "heuristic-search:wjx@12"
+RULES = tiny.RULES
 
 
-@pytest.fixture(scope="module")
-def game():
-    return replay_moves(RULES, parse_moves(MOVES, grid=3))
+@pytest.fixture
+def analyst(folder):
+    return make_analyst(f"{folder}@12", RULES)
 
 
-@pytest.fixture(scope="module")
-def analyst():
-    return make_analyst(PLAYER, RULES)
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def review(game, analyst):
     done: list[int] = []
     found = review_game(analyst, game, players=("one", "<two>"), on_progress=done.append)
@@ -48,14 +45,13 @@ def review(game, analyst):
     return found
 
 
-@pytest.mark.slow
 def test_positions_are_searched_as_the_engine_searches(game, analyst):
     states = game.states[:-1]
     found = search_positions(analyst, states)
     options = dataclasses.replace(analyst.search, simulations=12)
     search = jax.jit(make_search(analyst.evaluate, options, explores=False))
     stacked = jax.tree.map(lambda *x: np.stack(x), *states)
-    wanted = search((), stacked, jax.random.key(0))
+    wanted = search(analyst.variables, stacked, jax.random.key(0))
     public = jax.vmap(actions.action_of_slot)(stacked, wanted.slot)
     assert [each.best.action for each in found] == public.tolist()
     chosen = wanted.policy[np.arange(len(states)), wanted.slot]
@@ -85,13 +81,13 @@ def test_a_review_holds_what_happened(review, game):
         assert move.after == review.chances[move.ply, move.mover]
         if move.grade.name == "best":
             assert move.action == move.searched.best.action
-    # A heuristic has no head for owners.
-    assert review.owners is None
+    assert [each.shape for each in review.owners] == [(9, 3)] * 6
+    assert np.array(review.owners).sum(axis=-1) == pytest.approx(1, abs=1e-5)
 
 
-def test_figures_are_those_of_the_review(review):
+def test_figures_are_those_of_the_review(review, analyst):
     figures = json.loads(json.dumps(review_record(review)))
-    assert figures["player"] == PLAYER and figures["simulations"] == 12
+    assert figures["player"] == analyst.name and figures["simulations"] == 12
     assert len(figures["positions"]) == 6 and len(figures["moves"]) == 5
     assert figures["moves"][2]["move"] == "A1->A1:W1"
     first = figures["positions"][2]
@@ -131,55 +127,57 @@ def test_siblings_are_the_walls_that_could_be_built(analyst, game):
             compare_siblings(analyst, game, ply)
 
 
-@pytest.mark.slow
-def test_siblings_among_three_are_searched_from_before_the_step():
+def test_a_move_among_three_is_measured_by_a_search_from_before_it():
+    """The search of the one who moves next would say something else."""
     rules = Rules(size=3, players=3, stones=1, order=(0, 1, 2))
-    moves = "A1 C1 C3 A1->A2:W1"
-    played = replay_moves(rules, parse_moves(moves, grid=3))
-    analyst = make_analyst("heuristic-search:wjx@4", rules)
-    found = compare_siblings(analyst, played, 4)
-    chances = []
-    for each in found.each:
-        (alone,) = search_positions(
-            analyst, played.states[3:4], excluded=[each.action], is_only=True
-        )
+    played = replay_moves(rules, parse_moves("A1 C1 C3 A1->A2:W1", grid=3))
+    by_chance = random_evaluator, random_evaluator, SearchConfig(simulations=4)
+    analyst = Analyst("any@4", rules, (), *by_chance, None, Calibration())
+    found, review = compare_siblings(analyst, played, 4), review_game(analyst, played)
+    before, chances = played.states[3:4], []
+    for action in [None, *(each.action for each in found.each[1:])]:
+        (alone,) = search_positions(analyst, before, excluded=[action], is_only=True)
         chances.append(float(analyst.chance(alone.best.value)))
     assert len(chances) == 4 and [each.chance for each in found.each] == pytest.approx(chances)
-    # Searched by the one who moves next, they would say something else.
     after = search_positions(analyst, [each.state for each in found.each[1:]])
     others = [float(analyst.chance(each.value[found.mover])) for each in after]
     assert others != pytest.approx(chances[1:], abs=1e-3)
+    for ply, move in enumerate(review.moves):
+        state = played.states[ply]
+        (alone,) = search_positions(analyst, [state], excluded=[move.action], is_only=True)
+        assert [each.action for each in alone.candidates] == [move.action]
+        assert alone.best.visits == 4
+        assert move.after == pytest.approx(float(analyst.chance(alone.best.value)), abs=1e-5)
+    assert review.owners is None  # There is no head for them.
 
 
-def test_the_command_writes_page_figures_and_record(tmp_path):
+def test_the_command_writes_page_figures_and_record(moves, analyst, tmp_path):
     rules = json.dumps(RULES.to_dict())
+    player = ("--player", analyst.name)
     out, record = tmp_path / "a" / "review.html", tmp_path / "one.jsonl"
-    said = command(
-        "review", MOVES, "--rules", rules, "--player", PLAYER, "--out", out, "--records", record
-    )
+    said = command("review", moves, "--rules", rules, *player, "--out", out, "--records", record)
     assert said.code == 0, said.err
     assert "Accuracy" in said.out and f"written: {out}" in said.out
     assert out.read_text().startswith("<!DOCTYPE html>")
-    assert json.loads(out.with_suffix(".json").read_text())["player"] == PLAYER
-    again = command("review", record, "--player", PLAYER, "--out", out)
+    assert json.loads(out.with_suffix(".json").read_text())["player"] == analyst.name
+    again = command("review", record, *player, "--out", out)
     assert again.code == 0, again.err
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["nowhere.jsonl"], "'nowhere.jsonl' is not a file"),
-        (["wallzero-4stone"], "the game has no move"),
-        (["C3", "--out", "x.svg"], "--out x.svg: the page's ending must be .html"),
-        (["C3", "--player", "wjx"], "player 'wjx': does not search; allowed: PATH"),
-        (["C3", "--player", "heuristic-search:wjx@1s"], "simulations, not seconds"),
-        (["C3", "--game", "0"], "--game 0: games are numbered from 1"),
-        (["C3", "--siblings", "0"], "--siblings 0: the game has plies 1 to 1"),
-        (["B6->B6"], "'B6->B6' is not a play"),
+        (["nowhere.jsonl"], "nowhere.jsonl"),
+        (["wallzero-4stone"], "no move"),
+        (["C3", "--out", "x.svg"], ".html"),
+        (["C3", "--player", "wjx"], "search"),
+        (["C3", "--player", "heuristic-search:wjx@1s"], "seconds"),
+        (["C3", "--game", "0"], "--game"),
+        (["C3", "--siblings", "0"], "--siblings"),
+        (["B6->B6"], "B6->B6"),
     ],
 )
-def test_wrong_words_are_answered_in_one_line(tmp_path, monkeypatch, words, reason):
-    monkeypatch.chdir(tmp_path)
+def test_wrong_words_are_answered_in_one_line(words, reason):
     assert reason in complaint(command("review", *words))
 
 
@@ -187,22 +185,3 @@ def test_the_default_player_fits_the_rules():
     assert default_analyst(PRESETS["hkoi"], simulations=8) == "heuristic-search:wjx@8"
     name = default_analyst(PRESETS["wallzero-4stone"], simulations=8)
     assert name == "pretrained:wallzero-4stone@8"
-
-
-@pytest.mark.slow
-def test_a_move_among_more_players_is_measured_by_a_search_of_its_own():
-    rules = PRESETS["playwallgo-3p"]
-    opening = "A1 B2 C3 D4 E5 F6 A1->A2:right B2->B3:up"
-    played = replay_moves(rules, parse_moves(opening, grid=7))
-    analyst = make_analyst("heuristic-search:wjx@8", rules)
-    review = review_game(analyst, played)
-    for ply, move in enumerate(review.moves):
-        (alone,) = search_positions(
-            analyst, [played.states[ply]], excluded=[move.action], is_only=True
-        )
-        assert [each.action for each in alone.candidates] == [move.action]
-        assert alone.best.visits == 8
-        assert move.after == pytest.approx(float(analyst.chance(alone.best.value)), abs=1e-5)
-    assert [position["territory"] for position in review_record(review)["positions"][:6]] == [
-        None
-    ] * 6

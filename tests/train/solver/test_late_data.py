@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
 from tests.support.reference.referee import Game
@@ -88,12 +89,15 @@ def test_positions_are_spread_over_plies_left():
 def test_positions_are_proven_again():
     """Every fiftieth game's first position, by the search as it is installed, and the shorter ones
     of them without compiled code, too."""
-    for number, game in enumerate(read_late(DATA)[::50]):
-        found = game.proven[0]
-        recorded = RecordedGames((game.record,), ("game",))
-        position = jax.tree.map(lambda x, ply=found.ply: x[ply], make_examples(recorded).position)
-        rules = game.record.rules
-        board = board_of(fetch(position), rules.size)
+    games = read_late(DATA)[::50]
+    examples = fetch(
+        make_examples(RecordedGames(tuple(game.record for game in games), ("game",) * len(games)))
+    )
+    for number, game in enumerate(games):
+        found, rules = game.proven[0], game.record.rules
+        at = np.searchsorted(examples.game, number) + found.ply
+        position = jax.tree.map(lambda x, at=at: x[at], examples.position)
+        board = board_of(position, rules.size)
         is_short = plies_left(game, found.ply) <= 3 and number % 2 == 0
         for is_compiled in (None, False) if is_short else (None,):
             proof = prove(board, rules, node_limit=game.node_limit, is_compiled=is_compiled)

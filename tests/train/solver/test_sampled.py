@@ -4,7 +4,6 @@ import jax
 import numpy as np
 import pytest
 
-from train.runtime.errors import UsageError
 from train.solver.reachable import reachable_levels
 from train.solver.sampled import sample_positions
 from wallgo_jax.game.rules import Rules
@@ -45,8 +44,3 @@ def test_seed_names_the_sample(sampled):
     again, other = (sample_positions(RULES, 300, min_walls=3, seed=seed) for seed in (1, 2))
     jax.tree.map(np.testing.assert_array_equal, sampled, again)
     assert set(keys_of(other)) != set(keys_of(sampled))
-
-
-def test_more_positions_than_there_are_is_one_line():
-    with pytest.raises(UsageError, match=r"meet only \d+ positions with 10 or more walls, not 999"):
-        sample_positions(RULES, 999, min_walls=10)

@@ -6,18 +6,19 @@ from collections import Counter
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.learner.exact import look_up_all
 from tests.support.reference.referee import DOWN, MOVES, RIGHT, SIDES, TIES, Game, edge, neighbour
 from tests.support.reference.solver import Key, Solved, Solver
 from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
 from train.runtime.errors import UsageError
+from train.solver import exact_player
 from train.solver.alphabeta import AlphaBeta
 from train.solver.exact_player import best_slots, make_exact_player, tables_of
-from train.solver.reachable import batches, reachable_levels
-from train.solver.tablebase import make_tables, optimal_slots, value_of
+from train.solver.reachable import reachable_levels
+from train.solver.tablebase import make_tables
 from wallgo_jax.game import referee
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import NOT_PLACED, State, make_variant
@@ -49,6 +50,8 @@ VARIANTS = [
     )
 ]
 TWO = VARIANTS[4]
+BOARDS = 16
+"""Boards of a batch in which the exact player plays."""
 
 
 def late_positions(rules: Rules, seed: int, *, games: int, walls: int) -> list[list[int]]:
@@ -72,7 +75,7 @@ def game_after(rules: Rules, played: list[int]) -> Game:
 
 
 def stack(states: list[State]) -> State:
-    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *jax.device_get(states))
+    return jax.tree.map(lambda *x: np.stack(x), *jax.device_get(states))
 
 
 def public_best(game: Game, solved: Solved) -> list[int]:
@@ -85,21 +88,6 @@ def public_best(game: Game, solved: Solved) -> list[int]:
     return sorted(found)
 
 
-@jax.jit
-def _look_up(tables: Any, states: State) -> tuple[jax.Array, jax.Array]:
-    return (
-        jax.vmap(lambda state: value_of(tables, state))(states),
-        jax.vmap(lambda state: optimal_slots(tables, state))(states),
-    )
-
-
-def look_up_all(tables: Any, level: State) -> tuple[np.ndarray, np.ndarray]:
-    """`_look_up` in batches of one shape."""
-    parts = [(jax.device_get(_look_up(tables, b)), own) for b, own in batches(level, 4096)]
-    values, best = (np.concatenate([part[i][:own] for part, own in parts]) for i in (0, 1))
-    return values, best
-
-
 def public_of(state: State, slots: list[int], size: int) -> list[int]:
     """Public actions of slots, by their definition."""
     position = state.position
@@ -110,19 +98,18 @@ def public_of(state: State, slots: list[int], size: int) -> list[int]:
     return sorted(int(own[slot // 52]) * 52 + slot % 52 for slot in slots)
 
 
+SLOW = [VARIANTS[0], VARIANTS[1], VARIANTS[3], TWO, VARIANTS[7]]
+
+
 @pytest.mark.parametrize(
-    ("rules", "walls"),
-    [
-        *((rules, 7) for rules in VARIANTS[:4]),
-        pytest.param(TWO, 8, marks=pytest.mark.slow),
-        *(pytest.param(rules, 7, marks=pytest.mark.slow) for rules in VARIANTS[4:]),
-    ],
+    "rules", [ONE, VARIANTS[2], *(pytest.param(rules, marks=pytest.mark.slow) for rules in SLOW)]
 )
-def test_tables_agree_with_the_slow_solver_near_the_end(rules, walls):
+def test_tables_agree_with_the_slow_solver_near_the_end(rules):
     tables, slow = tables_of(rules), Solver(rules.to_dict())
+    walls = 8 if rules is TWO else 7
     played = late_positions(rules, 1, games=12, walls=walls)
     states = [replay_actions(rules, each).states[-1] for each in played]
-    values, best = jax.device_get(_look_up(tables, stack(states)))
+    values, best, _ = look_up_all(tables, stack(states))
     for each, state, value, mask in zip(played, states, values, best, strict=True):
         game = game_after(rules, each)
         solved = slow.solve(game)
@@ -141,8 +128,9 @@ def test_search_agrees_with_the_slow_solver(rules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tie", TIES)
-@pytest.mark.parametrize("stay", [False, True])
+@pytest.mark.parametrize(
+    ("tie", "stay"), [(tie, number % 2 == 1) for number, tie in enumerate(TIES)]
+)
 def test_search_agrees_with_the_slow_solver_on_4x4(tie, stay):
     rules = Rules(size=4, stones=1, order=(0, 1), tie=tie, stay_needs_room=stay)
     search, slow = AlphaBeta(rules), Solver(rules.to_dict())
@@ -154,10 +142,11 @@ def test_search_agrees_with_the_slow_solver_on_4x4(tie, stay):
 
 def test_search_agrees_with_tables_from_the_first_placement_on():
     tables, search = tables_of(ONE), AlphaBeta(ONE)
-    for each in [[], [9 * 52 + 1], [9 * 52, 9 * 52 + 4], *late_positions(ONE, 4, games=6, walls=2)]:
-        state = replay_actions(ONE, each).states[-1]
-        _, best = jax.device_get(_look_up(tables, stack([state])))
-        assert sorted(best_slots(search, state.position)) == np.flatnonzero(best[0]).tolist()
+    begun = [[], [9 * 52 + 1], [9 * 52, 9 * 52 + 4], *late_positions(ONE, 4, games=6, walls=2)]
+    states = [replay_actions(ONE, each).states[-1] for each in begun]
+    _, best, _ = look_up_all(tables, stack(states))
+    for state, mask in zip(states, best, strict=True):
+        assert sorted(best_slots(search, state.position)) == np.flatnonzero(mask).tolist()
 
 
 def keys_of(level: State) -> list[Key]:
@@ -193,13 +182,12 @@ def best_of(level: State, mask: np.ndarray) -> list[frozenset]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rules", [ONE, VARIANTS[3]])
-def test_tables_agree_with_the_slow_solver_on_every_reachable_position(rules):
-    tables, slow = make_tables(rules), Solver(rules.to_dict())
-    slow.solve(Game(rules.to_dict()))
+def test_tables_agree_with_the_slow_solver_on_every_reachable_position():
+    tables, slow = make_tables(ONE), Solver(ONE.to_dict())
+    slow.solve(Game(ONE.to_dict()))
     met = 0
-    for level in reachable_levels(rules):
-        values, best = look_up_all(tables, level)
+    for level in reachable_levels(ONE):
+        values, best, _ = look_up_all(tables, level, batch=4096)
         keys = keys_of(level)
         solved = [slow.solved[key] for key in keys]
         assert values.tolist() == [each.value for each in solved]
@@ -212,11 +200,12 @@ def test_exact_player_draws_evenly_among_the_best():
     player = make_exact_player(ONE)
     played = late_positions(ONE, 5, games=12, walls=4)
     states = [replay_actions(ONE, each).states[-1] for each in played]
-    _, best = jax.device_get(_look_up(player.variables, stack(states)))
+    _, best, _ = look_up_all(player.variables, stack(states))
     which = next(i for i, mask in enumerate(best) if 2 <= mask.sum() <= 5)
-    batch = stack([states[which]] * 1000)
-    counts = Counter(np.asarray(player.act(player.variables, batch, jax.random.key(0))).tolist())
-    mean = 1000 / best[which].sum()
+    batch, counts = stack([states[which]] * BOARDS), Counter()
+    for key in jax.random.split(jax.random.key(0), 1024 // BOARDS):
+        counts.update(np.asarray(player.act(player.variables, batch, key)).tolist())
+    mean = 1024 / best[which].sum()
     assert sorted(counts) == np.flatnonzero(best[which]).tolist()
     assert max(abs(count - mean) for count in counts.values()) < 5 * np.sqrt(mean)
 
@@ -266,8 +255,8 @@ def with_room(rules: Rules, state: State, stones: int) -> State:
     """A state whose arrays have room for more stones than the rules."""
     more = ((0, 0), (0, stones - rules.stones))
     own = np.pad(state.position.stones, more, constant_values=NOT_PLACED)
-    variant = jax.tree.map(jnp.asarray, make_variant(rules, grid=state.grid, stones=stones))
-    return State(variant, state.position._replace(stones=jnp.asarray(own)))
+    variant = make_variant(rules, grid=state.grid, stones=stones)
+    return State(variant, state.position._replace(stones=own))
 
 
 @pytest.mark.parametrize(
@@ -298,35 +287,27 @@ def test_exact_player_plays_boards_in_a_larger_grid(rules, walls):
         assert np.asarray(player.act(player.variables, stack(states), key)).tolist() == expected
 
 
-def test_exact_player_refuses_boards_that_its_rules_do_not_fit():
-    said = "its boards are of 4x4 cells, 2 players and 1 stones each, these of 3x3 cells, 2 pl"
-    player, small = make_exact_player(LARGE), stack([replay_actions(ONE, []).states[-1]])
-    with pytest.raises(UsageError, match=f"^player 'exact': {said}"):
-        player.act(player.variables, small, jax.random.key(0))
-
-
-@pytest.mark.slow  # Its tables take half a minute.
-def test_exact_player_refuses_boards_with_fewer_stones():
+def test_exact_player_refuses_boards_that_its_rules_do_not_fit(monkeypatch):
+    monkeypatch.setattr(exact_player, "tables_of", lambda rules: ())  # those of TWO take long
     small = stack([replay_actions(ONE, []).states[-1]])
-    with pytest.raises(UsageError, match="2 players and 2 stones each, these of"):
-        make_exact_player(TWO).act(tables_of(TWO), small, jax.random.key(0))
+    for rules, said in ((LARGE, "of 4x4 cells, .* these of 3x3 cells"), (TWO, "2 stones each")):
+        player = make_exact_player(rules)
+        with pytest.raises(UsageError, match=said):
+            player.act(player.variables, small, jax.random.key(0))
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
+def test_rules_too_large_are_refused():
+    for rules in (
         Rules(),
         Rules(size=3, stones=3, order=(0, 1) * 3),
         Rules(size=4, stones=2, order=(0, 1) * 2),
         Rules(size=3, stones=1, players=3, order=(0, 1, 2)),
         Rules(size=3, stones=1, order=(0, 1), walls=3),
-    ],
-)
-def test_rules_too_large_are_refused(rules):
-    with pytest.raises(UsageError, match="solve"):
-        make_exact_player(rules)
-    with pytest.raises(UsageError, match="tables"):
-        make_tables(rules)
+    ):
+        with pytest.raises(UsageError, match="solve"):
+            make_exact_player(rules)
+        with pytest.raises(UsageError, match="tables"):
+            make_tables(rules)
 
 
 def test_search_that_grows_too_large_says_so():

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from train.runtime.traced import sum_equations
+from train.network.parts import sum_equations
 
 _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 

@@ -24,7 +24,7 @@ from train.bench import report, suite
 from train.bench.harness.script import check_least, check_seconds, run_configured_script
 from train.bench.parts import search
 from train.bench.suite import Figures, Request
-from train.cli.bench_report import train_for, training_lines
+from train.bench.training import train_for, training_lines
 from train.config import EvaluationConfig, RunConfig, change_config, read_config
 from train.runtime.devices import enable_compilation_cache
 from train.runtime.errors import UsageError

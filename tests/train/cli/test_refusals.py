@@ -1,0 +1,271 @@
+"""What the command line refuses: a table of commands, each with a word of the complaint.
+
+Nothing is written or changed by any of them, and each exits with 2.
+"""
+
+import json
+import random
+import shlex
+import shutil
+from pathlib import Path
+
+import jax
+import pytest
+
+from tests.support.learner import tiny
+from tests.support.learner.commands import CONFIG, RULES, command, complaint, contents
+from tests.support.reference.games import random_game
+from train.cli.common import options
+from train.cli.games.match import Match
+from wallgo_jax.formats import records
+from wallgo_jax.formats.records import Record
+
+RECIPE = Path(__file__).parents[3] / "configs" / "ablations" / "quickstart.toml"
+SHIPPED = "pretrained:wallzero-4stone"
+ATTENTION = "attention nowhere hkoi --cell A1"
+OWNERSHIP = "ownership --ply 0 --out a.svg"
+TRIO = "--rules playwallgo-3p"
+TABLE = f"tournament random greedy wjx {TRIO}"
+
+REFUSED = [
+    # Commands and options.
+    ("", "command"),
+    ("mtch", "match?"),
+    ("mtch", "--help"),
+    ("--seed 1", "--seed"),
+    ("match", "PLAYER"),
+    ("match random random --gmaes 2", "--games?"),
+    ("match random random --games many", "many"),
+    ("run --resume", "directory"),
+    ("run config.toml --resume", "directory"),
+    ("run --resum runs/x", "--resume?"),
+    ("run --seeed 1", "seed?"),
+    ("run config.toml more.toml", "more.toml"),
+    ("run config.toml --iteratons 3", "iterations?"),
+    ("run config.toml --seed", "--seed"),
+    ("config --deterministic --seed 3", "--deterministic"),
+    ("config --only serch", "serch"),
+    ("config --only search --toml", "--toml"),
+    ("elo random --cache x --axis positions", "--axis"),
+    ("late games.jsonl --out x --sample-positions 5", "--sample-positions"),
+    # Configs.
+    ("run --network.blocks RX", "network.blocks"),
+    ("run config.toml --learner.batch big", "learner.batch"),
+    ("config --learner.learning_rate nan", "learner.learning_rate"),
+    ("fit --records x --stepz 3", "stepz"),
+    ("run missing.toml", "missing.toml"),
+    ("run .", "directory"),
+    ("config .", "directory"),
+    ("match random random --config nowhere.toml", "nowhere.toml"),
+    # Players.
+    ("match random rnd", "random?"),
+    ("match random net:nowhere", "nowhere"),
+    ("match random search:nowhere", "nowhere"),
+    ("match random search:nowhere@x", "'x'"),
+    ("match random pretrained:big", "pretrained"),
+    ("match exact random", "exact"),
+    ("match 'heuristic-search:wjx@4?opponents=friends' random", "friends"),
+    ("tournament random rnd", "rnd"),
+    ("tournament random", "tournament"),
+    ("tournament random random", "twice"),
+    ("elo nowhere", "nowhere"),
+    ("accuracy nobody", "nobody"),
+    ("describe nowhere", "nowhere"),
+    ("describe nowhere.toml", "nowhere.toml"),
+    ("describe greedy", "greedy"),
+    ("probe random", "random"),
+    ("probe nowhere", "nowhere"),
+    ("export random model", "random"),
+    ("export nowhere model", "nowhere"),
+    (f"{ATTENTION} --out a.svg", "nowhere"),
+    ("levels random", "network"),
+    (f"levels {SHIPPED}@8", "simulations"),
+    (f"levels net:{SHIPPED}", "simulations"),
+    # Rules.
+    ("match random random --rules wallzero", "wallzero-empty?"),
+    ("match random random --rules '{\"size\": 2}'", "size"),
+    ("match random random --rules '{\"sise\": 3}'", "sise"),
+    ("match random random --rules '{\"size\": 3'", "line"),
+    ("match random random greedy", "match"),
+    ("match random random greedy --rules playwallgo-4p", "4"),
+    (f"match random greedy {TRIO} --sprt 0,20", "--sprt"),
+    (f"tournament random greedy {TRIO}", "players"),
+    (f"{TABLE} --format double-elimination", "round"),
+    (f"tournament random wjx greedy external:true {TRIO}", "two"),
+    (f"tournament wjx heuristic-search:wjx heuristic-search:wjx@64 {TRIO}", "twice"),
+    ("elo --rules playwallgo-4p --anchors random greedy --cache x", "4"),
+    (f"gate random --against greedy {TRIO}", "gate"),
+    (f"corridors a.jsonl {TRIO}", "players"),
+    ("accuracy random --rules wallzero-4stone", "3x3"),
+    # Numbers.
+    ("match random random --seed -1", "seed"),
+    ("match random random --games 3", "games"),
+    ("match random random --batch 0", "batch"),
+    ("match random random --opening-plies -1", "opening_plies"),
+    ("match random random --opening-plies 500", "500"),
+    (f"match random random random {TRIO} --opening-plies 500", "500"),
+    ("match random random --sprt 20", "sprt"),
+    ("gate random --against greedy --sprt ''", "sprt"),
+    ("tournament random wjx --games 3", "games"),
+    ("elo random greedy --cache x --opening-plies 500", "500"),
+    ("elo --rules playwallgo-4p --cache x --opening-plies 500", "500"),
+    ("elo external:true --anchors random --cache x --move-seconds 0", "--move-seconds"),
+    (f"ablate {RECIPE} --out out --opening-plies 2 500", "500"),
+    (f"levels {SHIPPED} --games 3", "games"),
+    (f"levels {SHIPPED} --budget 0", "budget"),
+    ("describe --batch 0 --no-measure", "batch"),
+    ("corridors a.jsonl --count 3", "even"),
+    ("corridors a.jsonl --seed -1", "seed"),
+    ("probe nowhere --seeds -3", "seed"),
+    # Games to read.
+    ("fit", "--records"),
+    ("fit --records none.jsonl", "none.jsonl"),
+    ("late --out x", "late"),
+    ("late games.jsonl --out games.jsonl", "line"),  # what it goes on with may hold no game
+    (f"export {SHIPPED} model --matches .", "directory"),
+    ("elo random --cache .", "directory"),
+    (f"ownership {SHIPPED} hkoi --ply 0 --out a.svg", "ended"),
+    (OWNERSHIP.replace(" ", " hkoi ", 1), "ended"),
+    (OWNERSHIP, SHIPPED),
+    # Files to write.
+    ("attention nowhere A1 --cell A1", "--out"),
+    (f"{ATTENTION} --out a.pdf", "a.pdf"),
+    ("elo random --cache x --png elo.fun", "elo.fun"),
+    ("bench config.toml --report /dev/null", "/dev/null/report.md"),
+    ("probe --json /dev/null/x", "/dev/null/x"),
+    ("describe --json /dev/null/x", "/dev/null/x"),
+    ("corridors /dev/null/x", "/dev/null/x"),
+    ("accuracy random --json /proc/none/a.json", "/proc/none"),
+    ("match random greedy --records .", "directory"),
+    ("tournament random greedy --records rules.json/x", "rules.json"),
+    ("run config.toml --runs rules.json", "rules.json"),
+    ("run config.toml --evaluation.opponents '[\"grandmaster\"]'", "grandmaster"),
+    # A file has one use: what is read is not written to, nor is anything written to twice.
+    ("match random greedy --json x --records x", "two"),
+    ("match random greedy --json x --records ./x", "two"),
+    ("match random greedy --json x --records link", "two"),
+    ("match random greedy --rules rules.json --json rules.json", "read"),
+    ("match random greedy --config config.toml --json config.toml", "read"),
+    (f"match random greedy {TRIO} --json x --records x", "two"),
+    ("gate random --against greedy --json x --records x", "two"),
+    ("tournament random greedy --json x --records x", "two"),
+    (f"{TABLE} --json x --records x", "two"),
+    ("elo random --cache x --json x", "two"),
+    ("elo random --cache c --json x.png --png x.png", "two"),
+    ("elo random --cache c --out o --png o/elo.json", "ending"),
+    ("review games.jsonl --records games.jsonl", "read"),
+    ("review games.jsonl --json x --records x", "two"),
+    ("review games.jsonl --out x.html --json x.html", "two"),
+    ("calibrate --games games.jsonl --json games.jsonl", "read"),
+    ("calibrate --json x.png --png x.png", "two"),
+    ("puzzles --games games.jsonl --out games.jsonl", "read"),
+    ("accuracy random --late games.jsonl --json games.jsonl", "read"),
+    ("late games.jsonl --out x --sample x", "two"),
+    ("late games.jsonl --out x --sample games.jsonl", "read"),
+    ("describe config.toml --json config.toml", "read"),
+    ("attention C1 --rules rules.json --cell A1 --out rules.json", "read"),
+    ("ownership C1 --rules rules.json --ply 0 --out rules.json", "read"),
+    ("corridors rules.json --rules rules.json", "read"),
+    ("probe --rules rules.json --json rules.json", "read"),
+    ("bench config.toml --json config.toml", "read"),
+    ("bench config.toml --what arithmetic --json config.toml", "read"),
+    ("bench config.toml --what strength --json config.toml", "read"),
+    ("bench config.toml --json x.png --plot x.png", "two"),
+    ("curves run --csv x.png --out x.png", "two"),
+    ("curves run --csv run/metrics.jsonl", "read"),
+    # Runs that are there already, or are none.
+    ("run --resume nowhere", "nowhere"),
+    ("run --resume run", "config.json"),
+    ("run --resume broken", "JSON"),
+    ("run config.toml --runs . --name run", "--name"),
+]
+
+# Beside `run --resume DIRECTORY` of a finished run.
+NOT_RESUMED = [
+    ("--network.width 16", "network.width"),
+    ("--network.blocks=2R", "network.blocks"),
+    ("--seed 8", "seed"),
+    ("--learner.learning_rate 1", "learner.learning_rate"),
+    ("--rules.walls 5", "rules.walls"),
+    ("--selfplay.boards 8", "selfplay.boards"),
+    ("--name other", "name"),
+    ("--iterations 5", "iterations"),
+    ("--runs x", "--runs"),
+]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory) -> Path:
+    """A folder with a game, rules, a config, runs and a link to a file to come."""
+    folder = tmp_path_factory.mktemp("files")
+    game = random_game(random.Random(0), tiny.RULES.to_dict(), grid=3)
+    played = Record(tiny.RULES, tuple(game.actions), result=tuple(game.rewards[-1]))
+    records.write(folder / "games.jsonl", [played])
+    (folder / "rules.json").write_text(RULES)
+    (folder / "config.toml").write_text(tiny.PATH.read_text())
+    (folder / "link").symlink_to("x")
+    (folder / "run").mkdir()
+    row = {"iteration": 1, "positions": 8}
+    (folder / "run" / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "config.json").write_text("{")
+    return folder
+
+
+@pytest.fixture
+def files(prepared, tmp_path) -> Path:
+    """The working directory, with those files."""
+    return Path(shutil.copytree(prepared, tmp_path, symlinks=True, dirs_exist_ok=True))
+
+
+@pytest.mark.parametrize(("words", "word"), REFUSED)
+def test_refused(files, words, word):
+    before = contents(files)
+    said = command(*shlex.split(words))
+    assert word in complaint(said)
+    assert said.out == ""
+    assert contents(files) == before
+
+
+@pytest.mark.parametrize(("words", "word"), NOT_RESUMED)
+def test_a_run_goes_on_as_it_began(finished, words, word):
+    directory, _ = finished
+    message = complaint(command("run", "--resume", directory, *words.split()))
+    assert word in message
+
+
+def test_a_run_is_not_written_over(finished, tmp_path):
+    directory = finished[0]
+    before = contents(directory)
+    message = complaint(command("run", tiny.PATH, "--runs", directory.parent))
+    assert f"python -m train run --resume {directory};" in message
+    for name in (directory, "--resume"):
+        assert "--resume" in complaint(command("run", name))
+    for words in (("run", tiny.PATH, "--resume", directory), ("fit", "--resume", directory)):
+        assert str(directory) in complaint(command(*words))
+    assert contents(directory) == before
+    shutil.copytree(directory, tmp_path / "fitted")
+    (tmp_path / "fitted" / "records.json").write_text("{}")
+    message = complaint(command("run", "--resume", tmp_path / "fitted"))
+    assert message.endswith(f"python -m train fit --resume {tmp_path}/fitted")
+
+
+def test_a_run_without_a_checkpoint_keeps_its_config(finished, tmp_path):
+    directory = tmp_path / CONFIG.name
+    directory.mkdir()
+    shutil.copy(finished[0] / "config.json", directory)
+    assert "seed" in complaint(command("run", "--resume", directory, "--seed", "3"))
+
+
+def test_a_failure_inside_a_program_is_one_line(monkeypatch):
+    def fail(self):
+        raise jax.errors.JaxRuntimeError("INTERNAL: at\na.b.UsageError: too large\n")
+
+    monkeypatch.setattr(Match, "play", fail)
+    assert complaint(command("match", "random", "random")) == "too large"
+
+
+def test_what_is_no_file_may_be_named_twice(tmp_path):
+    options.check_files(Path("/dev/null"), None, Path("/dev/null"), inputs=["/dev/null", None])
+    long = '{"size": 3}' + " " * 5000
+    options.check_files(tmp_path / "wallzero-4stone", inputs=["wallzero-4stone", long, "\0"])
