@@ -49,8 +49,8 @@ class Programs(NamedTuple):
     go_on: Any  # jitted
     """(variables of all, openings, match, number of openings, key) -> the match some ticks later,
     and int32[D], the finished games of each device. The match is consumed."""
-    compiled: dict[Any, Compiled]
-    """`go_on` by the shapes of the variables."""
+    compiled: dict[Any, tuple[Compiled, int]]
+    """`go_on`, and the bytes that it takes, by the shapes of the variables."""
 
 
 class Played(NamedTuple):
@@ -188,13 +188,14 @@ def _compile(programs: Programs, variables: tuple[Any, ...], devices: Devices) -
     openings, match = devices.like(jax.eval_shape(programs.begin, count, key), BY_BOARD)
     if shapes not in programs.compiled:
         like = variables, openings, match, count, devices.like(key, EVERYWHERE)
-        programs.compiled[shapes] = programs.go_on.lower(*like).compile()
-    compiled = programs.compiled[shapes]
+        compiled = programs.go_on.lower(*like).compile()
+        programs.compiled[shapes] = compiled, program_bytes(compiled)
+    compiled, needed = programs.compiled[shapes]
     held = [
         Need("the games", tree_bytes((openings, match)), ("games", "batch")),
         Need("weights", tree_bytes(variables), ("the size of the networks",)),
     ]
-    playing = Need("playing", program_bytes(compiled), ("batch", "simulations"))
+    playing = Need("playing", needed, ("batch", "simulations"))
     check_fits(held, device_memory(), programs=[playing])
     return compiled
 

@@ -1,5 +1,7 @@
 """Frozen groups: neither parameters nor moments move, and bias is corrected from the thaw on."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,10 +13,13 @@ from train.learning.optimizer import make_optimizer, make_schedule
 from train.runtime.errors import UsageError
 
 PARAMS = {
-    "stem": {"conv": {"kernel": jnp.full((2, 2), 0.5)}},
-    "blocks": {0: {"scale": jnp.full(3, 0.25)}, 1: {"scale": jnp.full(3, 0.75)}},
-    "policy": {"bias": jnp.ones(2)},
-    "value": {"kernel": jnp.ones((2, 1))},
+    "stem": {"conv": {"kernel": np.full((2, 2), 0.5, np.float32)}},
+    "blocks": {
+        0: {"scale": np.full(3, 0.25, np.float32)},
+        1: {"scale": np.full(3, 0.75, np.float32)},
+    },
+    "policy": {"bias": np.ones(2, np.float32)},
+    "value": {"kernel": np.ones((2, 1), np.float32)},
 }
 STEPS = 12
 
@@ -24,28 +29,32 @@ def config_of(*freeze: str, **others) -> LearnerConfig:
     return LearnerConfig(freeze=freeze, **options)
 
 
-def gradients() -> list:
+@functools.cache
+def gradients():
+    """float32[STEPS, ...] of each parameter."""
     draw = np.random.default_rng(0)
-    return [
-        jax.tree.map(lambda x: jnp.asarray(draw.normal(size=x.shape), jnp.float32), PARAMS)
-        for _ in range(STEPS)
-    ]
+    return jax.tree.map(lambda x: draw.normal(size=(STEPS, *x.shape)).astype(np.float32), PARAMS)
 
 
-def learn(config: LearnerConfig, steps: int = STEPS):
-    """Parameters and optimizer states after each step of fixed gradients."""
+def learn(config: LearnerConfig):
+    """[STEPS, ...]: parameters and optimizer states after each step of fixed gradients."""
     frozen = frozen_steps(PARAMS, config)
     optimizer = make_optimizer(config, total_steps=STEPS, frozen=frozen)
-    params, state, found = PARAMS, optimizer.init(PARAMS), []
-    update = jax.jit(optimizer.update)
-    for number, gradient in enumerate(gradients()[:steps]):
-        if frozen is not None:
-            still = jax.tree.map(jnp.zeros_like, gradient)
-            gradient = keep_frozen(frozen, jnp.int32(number), still, gradient)
-        updates, state = update(gradient, state, params)
-        params = jax.tree.map(jnp.add, params, updates)
-        found.append((params, state))
-    return found
+
+    def step(carry, given):
+        (params, state), (number, gradient) = carry, given
+        still = jax.tree.map(jnp.zeros_like, gradient)
+        gradient = keep_frozen(frozen, number, still, gradient)
+        updates, state = optimizer.update(gradient, state, params)
+        after = jax.tree.map(jnp.add, params, updates), state
+        return after, after
+
+    @jax.jit
+    def all_steps(params, gradients):
+        first = params, optimizer.init(params)
+        return jax.lax.scan(step, first, (jnp.arange(STEPS), gradients))[1]
+
+    return jax.device_get(all_steps(PARAMS, gradients()))
 
 
 def test_groups_are_those_of_the_network():
@@ -61,14 +70,13 @@ def test_groups_are_those_of_the_network():
     assert frozen_steps(PARAMS, config_of()) is None
 
 
-@pytest.mark.parametrize("group", ["head", "blocks.2", "block", "policy.bias"])
+@pytest.mark.parametrize("group", ["blocks.2", "block", "policy.bias"])
 def test_a_group_that_is_not_there_is_told(group):
-    told = rf"learner.freeze: no group '{group}'; this network has: trunk, stem, blocks, blocks.0, "
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=f"no group '{group}'"):
         frozen_steps(PARAMS, config_of(f"{group}=1"))
 
 
-@pytest.mark.parametrize("words", [["trunk"], ["=3"], ["stem=0"], ["stem=x"], ["stem=1", "stem=2"]])
+@pytest.mark.parametrize("words", [["trunk"], ["=3"], ["stem=0"], ["stem=1", "stem=2"]])
 def test_wrong_words_are_told(words):
     with pytest.raises(ValueError, match=r"^freeze '"):
         parse_freeze(words)
@@ -88,43 +96,36 @@ def adam(gradient: np.ndarray, rates: list[float], *, start: int) -> np.ndarray:
 
 
 def test_thawed_parameters_learn_as_if_they_began_there():
-    """NumPy's Adam, begun at the step of the thaw, on the schedule of the whole run."""
+    """NumPy's Adam, begun at the step of the thaw, on the schedule of the whole run; what is never
+    frozen learns as if nothing were."""
     config = config_of("trunk=2", "blocks.1=3")
     schedule = make_schedule(config, total_steps=STEPS)
-    rates = [float(schedule(step)) for step in range(STEPS)]
-    all_gradients, (params, _) = gradients(), learn(config)[-1]
-
-    def wanted(pick, start):
-        numbers = np.stack([np.asarray(pick(gradient)) for gradient in all_gradients])
-        return np.asarray(pick(PARAMS)) + adam(numbers, rates, start=start)
-
+    rates = np.asarray(jax.jit(jax.vmap(schedule))(np.arange(STEPS)))
+    params, _ = learn(config)
     for pick, start in (
         (lambda tree: tree["stem"]["conv"]["kernel"], 4),
         (lambda tree: tree["blocks"][0]["scale"], 4),
         (lambda tree: tree["blocks"][1]["scale"], 6),
         (lambda tree: tree["policy"]["bias"], 0),
+        (lambda tree: tree["value"]["kernel"], 0),
     ):
-        np.testing.assert_allclose(pick(params), wanted(pick, start), rtol=2e-5)
+        wanted = pick(PARAMS) + adam(pick(gradients()), rates, start=start)
+        np.testing.assert_allclose(pick(params)[-1], wanted, rtol=2e-5)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 def test_a_frozen_group_stays_as_it_is_to_the_bit(optimizer):
-    config = config_of("stem=2", optimizer=optimizer, weight_decay=0.1, warmup=0)
-    found = learn(config)
-    for number, (params, state) in enumerate(found, start=1):
-        kernel = params["stem"]["conv"]["kernel"]
-        moments = [x for x in jax.tree.leaves(state) if getattr(x, "shape", ()) == (2, 2)]
-        assert moments
-        is_frozen = number <= 4
-        assert bool((kernel == PARAMS["stem"]["conv"]["kernel"]).all()) == is_frozen
-        assert all(bool((moment == 0).all()) == is_frozen for moment in moments)
-        assert not (params["policy"]["bias"] == PARAMS["policy"]["bias"]).any()
+    params, state = learn(config_of("stem=2", optimizer=optimizer, weight_decay=0.1, warmup=0))
+    is_frozen = np.arange(STEPS) < 4
 
+    def stays(found: np.ndarray, first) -> np.ndarray:
+        """bool[STEPS]"""
+        return (found == first).all(axis=(1, 2))
 
-def test_what_is_never_frozen_learns_the_same_as_without():
-    with_frozen, without = learn(config_of("stem=6"))[-1][0], learn(config_of())[-1][0]
-    for name in ("blocks", "policy", "value"):
-        for one, other in zip(
-            jax.tree.leaves(with_frozen[name]), jax.tree.leaves(without[name]), strict=True
-        ):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
+    first = PARAMS["stem"]["conv"]["kernel"]
+    np.testing.assert_array_equal(stays(params["stem"]["conv"]["kernel"], first), is_frozen)
+    moments = [x for x in jax.tree.leaves(state) if x.shape == (STEPS, 2, 2)]
+    assert len(moments) == {"adamw": 2, "sgd": 1}[optimizer]
+    for moment in moments:
+        np.testing.assert_array_equal(stays(moment, 0), is_frozen)
+    assert not (params["policy"]["bias"] == PARAMS["policy"]["bias"]).any()

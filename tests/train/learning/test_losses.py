@@ -5,10 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.learner import tiny
-from train.bench.parts.search import random_search
+from tests.support.learner.samples import GRID, SAMPLES, SETUPS, played
 from train.data import replay
-from train.data.selfplay import first_boards, make_selfplay
 from train.learning import losses as losses_lib
 from train.learning.config import LossWeights
 from train.learning.losses import (
@@ -20,44 +18,20 @@ from train.learning.losses import (
 )
 from train.network import MASKED, Output
 from wallgo_jax.game import actions, symmetry
-from wallgo_jax.game.rules import Rules
 
-GRID, SAMPLES = 4, 48
-SETUPS = {
-    2: Rules(size=GRID, stones=2, order=(0, 1, 1, 0)),
-    3: Rules(size=3, players=3, stones=1, order=(0, 1, 2)),
-}
 targets_of = jax.jit(make_targets)
-losses = jax.jit(losses_lib.losses, static_argnums=2)
+losses = jax.jit(losses_lib.losses, static_argnums=2, static_argnames="value_mix")
+errors_of = jax.jit(ownership_errors)
 legal_slots = jax.jit(jax.vmap(actions.legal_slots))
 are_in_setup = jax.jit(jax.vmap(lambda state: actions.in_setup(*state)))
+STILL = np.zeros(SAMPLES, np.int32)
+of_two = pytest.mark.parametrize("drawn", [2], indirect=True)
 
 
-@pytest.fixture(scope="module", params=SETUPS, ids=lambda players: f"{players} players")
+@pytest.fixture(params=SETUPS, ids=lambda players: f"{players} players")
 def drawn(request) -> replay.Sample:
-    """Samples with their next plies, of random games on boards in a grid of 4."""
-    rules = SETUPS[request.param]
-    boards = 8
-    variant = tiny.variants(rules, boards, grid=GRID)
-    selfplay = make_selfplay(random_search(), plies=40)
-
-    @jax.jit
-    def play(variant):
-        _, plies, _ = selfplay((), variant, first_boards(variant), jax.random.key(1))
-        replay_state = replay.add(replay.init(40, plies), plies)
-        key = jax.random.key(2)
-        return replay_state.finished.sum(), replay.sample(
-            replay_state, variant, key, size=SAMPLES, has_reply=True
-        )
-
-    ready, sample = play(variant)
-    assert int(ready) > 10
-    # In place of the ones of self-play.
-    weight = np.arange(SAMPLES, dtype=np.float32) % 4 / 2
-    assert (np.asarray(sample.policy_weight) == 1).all()
-    weight, backwards = jnp.asarray(weight), jnp.asarray(weight[::-1])
-    reply = sample.reply._replace(policy_weight=backwards)
-    return sample._replace(policy_weight=weight, reply=reply)
+    """Samples with their next plies."""
+    return played(request.param).sample
 
 
 def numpy_losses(output: Output, targets) -> dict[str, float]:
@@ -138,7 +112,7 @@ def random_output(players: int, *, kind: str) -> Output:
     draw = np.random.default_rng(9)
 
     def noise(*shape, squashed=np.array):
-        return jnp.asarray(squashed(draw.normal(size=(SAMPLES, *shape)).astype(np.float32)))
+        return squashed(draw.normal(size=(SAMPLES, *shape)).astype(np.float32))
 
     result = noise(players + 1)
     return Output(
@@ -153,8 +127,7 @@ def random_output(players: int, *, kind: str) -> Output:
 
 @pytest.mark.parametrize("kind", ["scalar", "wdl"])
 def test_losses_are_the_stated_ones(drawn, kind):
-    turn = jnp.asarray(np.arange(SAMPLES, dtype=np.int32) % 8)
-    targets = targets_of(drawn, turn)
+    targets = targets_of(drawn, np.arange(SAMPLES, dtype=np.int32) % 8)
     players = targets.outcome.shape[1]
     output = random_output(players, kind=kind)
     weights = LossWeights(policy=2.0, value=0.5, ownership=0.25, margin=3.0, reply=0.125)
@@ -168,7 +141,8 @@ def test_losses_are_the_stated_ones(drawn, kind):
     np.testing.assert_allclose(found.ownership_loss, expected["ownership"], rtol=1e-4)
     np.testing.assert_allclose(found.ownership_constant, expected["constant"], rtol=1e-4)
     np.testing.assert_allclose(found.ownership_error, expected["error"], rtol=1e-4)
-    errors, cells = ownership_errors(output.ownership, targets), targets.on_board.sum((1, 2))
+    errors = errors_of(output.ownership, targets)
+    cells = np.asarray(targets.on_board).sum((1, 2))
     np.testing.assert_allclose(np.average(errors, weights=cells), expected["error"], rtol=1e-4)
     np.testing.assert_allclose(found.margin_loss, expected["margin"], rtol=1e-4)
     np.testing.assert_allclose(found.reply_loss, expected["reply"], rtol=1e-4)
@@ -194,8 +168,8 @@ def found_values(drawn, *, of_first: float) -> np.ndarray:
 def test_searches_value_is_mixed_into_the_reward_of_whom_it_is_for(drawn):
     """Seen from each player: of two, both rewards are mixed, of more the mover's alone."""
     values = found_values(drawn, of_first=0.5)
-    targets = targets_of(drawn._replace(root_value=jnp.asarray(values)), np.zeros(SAMPLES, int))
-    mixed = np.asarray(mix_rewards(targets.outcome, targets.root_value, 0.25))
+    targets = targets_of(drawn._replace(root_value=values), STILL)
+    mixed = np.asarray(jax.jit(mix_rewards)(targets.outcome, values, 0.25))
     rewards, movers = np.asarray(drawn.outcome.rewards), np.asarray(drawn.position.player)
     players = rewards.shape[1]
     for n in range(SAMPLES):
@@ -205,14 +179,14 @@ def test_searches_value_is_mixed_into_the_reward_of_whom_it_is_for(drawn):
                 found = 0.75 * found + 0.25 * (0.5 if player == 0 else -0.5)
             assert mixed[n, (player - movers[n]) % players] == pytest.approx(found)
     output = random_output(players, kind="scalar")
-    loss = losses_lib.losses(output, targets, LossWeights(), value_mix=0.25).value_loss
+    loss = losses(output, targets, LossWeights(), value_mix=0.25).value_loss
     np.testing.assert_allclose(loss, np.square(output.value - mixed).mean(), rtol=1e-5)
 
 
 def test_searches_value_is_mixed_into_the_chances_of_two_players():
     chances = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], np.float32)
     values = np.array([0.5, 1.0, -1.0, np.nan], np.float32)
-    mixed = mix_chances(chances, values, 0.4)
+    mixed = np.asarray(jax.jit(mix_chances)(chances, values, 0.4))
     expected = [[0.9, 0.1, 0], [0.4, 0.6, 0], [0, 0.4, 0.6], [0, 0, 1]]
     np.testing.assert_allclose(mixed, expected, atol=1e-6)
     # Expected rewards are mixed in the same shares.
@@ -221,13 +195,13 @@ def test_searches_value_is_mixed_into_the_chances_of_two_players():
     np.testing.assert_allclose(mixed @ np.array([1, -1, 0]), 0.6 * rewards + 0.4 * found, atol=1e-6)
 
 
-@pytest.mark.parametrize("drawn", [2], indirect=True)
+@of_two
 def test_wdl_learns_mixed_chances(drawn):
     players = drawn.outcome.rewards.shape[1]
     values = found_values(drawn, of_first=1.0)
-    targets = targets_of(drawn._replace(root_value=jnp.asarray(values)), np.zeros(SAMPLES, int))
+    targets = targets_of(drawn._replace(root_value=values), STILL)
     output = random_output(players, kind="wdl")
-    loss = losses_lib.losses(output, targets, LossWeights(), value_mix=1.0).value_loss
+    loss = losses(output, targets, LossWeights(), value_mix=1.0).value_loss
     outcome = np.asarray(targets.outcome)
     results = np.where(np.isnan(values), outcome[:, 0], values).astype(int)
     chances = np.eye(3)[np.select([results == 1, results == -1], [0, 1], 2)]
@@ -235,27 +209,30 @@ def test_wdl_learns_mixed_chances(drawn):
     np.testing.assert_allclose(loss, np.mean(expected), rtol=1e-4)
 
 
+@of_two
 def test_no_mix_and_no_value_leave_the_outcome(drawn):
-    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
+    targets = targets_of(drawn, STILL)
     assert targets.root_value is None
     output = random_output(targets.outcome.shape[1], kind="scalar")
     plain = losses(output, targets, LossWeights())
-    with_value = targets._replace(root_value=jnp.ones(SAMPLES))
+    with_value = targets._replace(root_value=np.ones(SAMPLES, np.float32))
     for given, mix in ((with_value, 0.0), (targets, 0.5)):
-        found = losses_lib.losses(output, given, LossWeights(), value_mix=mix)
+        found = losses(output, given, LossWeights(), value_mix=mix)
         np.testing.assert_allclose(found.value_loss, plain.value_loss, rtol=1e-6)
 
 
+@of_two
 def test_heads_that_are_not_there_cost_nothing(drawn):
-    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
+    targets = targets_of(drawn, STILL)
     output = random_output(targets.outcome.shape[1], kind="scalar")
     found = losses(output._replace(ownership=None, margin=None, reply=None), targets, LossWeights())
     assert found[4:] == (None,) * 6
     np.testing.assert_allclose(found.loss, found.policy_loss + found.value_loss, rtol=1e-6)
 
 
+@of_two
 def test_policies_of_weight_0_teach_nothing(drawn):
-    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
+    targets = targets_of(drawn, STILL)
     output = random_output(targets.outcome.shape[1], kind="scalar")
 
     def of_policies(policy, reply, weight):
@@ -278,18 +255,25 @@ def test_policies_of_weight_0_teach_nothing(drawn):
     assert not np.any(policy) and not np.any(reply)
 
 
-@pytest.mark.parametrize("turn", range(8))
-def test_owners_turn_with_the_board(drawn, turn):
-    """NumPy's quarter turns and mirroring, within the board's square, give the same owners."""
+def test_targets_turn_with_the_board(drawn):
+    """NumPy's quarter turns and mirroring, within the board's square, give the same owners; the
+    policy's mass moves with the slots, and stays on legal ones."""
     size = int(drawn.variant.size[0])
-    still = targets_of(drawn, np.zeros(SAMPLES, np.int32))
-    turned = targets_of(drawn, np.full(SAMPLES, turn, np.int32))
-    expected = np.rot90(np.asarray(still.owner)[:, :size, :size], turn % 4, axes=(1, 2))
-    expected = expected[:, :, ::-1] if turn >= 4 else expected
-    np.testing.assert_array_equal(np.asarray(turned.owner)[:, :size, :size], expected)
-    np.testing.assert_array_equal(turned.margin, still.margin)
-    np.testing.assert_array_equal(turned.outcome, still.outcome)
-    assert (np.asarray(turned.owner)[:, size:] == nobody_of(drawn)).all()
+    policy = drawn.policy.astype(np.float32)
+    still = jax.device_get(targets_of(drawn, STILL))
+    np.testing.assert_array_equal(still.policy, policy)
+    for turn in range(8):
+        turned = jax.device_get(targets_of(drawn, np.full(SAMPLES, turn, np.int32)))
+        expected = np.rot90(still.owner[:, :size, :size], turn % 4, axes=(1, 2))
+        expected = expected[:, :, ::-1] if turn >= 4 else expected
+        np.testing.assert_array_equal(turned.owner[:, :size, :size], expected)
+        np.testing.assert_array_equal(turned.margin, still.margin)
+        np.testing.assert_array_equal(turned.outcome, still.outcome)
+        assert (turned.owner[:, size:] == nobody_of(drawn)).all()
+        legal = np.asarray(legal_slots(turned.states))
+        np.testing.assert_array_equal(turned.legal, legal)
+        assert (turned.policy[~legal] == 0).all()
+        np.testing.assert_allclose(np.sort(turned.policy, axis=1), np.sort(policy, axis=1))
 
 
 def nobody_of(sample: replay.Sample) -> int:
@@ -297,7 +281,7 @@ def nobody_of(sample: replay.Sample) -> int:
 
 
 def test_the_winner_owns_most(drawn):
-    targets = targets_of(drawn, np.zeros(SAMPLES, np.int32))
+    targets = targets_of(drawn, STILL)
     owner, outcome = np.asarray(targets.owner), np.asarray(targets.outcome)
     players = outcome.shape[1]
     cells = np.stack([(owner == p).sum(axis=(1, 2)) for p in range(players)], axis=1)
@@ -307,6 +291,19 @@ def test_the_winner_owns_most(drawn):
     margin = (cells[:, 0] - cells[:, 1:].max(axis=1)) / targets.on_board[0].sum()
     np.testing.assert_allclose(targets.margin, margin, atol=1e-6)
     assert won.any()
+
+
+def test_every_ply_of_a_game_has_the_games_ending():
+    replay_state = played(2).replay_state
+    ended, stored = replay_state.plies.terminated, replay_state.outcome
+    for board in range(ended.shape[1]):
+        start = 0
+        for row in np.flatnonzero(ended[:, board]):
+            for found, given in zip(stored, replay_state.plies.step_outcome, strict=True):
+                assert (found[start : row + 1, board] == given[row, board]).all()
+            start = row + 1
+    assert (np.abs(stored.rewards) == 1).any()
+    assert stored.owned.any()
 
 
 def test_next_plies_turn_with_their_own_phase(drawn):
@@ -323,12 +320,12 @@ def test_next_plies_turn_with_their_own_phase(drawn):
 
 
 def test_cross_entropy_ignores_what_is_masked():
-    logits = jnp.array([MASKED, 0.0, 0.0, MASKED])
-    target = jnp.array([0.0, 0.5, 0.5, 0.0])
-    assert float(cross_entropy(logits, target)) == pytest.approx(np.log(2))
-    gradient = jax.grad(lambda x: cross_entropy(x, target))(logits)
-    assert bool(jnp.isfinite(gradient).all())
-    assert float(cross_entropy(jnp.full(4, MASKED), jnp.zeros(4))) == 0.0
+    of = jax.jit(jax.value_and_grad(cross_entropy))
+    target = np.array([0.0, 0.5, 0.5, 0.0], np.float32)
+    nats, gradient = of(np.array([MASKED, 0.0, 0.0, MASKED], np.float32), target)
+    assert float(nats) == pytest.approx(np.log(2))
+    assert np.isfinite(gradient).all()
+    assert float(of(np.full(4, MASKED, np.float32), np.zeros(4, np.float32))[0]) == 0.0
 
 
 @pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan")])

@@ -1,6 +1,7 @@
 """A run that was stopped and resumed ends exactly as one that was not."""
 
 import datetime
+import functools
 import json
 import shutil
 import signal
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from tests.support.learner.commands import read_scalars, untimed
+from tests.support.learner.commands import read_rows, read_scalars, untimed
 from train.checkpoints import store
 from train.config import RunConfig
 from train.loop import run_directory, training
@@ -34,14 +35,10 @@ def shared_programs(monkeypatch):
     monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
 
 
-@pytest.fixture(scope="module")
-def straight(tmp_path_factory) -> Path:
+@pytest.fixture
+def straight(tiny_run) -> Path:
     """A run without a stop."""
-    runs = tmp_path_factory.mktemp("straight")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        assert training.train(CONFIG, runs, resume=False)
-    return runs / DIRECTORY
+    return tiny_run
 
 
 def break_off(monkeypatch, during: int, act) -> None:
@@ -60,19 +57,23 @@ def break_off(monkeypatch, during: int, act) -> None:
 
 def rows(directory: Path) -> list[dict[str, Any]]:
     """The metrics, all but the wall clock's."""
-    lines = (directory / METRICS_FILE).read_text().splitlines()
-    return [untimed(json.loads(line)) for line in lines]
+    return [untimed(row) for row in read_rows(directory)]
+
+
+@functools.cache
+def like(config: RunConfig):
+    """Shapes of a run's state."""
+    return jax.eval_shape(tiny.shared_programs(config).init)
 
 
 def assert_same_run(directory: Path, expected: Path, config: RunConfig = CONFIG) -> None:
     """Weights, optimizer, replay, boards, metrics, evaluation and game are the same, and the same
     checkpoints are kept."""
-    like = tiny.shared_programs(config).init()
-    found, wanted = (store.read_run(path, like) for path in (directory, expected))
+    found, wanted = (store.read_run(path, like(config)) for path in (directory, expected))
     assert int(found.iterations) == config.iterations
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
-    weights = store.read_weights(directory, like.learner.variables)
+    weights = store.read_weights(directory, like(config).learner.variables)
     expected_weights = jax.tree.leaves(found.learner.variables)
     for one, other in zip(jax.tree.leaves(weights), expected_weights, strict=True):
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
@@ -94,45 +95,62 @@ def test_run_learns_and_is_complete(straight):
     losses = [row["policy_loss"] for row in found if "policy_loss" in row]
     assert len(set(losses)) == len(losses) >= 4
     assert found[2]["opponent"] == "random"
-    like = tiny.shared_programs(CONFIG).init()
-    final = store.read_run(straight, like)
-    assert int(final.learner.step) == sum(row["steps"] for row in found)
+    # The newest two, and the best: that of the one short match, which iteration 3 has played.
+    assert kept(straight, store.WEIGHTS) == ["3", "4", "6"]
+    assert kept(straight, store.RESUME) == ["4", "6"]
+    final = store.read_run(straight, like(CONFIG))
     rows_held = final.replay_state.plies.terminated.shape[0]
     assert int(final.replay_state.written) == CONFIG.iterations * CONFIG.selfplay.plies > rows_held
+    # The schedule of the learning rate goes by steps taken, which the first iterations lack.
+    taken = sum(row["steps"] for row in found)
+    assert int(final.learner.step) == taken < CONFIG.iterations * CONFIG.learner.steps
+    counts = [
+        int(x)
+        for path, x in jax.tree_util.tree_leaves_with_path(final.learner.optimizer)
+        if "count" in jax.tree_util.keystr(path)
+    ]
+    assert set(counts) == {taken}
 
 
-def test_same_run_twice_is_the_same(straight, tmp_path):
-    assert training.train(CONFIG, tmp_path, resume=False)
-    assert_same_run(tmp_path / DIRECTORY, straight)
-
-
-@pytest.mark.parametrize(("done", "number"), [(1, signal.SIGTERM), (5, signal.SIGINT)])
-def test_stopped_by_a_signal(straight, tmp_path, monkeypatch, capsys, done, number):
-    # Neither 1 nor 5 is due for a checkpoint: the signal itself makes it.
-    break_off(monkeypatch, done - 1, lambda: signal.raise_signal(number))
-    assert not training.train(CONFIG, tmp_path, resume=False)
+def test_stopped_twice_by_signals(straight, tmp_path, monkeypatch, capsys):
+    """Neither 1 nor 5 is due for a checkpoint: the signal itself makes it."""
     directory = tmp_path / DIRECTORY
-    goes_on = f"saved after iteration {done}; to go on: python -m train run --resume {directory}"
-    assert goes_on in capsys.readouterr().out.splitlines()
-    assert rows(directory) == rows(straight)[:done]
-    assert store.newest_iteration(directory, store.RESUME) == done
-    assert not (directory / run_directory.RESULT_FILE).exists()
+    for done, number in ((1, signal.SIGTERM), (5, signal.SIGINT)):
+        break_off(monkeypatch, done - 1, functools.partial(signal.raise_signal, number))
+        assert not training.train(CONFIG, tmp_path, resume=done > 1)
+        told = f"saved after iteration {done}; to go on: python -m train run --resume {directory}"
+        assert told in capsys.readouterr().out.splitlines()
+        assert rows(directory) == rows(straight)[:done]
+        assert store.newest_iteration(directory, store.RESUME) == done
+        assert not (directory / run_directory.RESULT_FILE).exists()
     assert training.train(CONFIG, tmp_path, resume=True)
     assert_same_run(directory, straight)
-
-
-def test_stopped_twice(straight, tmp_path, monkeypatch):
-    for during, resume in ((0, False), (3, True)):
-        break_off(monkeypatch, during, lambda: signal.raise_signal(signal.SIGINT))
-        assert not training.train(CONFIG, tmp_path, resume=resume)
+    path = directory / run_directory.STARTS_FILE
+    starts = json.loads(path.read_text())["starts"]
+    assert [start["iterations"] for start in starts] == [[0, 6], [1, 6], [5, 6]]
+    for start in starts:
+        assert start["seed"] == CONFIG.seed
+        assert start["env_version"] == VERSION
+        assert start["versions"]["jax"] == jax.__version__
+        assert start["versions"].keys() >= {"python", "flax", "optax", "mctx", "orbax-checkpoint"}
+        assert start["devices"]["count"] == len(jax.devices())
+        assert start["devices"]["platform"] == jax.default_backend()
+        when = datetime.datetime.fromisoformat(start["time"])
+        assert abs((datetime.datetime.now(datetime.UTC) - when).total_seconds()) < 3600
+        git = start["git"]
+        assert git is None or (len(git["revision"]) >= 40 and isinstance(git["dirty"], bool))
+    # A damaged list is kept and another begun.
+    path.write_text('{"starts": [')
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(tmp_path / DIRECTORY, straight)
+    assert [start["iterations"] for start in json.loads(path.read_text())["starts"]] == [[6, 6]]
+    assert path.with_name("run.json.aside").read_text() == '{"starts": ['
+
+
+def die(*arguments: object) -> None:
+    raise Killed
 
 
 def test_killed_between_checkpoints(straight, tmp_path, monkeypatch):
-    def die():
-        raise Killed
-
     break_off(monkeypatch, 5, die)
     with pytest.raises(Killed):
         training.train(CONFIG, tmp_path, resume=False)
@@ -146,21 +164,38 @@ def test_killed_between_checkpoints(straight, tmp_path, monkeypatch):
     assert_same_run(directory, straight)
 
 
-def test_a_run_that_counted_from_0_goes_on(straight, tmp_path, monkeypatch):
-    break_off(monkeypatch, 3, lambda: signal.raise_signal(signal.SIGINT))
-    assert not training.train(CONFIG, tmp_path, resume=False)
-    path = tmp_path / DIRECTORY / METRICS_FILE
-    old = [json.loads(line) for line in path.read_text().splitlines()]
-    lines = [json.dumps(row | {"iteration": row["iteration"] - 1}) for row in old]
-    # A row beyond the checkpoint, which the resumed run writes again.
-    path.write_text("\n".join([*lines, json.dumps(old[-1] | {"iteration": 4})]) + "\n")
+def test_killed_before_anything_is_saved(straight, tmp_path, monkeypatch):
+    """The directory is never without its config, and the run starts again."""
+    directory = tmp_path / DIRECTORY
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(run_directory, "write_json", die)
+        training.train(CONFIG, tmp_path, resume=False)
+    assert not directory.exists()
+    break_off(monkeypatch, 1, die)
+    with pytest.raises(Killed):
+        training.train(CONFIG, tmp_path, resume=False)
+    (directory / "resume" / "2.orbax-checkpoint-tmp").mkdir(parents=True)
     assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(tmp_path / DIRECTORY, straight)
-    found, wanted = read_scalars(tmp_path / DIRECTORY), read_scalars(straight)
+    assert_same_run(directory, straight)
+    assert kept(directory, store.WEIGHTS) == ["3", "4", "6"]
+    assert kept(directory, store.RESUME) == ["4", "6"]
+
+
+def test_a_run_that_counted_from_0_goes_on(straight, tmp_path, monkeypatch):
+    directory = copied(straight, tmp_path)
+    shutil.rmtree(directory / "resume" / "6")
+    path = directory / METRICS_FILE
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    # The last two rows are beyond the checkpoint, and the resumed run writes them again.
+    lines = [json.dumps(row | {"iteration": row["iteration"] - 1}) for row in old]
+    path.write_text("\n".join(lines) + "\n")
+    assert training.train(CONFIG, tmp_path, resume=True)
+    assert_same_run(directory, straight)
+    found, wanted = read_scalars(directory), read_scalars(straight)
     assert found["loss/total"] == wanted["loss/total"]
 
 
-def test_second_interrupt_drops_the_iteration(straight, tmp_path, monkeypatch):
+def test_second_interrupt_drops_the_iteration(tmp_path, monkeypatch):
     def interrupt_twice():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
@@ -171,20 +206,11 @@ def test_second_interrupt_drops_the_iteration(straight, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         training.train(CONFIG, tmp_path, resume=False)
     assert signal.getsignal(signal.SIGINT) is before
-    directory = tmp_path / DIRECTORY
-    assert store.newest_iteration(directory, store.RESUME) == 2
-    assert training.train(CONFIG, tmp_path, resume=True)
-    assert_same_run(directory, straight)
+    assert store.newest_iteration(tmp_path / DIRECTORY, store.RESUME) == 2
 
 
 def copied(straight: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(straight, tmp_path / DIRECTORY))
-
-
-def test_checkpoints_of_a_whole_run(straight):
-    """The newest two, and the best: that of the one short match, which iteration 3 has played."""
-    assert kept(straight, store.WEIGHTS) == ["3", "4", "6"]
-    assert kept(straight, store.RESUME) == ["4", "6"]
 
 
 def test_damaged_checkpoint_costs_two_iterations(straight, tmp_path, capsys):
@@ -228,36 +254,28 @@ def test_nothing_to_take_is_refused_and_left_alone(straight, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_damaged_weights_are_set_aside_and_the_run_goes_on(straight, tmp_path):
+def test_damaged_weights_are_set_aside_and_unfinished_ones_saved_again(straight, tmp_path):
     directory = copied(straight, tmp_path)
     shutil.rmtree(directory / "checkpoints" / "4" / "weights")
+    (directory / "checkpoints" / "6").rename(directory / "checkpoints" / "6.orbax-checkpoint-tmp")
     assert training.train(CONFIG, tmp_path, resume=True)
     assert kept(directory, store.WEIGHTS) == ["3", "6"]
     assert (directory / "checkpoints" / "4.aside").is_dir()
     assert_same_run(directory, straight)
 
 
-def test_weights_that_were_not_finished_are_saved_again(straight, tmp_path):
-    directory = copied(straight, tmp_path)
-    (directory / "checkpoints" / "6").rename(directory / "checkpoints" / "6.orbax-checkpoint-tmp")
-    assert training.train(CONFIG, tmp_path, resume=True)
-    assert kept(directory, store.WEIGHTS) == ["3", "4", "6"]
-    assert_same_run(directory, straight)
+def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, monkeypatch, capsys):
+    """A resumed run takes both as they are, and no checkpoint's checksum covers their files. It
+    computes no first state."""
+    directory, programs = copied(straight, tmp_path), tiny.shared_programs(CONFIG)
 
+    def shapes_alone():
+        state = programs.init()
+        assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
+        return state
 
-def test_run_whose_first_save_was_not_finished_starts_again(straight, tmp_path):
-    directory = copied(straight, tmp_path)
-    shutil.rmtree(directory / "resume" / "4")
-    (directory / "resume" / "6").rename(directory / "resume" / "6.orbax-checkpoint-tmp")
-    assert training.train(CONFIG, tmp_path, resume=True)
-    assert kept(directory, store.WEIGHTS) == ["3", "4", "6"]
-    assert kept(directory, store.RESUME) == ["4", "6"]
-    assert_same_run(directory, straight)
-
-
-def test_changed_rows_and_a_changed_config_are_told(straight, tmp_path, capsys):
-    """A resumed run takes both as they are, and no checkpoint's checksum covers their files."""
-    directory = copied(straight, tmp_path)
+    watched = programs._replace(init=shapes_alone)
+    monkeypatch.setattr(training, "make_programs", lambda config: watched)
     metrics, config = directory / METRICS_FILE, directory / run_directory.CONFIG_FILE
     for path, old, new in ((metrics, '"games": ', '"games": 1'), (config, ": 40", ": 44")):
         assert old in path.read_text()
@@ -278,68 +296,6 @@ def test_a_directory_that_is_removed_ends_the_run_in_one_line(tmp_path, monkeypa
     path = directory / METRICS_FILE
     assert str(caught.value) == f"{path}: was removed while the run wrote to it"
     assert not directory.exists()
-
-
-def test_resuming_computes_no_first_state(straight, tmp_path, monkeypatch):
-    copied(straight, tmp_path)
-    programs = tiny.shared_programs(CONFIG)
-
-    def shapes_alone():
-        state = programs.init()
-        assert isinstance(jax.tree.leaves(state)[0], jax.core.Tracer)
-        return state
-
-    watched = programs._replace(init=shapes_alone)
-    monkeypatch.setattr(training, "make_programs", lambda config: watched)
-    assert training.train(CONFIG, tmp_path, resume=True)
-
-
-def test_best_weights_are_kept(tmp_path, monkeypatch):
-    # Compiled programs do not depend on matches and checkpoints.
-    monkeypatch.setattr(training, "make_programs", lambda config: tiny.shared_programs(CONFIG))
-    words = ["--checkpoint.every=1", "--checkpoint.keep=1", "--evaluation.every=1"]
-    config = tiny.config(*words, "--checkpoint.keep-every=4")
-    assert training.train(config, tmp_path, resume=False)
-    rates = [row["win_rate"] for row in rows(tmp_path / DIRECTORY)[:-1]]
-    best = max(range(len(rates)), key=lambda i: (rates[i], i)) + 1
-    assert kept(tmp_path / DIRECTORY, store.WEIGHTS) == sorted({str(best), "4", "6"})
-
-
-def test_directory_is_never_without_its_config(tmp_path, monkeypatch):
-    def die(path, data):
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run_directory, "write_json", die)
-        with pytest.raises(Killed):
-            training.train(CONFIG, tmp_path, resume=False)
-    assert not (tmp_path / DIRECTORY).exists()
-    assert training.train(CONFIG, tmp_path, resume=False)
-
-
-def test_starts_are_recorded(tmp_path, monkeypatch):
-    break_off(monkeypatch, 0, lambda: signal.raise_signal(signal.SIGINT))
-    assert not training.train(CONFIG, tmp_path, resume=False)
-    assert training.train(CONFIG, tmp_path, resume=True)
-    path = tmp_path / DIRECTORY / run_directory.STARTS_FILE
-    starts = json.loads(path.read_text())["starts"]
-    assert [start["iterations"] for start in starts] == [[0, 6], [1, 6]]
-    for start in starts:
-        assert start["seed"] == CONFIG.seed
-        assert start["env_version"] == VERSION
-        assert start["versions"]["jax"] == jax.__version__
-        assert start["versions"].keys() >= {"python", "flax", "optax", "mctx", "orbax-checkpoint"}
-        assert start["devices"]["count"] == len(jax.devices())
-        assert start["devices"]["platform"] == jax.default_backend()
-        when = datetime.datetime.fromisoformat(start["time"])
-        assert abs((datetime.datetime.now(datetime.UTC) - when).total_seconds()) < 3600
-        git = start["git"]
-        assert git is None or (len(git["revision"]) >= 40 and isinstance(git["dirty"], bool))
-    # A damaged list is kept and another begun.
-    path.write_text('{"starts": [')
-    assert training.train(CONFIG, tmp_path, resume=True)
-    assert [start["iterations"] for start in json.loads(path.read_text())["starts"]] == [[6, 6]]
-    assert path.with_name("run.json.aside").read_text() == '{"starts": ['
 
 
 def test_without_git_the_revision_is_unknown(tmp_path, monkeypatch):

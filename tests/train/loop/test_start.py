@@ -8,13 +8,15 @@ import jax
 import numpy as np
 import pytest
 
-from tests.support.learner import tiny
+from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint, read_rows, untimed
-from train.checkpoints import exported
+from train.checkpoints import exported, store
 from train.checkpoints.weights import load_network
 from train.config import RunConfig, read_saved_config
 from train.loop import run_directory, training
+from train.loop.opponent import FOLDER
 from train.loop.start import start_of
+from train.programs.assembly import make_programs
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -25,11 +27,9 @@ def shared_programs():
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory):
+def first(tiny_run):
     """A run from random weights."""
-    runs = tmp_path_factory.mktemp("first")
-    assert training.train(tiny.config(), runs, resume=False)
-    return runs / "tiny"
+    return tiny_run
 
 
 def config_after(player) -> RunConfig:
@@ -78,15 +78,11 @@ def test_averaged_weights_begin_there_as_well(first):
     assert_equal(learner.averaged, start.variables)
 
 
-def test_the_run_differs_from_one_from_random_weights_and_repeats(first, second, tmp_path):
+def test_a_stopped_run_repeats_the_other_and_does_not_load_again(
+    first, second, tmp_path, monkeypatch
+):
     assert figures(second)[0]["games"] > 0
     assert figures(first) != figures(second)
-    assert training.train(config_after(first), tmp_path, resume=False)
-    assert figures(tmp_path / "tiny") == figures(second)
-    assert_equal(load_network(tmp_path / "tiny").variables, load_network(second).variables)
-
-
-def test_resuming_does_not_load_again(first, second, tmp_path, monkeypatch):
     source = tmp_path / "source"
     shutil.copytree(first, source)
     run_iteration = training.run_iteration
@@ -128,13 +124,9 @@ def test_the_chain_of_runs_is_in_config_and_card(first, second, tmp_path):
     ("words", "told"),
     [
         (["--network.width", "16"], "{run}: has network.width 8, the run's is 16; they must agree"),
-        (["--network.planes", "BT"], "{run}: has network.planes 'B', the run's is 'BT'; they must"),
-        (["--network.reply", "true"], "{run}: has network.reply False, the run's is True; they"),
         (["--rules.walls", "5"], "{run}: learned custom rules on 3x3 ("),
-        (["--rules", "wallzero-4stone"], "{run}: learned custom rules on 3x3, the run is to learn"),
         (["--start_weights", "random"], "player 'random': has no network; allowed: "),
         (["--start_weights", "runs/none"], "runs/none: no such run directory, checkpoint or expo"),
-        (["--start_weights", "pretrained:none"], "pretrained model 'none': unknown; known models"),
     ],
 )
 def test_weights_of_another_kind_are_refused_in_a_line(words, told, first, tmp_path):
@@ -150,7 +142,6 @@ TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--init_from", "runs/none"], "init_from: runs/none: no such run directory, checkpoint"),
         (["--init_from", "random"], "init_from: player 'random': has no network; allowed: "),
         (
             ["--init_from", "{run}", "--start_weights", "{run}"],
@@ -164,20 +155,8 @@ TRIO = '{"size": 3, "players": 3, "stones": 1, "order": [0, 1, 2]}'
             ["--init_from", "{run}", "--rules", TRIO, "--evaluation.opponents", "[]"],
             "init_from: {run}: learned games of 2 players, the run's have 3",
         ),
-        (
-            ["--learner.freeze", '["trunk"]'],
-            "learner.freeze 'trunk' is not GROUP=ITERATIONS, such as 'trunk=30', with iterations",
-        ),
-        (
-            ["--learner.freeze", '["margin=3"]'],
-            "learner.freeze: no group 'margin'; this network has: trunk, stem, blocks, blocks.0, ",
-        ),
-        (
-            ["--search.prior_boost", '["jump=2"]'],
-            "search.prior_boost 'jump=2' names no class of moves; write CLASS=LOGITS with one of "
-            "placement, stay, one_step, two_steps",
-        ),
-        (["--search.prior_boost", '["stay=-1"]'], "search.prior_boost 'stay=-1': write each class"),
+        (["--learner.freeze", '["margin=3"]'], "learner.freeze: no group 'margin'; this network "),
+        (["--search.prior_boost", '["jump=2"]'], "search.prior_boost 'jump=2' names no class of "),
     ],
 )
 def test_a_warm_start_that_cannot_be_is_refused_in_a_line(words, told, first, tmp_path):
@@ -188,20 +167,33 @@ def test_a_warm_start_that_cannot_be_is_refused_in_a_line(words, told, first, tm
     assert not (tmp_path / "runs" / "tiny").exists()
 
 
-WARM = (
+OPTIONS = (
     *("--rules.size", "4", "--network.blocks", "RW", "--network.planes", "BT"),
     *("--network.margin", "true", "--learner.freeze", '["trunk=3", "blocks.1=1"]'),
     *("--learner.ema_decay", "0.9", "--search.prior_boost", '["stay=2.0"]'),
-    *("--evaluation.opponents", "[]"),
+    *("--learner.value_mix", "0.5", "--evaluation.opponents", "[]"),
 )
 
 
 @pytest.mark.slow
-def test_a_warm_start_takes_what_fits_and_resumes_bit_for_bit(first, tmp_path, monkeypatch):
-    config = tiny.config("--init_from", str(first), *WARM)
+def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch):
+    """A warm start that takes what fits, groups that thaw, averages, boosts, and a frozen opponent
+    with other planes and heads, which is gone when the run goes on."""
+    rules = tiny.config("--rules.size", "4")
+    victim = saved.save_run(tmp_path / "victim", seeds={1: 3}, config=rules)
+    words = ("--init_from", str(first), "--selfplay.opponent", f"{victim}@2")
+    config = tiny.config(*words, *OPTIONS)
+    opponents, shared, seen = [], [], []
+
+    def compiled_once(config, opponent):
+        opponents.append(opponent.trained.variables)
+        shared.extend([] if shared else [make_programs(config, opponent=opponent)])
+        return shared[0]
+
+    monkeypatch.setattr(training, "make_programs", compiled_once)
     assert training.train(config, tmp_path / "whole", resume=False)
-    whole = tmp_path / "whole" / "tiny"
-    run_iteration, seen = training.run_iteration, []
+    whole, run = tmp_path / "whole" / "tiny", tmp_path / "tiny"
+    run_iteration = training.run_iteration
 
     def interrupted(config, programs, state, iteration):
         if len(seen) == 2:
@@ -211,14 +203,31 @@ def test_a_warm_start_takes_what_fits_and_resumes_bit_for_bit(first, tmp_path, m
 
     monkeypatch.setattr(training, "run_iteration", interrupted)
     assert not training.train(config, tmp_path, resume=False)
+    shutil.rmtree(victim)
     assert training.train(config, tmp_path, resume=True)
-    run = tmp_path / "tiny"
     assert figures(run) == figures(whole)
+    like = jax.eval_shape(shared[0].init)
+    assert_equal(*(store.read_run(path, like) for path in (run, whole)))
     # The boost falls from iteration to iteration, and nothing compiles again.
     assert not any(row["compile_seconds"] for row in read_rows(whole)[1:])
-    assert_equal(load_network(run).variables, load_network(whole).variables)
+    sides = ("learner_win_rate_red", "learner_win_rate_blue")
+    assert all(any(row[side] is not None for row in figures(whole)) for side in sides)
+    assert len(opponents) == 3
+    assert_equal(opponents[2], opponents[0])
+    assert load_network(run / FOLDER).config.network.planes == "B"
+    _assert_frozen(config, seen, load_network(first).variables)
+    parts = json.loads((run / run_directory.TRANSFER_FILE).read_text())["parts"]
+    assert {part["name"] for part in parts if not part["taken"]} == {"blocks.1", "margin"}
+    model = tmp_path / "model"
+    assert command("export", run, model).code == 0
+    assert exported.read_card(model, where="model")["transfer"]["parts"] == parts
+    assert "- **Warm start** from" in (model / exported.PAGE_FILE).read_text()
+
+
+def _assert_frozen(config: RunConfig, seen: list, source) -> None:
+    """The stem of the learners stays as it was taken, with its average, until it thaws."""
     stems = [learner.variables.params["stem"]["conv"]["kernel"] for learner in seen]
-    taken = load_network(first).variables.params["stem"]["conv"]["kernel"]
+    taken = source.params["stem"]["conv"]["kernel"]
     for learner, stem in zip(seen, stems, strict=True):
         is_frozen = int(learner.step) <= 3 * config.learner.steps
         assert bool((stem == stems[0]).all()) == is_frozen
@@ -226,12 +235,6 @@ def test_a_warm_start_takes_what_fits_and_resumes_bit_for_bit(first, tmp_path, m
         assert bool((averaged == stems[0]).all()) == is_frozen
     assert (stems[0][:, :, : taken.shape[2]] == taken).all()
     assert int(seen[-1].step) > 3 * config.learner.steps
-    parts = json.loads((run / run_directory.TRANSFER_FILE).read_text())["parts"]
-    assert {part["name"] for part in parts if not part["taken"]} == {"blocks.1", "margin"}
-    model = tmp_path / "model"
-    assert command("export", run, model).code == 0
-    assert exported.read_card(model, where="model")["transfer"]["parts"] == parts
-    assert "- **Warm start** from" in (model / exported.PAGE_FILE).read_text()
 
 
 def test_a_run_does_not_go_on_with_other_start_weights(second):

@@ -33,7 +33,7 @@ def assert_near(found, expected):
     np.testing.assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("size", range(1, 10))
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 9])
 def test_tiles_convolve_as_xla_does(size):
     x, kernel = given(2, size, 7, 3, 5)
     assert_near(*jax.jit(lambda *a: (convolutions.by_tiles(*a), plainly(*a)))(x, kernel))
@@ -46,18 +46,21 @@ def test_tiles_are_even(length, cells):
     assert [len(tile.write) for tile in convolutions.tiles(length)] == cells
 
 
-@pytest.mark.parametrize(("planes", "deep"), [(13, 32), (MIN_WIDTH, MIN_WIDTH)])
-@pytest.mark.parametrize("boards", [2, MIN_BOARDS])
+@pytest.mark.parametrize(
+    ("boards", "planes", "deep"),
+    [(2, 13, 32), (MIN_BOARDS, 13, 32), (MIN_BOARDS, MIN_WIDTH, MIN_WIDTH)],
+)
 def test_values_and_gradients_are_xlas(boards, planes, deep):
     arguments = given(boards, 5, 5, planes, deep)
 
-    def made(function):
+    def made(function, *arguments):
         def loss(x, kernel):
             return jnp.square(function(x, kernel)).mean()
 
-        return jax.jit(lambda *a: (function(*a), *jax.grad(loss, (0, 1))(*a)))(*arguments)
+        return function(*arguments), *jax.grad(loss, (0, 1))(*arguments)
 
-    for found, expected in zip(made(ours), made(plainly), strict=True):
+    both = jax.jit(lambda *a: (made(ours, *a), made(plainly, *a)))(*arguments)
+    for found, expected in zip(*both, strict=True):
         assert_near(found, expected)
 
 

@@ -1,8 +1,10 @@
 """The destination head and its variants against plain loops over cells, moves and walls."""
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -10,113 +12,131 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.reference.referee import MOVES, SIDES
-from train.network import POLICY_PLANES, NetworkConfig, Variables, make_network
+from train.network import POLICY_PLANES, NetworkConfig, Output, Variables, make_network
 from train.network.heads import add_destinations
 from wallgo_jax import planes as planes_lib
 
 CHANNELS = planes_lib.channels("B", 2)
 PLAIN = NetworkConfig(blocks="R", width=8, value_width=8, ownership=False)
+HEAD = dataclasses.replace(PLAIN, destination_head=True)
+ALL_HEADS = dataclasses.replace(
+    HEAD,
+    destination_width=3,
+    destination_rank=2,
+    destination_path=True,
+    ownership=True,
+    margin=True,
+    reply=True,
+)
+BOARDS, SIZE = 2, 5
+SHAPE = (BOARDS, SIZE, SIZE)
+
+evaluate_of = functools.cache(lambda config: jax.jit(make_network(config, CHANNELS).evaluate))
 
 
-def looped(policy: np.ndarray, walls: np.ndarray, is_playable: np.ndarray) -> np.ndarray:
-    """logit(cell, move, wall) = policy(cell, move, wall) + walls(cell + move, wall)."""
-    added = policy.copy()
+@functools.cache
+def planes() -> np.ndarray:
+    """bool[B, H, W, C]"""
+    first, second = np.random.default_rng(0).random((2, *SHAPE, len(CHANNELS))) < 0.4
+    return first & second
+
+
+class Given(NamedTuple):
+    """What the network without these heads makes of the planes."""
+
+    output: Output
+    features: np.ndarray  # [B, H, W, F]
+    pooled: np.ndarray  # [B, 2F]
+
+
+@functools.cache
+def given() -> Given:
+    network = make_network(PLAIN, CHANNELS)
+    weights = tiny.new_weights(network)
+    output, x = jax.device_get(
+        jax.jit(lambda *a: (network.evaluate(*a), network.features(*a)))(weights, planes())
+    )
+    return Given(output, x, np.concatenate([x.mean((1, 2)), x.max((1, 2))], axis=-1))
+
+
+def weights_of(config: NetworkConfig) -> Variables:
+    """Weights of a network with more heads, in all the rest those of `given`."""
+    plain = tiny.new_weights(make_network(PLAIN, CHANNELS))
+    more = tiny.new_weights(make_network(config, CHANNELS))
+    return more._replace(
+        params={**more.params, **plain.params},
+        batch_stats={**more.batch_stats, **plain.batch_stats},
+    )
+
+
+def of_cells(head: dict) -> np.ndarray:
+    """[B, H, W, D]: a head's numbers for each cell, from its own features and the pooled ones."""
+    here = given().features @ head["here"]["kernel"][0, 0] + head["here"]["bias"]
+    return here + (given().pooled @ head["everywhere"]["kernel"])[:, None, None]
+
+
+def at_ends(walls: np.ndarray, is_playable: np.ndarray) -> np.ndarray:
+    """[B, H, W, 53]: walls(cell + move, wall), 0 where the move ends off the board."""
+    added = np.zeros((*walls.shape[:3], POLICY_PLANES))
     boards, height, width, _ = walls.shape
     for board, row, column in np.ndindex(boards, height, width):
         for move, (down, across) in enumerate(MOVES):
             end = row + down, column + across
             if 0 <= end[0] < height and 0 <= end[1] < width and is_playable[board, *end]:
                 for wall in range(4):
-                    added[board, row, column, move * 4 + wall] += walls[board, *end, wall]
+                    added[board, row, column, move * 4 + wall] = walls[board, *end, wall]
     return added
 
 
-@pytest.mark.parametrize("size", [3, 5])
-def test_destination_is_added_where_the_move_ends(size):
-    draw = np.random.default_rng(size)
-    policy = draw.standard_normal((3, size, size, POLICY_PLANES)).astype(np.float32)
-    walls = draw.standard_normal((3, size, size, 4)).astype(np.float32)
-    is_playable = draw.random((3, size, size)) < 0.7
-    everywhere = np.ones_like(is_playable)
+def test_destination_is_added_where_the_move_ends():
+    draw = np.random.default_rng(5)
+    policy = draw.standard_normal((*SHAPE, POLICY_PLANES)).astype(np.float32)
+    walls = draw.standard_normal((*SHAPE, 4)).astype(np.float32)
+    is_playable = draw.random(SHAPE) < 0.7
+    add = jax.jit(add_destinations)
     for cells, playable in (
-        (everywhere, None),
+        (np.ones_like(is_playable), None),
         (is_playable, is_playable[..., None].astype(np.float32)),
     ):
-        found = np.asarray(add_destinations(policy, walls, playable))
-        np.testing.assert_allclose(found, looped(policy, walls, cells), atol=1e-6)
+        found = np.asarray(add(policy, walls, playable))
+        np.testing.assert_allclose(found, policy + at_ends(walls, cells), atol=1e-6)
         np.testing.assert_array_equal(found[..., -1], policy[..., -1])
 
 
 def test_destination_head_is_the_only_difference():
     """Beside the other head's numbers the policy is the one without it; so is all the rest."""
-    plain = make_network(PLAIN, CHANNELS)
-    more = make_network(dataclasses.replace(PLAIN, destination_head=True), CHANNELS)
-    weights = tiny.new_weights(more)
-    rest = weights._replace(params=dict(weights.params))
-    head = rest.params.pop("destination")
-    assert jax.tree.structure(rest) == jax.tree.structure(plain.shapes)
+    weights = weights_of(HEAD)
+    rest = dict(weights.params)
+    head = jax.device_get(rest.pop("destination"))
+    assert jax.tree.structure(rest) == jax.tree.structure(make_network(PLAIN, CHANNELS).shapes[0])
     assert head["here"]["kernel"].shape == (1, 1, 8, 4)
-    planes = np.random.default_rng(0).random((2, 5, 5, len(CHANNELS))) < 0.4
-    before = jax.jit(plain.evaluate)(rest, planes)
-    after = jax.jit(more.evaluate)(weights, planes)
-    features = np.asarray(jax.jit(more.features)(weights, planes))
-    pooled = np.concatenate([features.mean((1, 2)), features.max((1, 2))], axis=-1)
-    head = jax.device_get(head)
-    walls = features @ head["here"]["kernel"][0, 0] + head["here"]["bias"]
-    walls = walls + (pooled @ head["everywhere"]["kernel"])[:, None, None]
-    expected = looped(np.asarray(before.policy), walls, np.ones((2, 5, 5), bool))
+    before, after = given().output, evaluate_of(HEAD)(weights, planes())
+    expected = before.policy + at_ends(of_cells(head), np.ones(SHAPE, bool))
     np.testing.assert_allclose(after.policy, expected, atol=1e-5)
     np.testing.assert_allclose(after.value, before.value, atol=1e-6)
     assert np.abs(after.policy - before.policy).max() > 0.1
 
 
-def random_planes(seed: int = 0) -> np.ndarray:
-    """bool[2, 5, 5, C]"""
-    return np.random.default_rng(seed).random((2, 5, 5, len(CHANNELS))) < 0.4
-
-
-def without(weights: Variables, head: str) -> tuple[Variables, dict]:
-    """The weights without a head's, and the head's."""
-    rest = weights._replace(params=dict(weights.params))
-    return rest, jax.device_get(rest.params.pop(head))
-
-
-def test_hidden_layer_stands_between_features_and_destinations():
-    config = dataclasses.replace(PLAIN, destination_head=True, destination_width=3)
-    plain, more = make_network(PLAIN, CHANNELS), make_network(config, CHANNELS)
-    weights, planes = tiny.new_weights(more), random_planes()
-    rest, head = without(weights, "destination")
-    before, after = jax.jit(plain.evaluate)(rest, planes), jax.jit(more.evaluate)(weights, planes)
-    x = np.asarray(jax.jit(more.features)(weights, planes))
-    pooled = np.concatenate([x.mean((1, 2)), x.max((1, 2))], axis=-1)
-    hidden = x @ head["here"]["kernel"][0, 0] + head["here"]["bias"]
-    hidden = np.maximum(hidden + (pooled @ head["everywhere"]["kernel"])[:, None, None], 0)
-    assert hidden.shape == (2, 5, 5, 3)
+def hidden_walls(head: dict) -> np.ndarray:
+    """[B, H, W, 53]: of a destination head with a hidden layer."""
+    hidden = np.maximum(of_cells(head), 0)
+    assert hidden.shape == (*SHAPE, 3)
     walls = hidden @ head["last"]["kernel"][0, 0] + head["last"]["bias"]
-    expected = looped(np.asarray(before.policy), walls, np.ones((2, 5, 5), bool))
-    np.testing.assert_allclose(after.policy, expected, atol=1e-5)
-    assert np.abs(after.policy - before.policy).max() > 0.01
+    return at_ends(walls, np.ones(SHAPE, bool))
 
 
-def test_pairs_multiply_numbers_of_the_stone_and_of_the_end():
-    config = dataclasses.replace(PLAIN, destination_head=True, destination_rank=2)
-    plain = make_network(dataclasses.replace(config, destination_rank=0), CHANNELS)
-    more, planes = make_network(config, CHANNELS), random_planes()
-    weights = tiny.new_weights(more)
-    rest, head = without(weights, "pairs")
-    before, after = jax.jit(plain.evaluate)(rest, planes), jax.jit(more.evaluate)(weights, planes)
-    x = np.asarray(jax.jit(more.features)(weights, planes))
+def pairs(head: dict) -> np.ndarray:
+    """[B, H, W, 53]: products of numbers of the stone's cell and of the move's end."""
+    x, added = given().features, np.zeros((*SHAPE, POLICY_PLANES))
     start = x @ head["start"]["kernel"][0, 0] + head["start"]["bias"]
-    end = (x @ head["end"]["kernel"][0, 0]).reshape(2, 5, 5, 2, 4)
-    expected = np.array(before.policy)
-    for board, row, column in np.ndindex(2, 5, 5):
+    end = (x @ head["end"]["kernel"][0, 0]).reshape(*SHAPE, 2, 4)
+    for board, row, column in np.ndindex(SHAPE):
         for move, (down, across) in enumerate(MOVES):
             there = row + down, column + across
-            if 0 <= min(there) and max(there) < 5:
+            if 0 <= min(there) and max(there) < SIZE:
                 logits = start[board, row, column] @ end[board, *there]
-                expected[board, row, column, 4 * move : 4 * move + 4] += logits
-    np.testing.assert_allclose(after.policy, expected, atol=1e-5)
-    assert np.abs(after.policy - before.policy).max() > 0.01
+                added[board, row, column, 4 * move : 4 * move + 4] = logits
+    return added
 
 
 def parted(planes: np.ndarray, cell: tuple[int, int], side: int) -> bool:
@@ -124,53 +144,56 @@ def parted(planes: np.ndarray, cell: tuple[int, int], side: int) -> bool:
     stones in 0 and 1, walls below in 2 and 3, walls to the right in 4 and 5."""
     (row, column), (down, across) = cell, SIDES[side]
     there = row + down, column + across
-    if not (0 <= min(there) and max(there) < planes.shape[0]):
+    if not (0 <= min(there) and max(there) < SIZE):
         return True
     walls = planes[*min(cell, there), 2:4] if down else planes[*min(cell, there), 4:6]
     return bool(walls.any() or planes[*there, :2].any())
 
 
-def test_path_head_reads_the_cells_between_on_open_ways():
-    config = dataclasses.replace(PLAIN, destination_head=True, destination_path=True)
-    plain = make_network(dataclasses.replace(config, destination_path=False), CHANNELS)
-    more, planes = make_network(config, CHANNELS), random_planes() & random_planes(1)
-    weights = tiny.new_weights(more)
-    rest, head = without(weights, "path")
-    before, after = jax.jit(plain.evaluate)(rest, planes), jax.jit(more.evaluate)(weights, planes)
-    x = np.asarray(jax.jit(more.features)(weights, planes))
-    pooled = np.concatenate([x.mean((1, 2)), x.max((1, 2))], axis=-1)
-    between = x @ head["here"]["kernel"][0, 0] + head["here"]["bias"]
-    between = between + (pooled @ head["everywhere"]["kernel"])[:, None, None]
-    assert between.shape == (2, 5, 5, 8 * 4)
-    expected, ways = np.array(before.policy), Counter()
-    for board, row, column in np.ndindex(2, 5, 5):
+def on_the_way(head: dict) -> np.ndarray:
+    """[B, H, W, 53]: numbers of the cells between, on each open way of two steps."""
+    between, added = of_cells(head), np.zeros((*SHAPE, POLICY_PLANES))
+    assert between.shape == (*SHAPE, 8 * 4)
+    ways = Counter()
+    for board, row, column in np.ndindex(SHAPE):
         for first, second in itertools.product(range(4), repeat=2):
             total = tuple(np.add(SIDES[first], SIDES[second]))
-            if total == (0, 0) or parted(planes[board], (row, column), first):
+            if total == (0, 0) or parted(planes()[board], (row, column), first):
                 continue
             middle = row + SIDES[first][0], column + SIDES[first][1]
-            if parted(planes[board], middle, second):
+            if parted(planes()[board], middle, second):
                 continue
             move = MOVES.index(total)
-            added = between[board, *middle, 4 * (move - 5) : 4 * (move - 4)]
-            expected[board, row, column, 4 * move : 4 * move + 4] += added
+            logits = between[board, *middle, 4 * (move - 5) : 4 * (move - 4)]
+            added[board, row, column, 4 * move : 4 * move + 4] += logits
             ways[board, row, column, move] += 1
     assert set(ways.values()) == {1, 2}
-    np.testing.assert_allclose(after.policy, expected, atol=1e-5)
-    assert np.abs(after.policy - before.policy).max() > 0.01
+    return added
 
 
-def test_new_pairs_prefer_nothing_but_can_learn():
-    config = dataclasses.replace(PLAIN, destination_head=True, destination_rank=2)
-    network, planes = make_network(config, CHANNELS), random_planes()
+def test_hidden_walls_pairs_and_ways_are_added_to_the_policy():
+    weights = weights_of(ALL_HEADS)
+    heads = jax.device_get(weights.params)
+    parts = [
+        hidden_walls(heads["destination"]),
+        pairs(heads["pairs"]),
+        on_the_way(heads["path"]),
+    ]
+    assert all(np.abs(part).max() > 0.01 for part in parts)
+    after = evaluate_of(ALL_HEADS)(weights, planes())
+    np.testing.assert_allclose(after.policy, given().output.policy + sum(parts), atol=1e-5)
+
+
+def test_new_heads_prefer_nothing_but_can_learn():
+    network = make_network(ALL_HEADS, CHANNELS)
     weights = jax.jit(network.init)(jax.random.key(0))
-    assert (np.asarray(jax.jit(network.evaluate)(weights, planes).policy) == 0).all()
+    assert not any(np.any(x) for x in jax.tree.leaves(evaluate_of(ALL_HEADS)(weights, planes())))
 
     @jax.jit
     @jax.grad
     def gradient_of_corner(pairs: dict) -> jax.Array:
         params = {**weights.params, "pairs": pairs}
-        return network.evaluate(weights._replace(params=params), planes).policy[0, 0, 0, 0]
+        return network.evaluate(weights._replace(params=params), planes()).policy[0, 0, 0, 0]
 
     gradient = gradient_of_corner(weights.params["pairs"])
     assert np.abs(gradient["start"]["kernel"]).max() > 0

@@ -1,7 +1,6 @@
 """Shapes, colours, padding, gradients and precision of the network."""
 
 import dataclasses
-import functools
 
 import chex
 import jax
@@ -15,7 +14,7 @@ from tests.train.network.test_census import VARIANTS
 from train.network import MASKED, POLICY_PLANES, NetworkConfig, make_network, slot_logits
 from train.network.heads import pool
 from train.network.restnet import mover_first
-from wallgo_jax import PRESETS, make, observation
+from wallgo_jax import PRESETS
 from wallgo_jax import planes as planes_lib
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.state import State, initial_state
@@ -43,9 +42,6 @@ def _jitted(config, channels):
     return plain._replace(
         evaluate=jax.jit(plain.evaluate), evaluate_batch=jax.jit(plain.evaluate_batch)
     )
-
-
-observe = functools.partial(observation.observe, planes="BTR")
 
 
 @jax.jit
@@ -79,26 +75,22 @@ def _planes(key: int, size: int, batch: int = 4) -> jax.Array:
 
 
 def test_one_set_of_weights_runs_on_any_size(network, variables):
-    for size in (3, 7, 9):
-        output = network.evaluate(variables, _planes(0, size))
+    for size in (3, 5, 9):
+        output = jax.eval_shape(network.evaluate, variables, _planes(0, size))
         assert output.policy.shape == (4, size, size, POLICY_PLANES)
         assert output.value.shape == (4, 2)
         assert output.ownership.shape == (4, size, size, 3)
         assert output.policy.dtype == output.value.dtype == jnp.float32
-        assert np.isfinite(output.policy).all()
-        assert (np.abs(output.value) <= 1).all()
-
-
-def test_a_new_network_prefers_nothing(network):
-    output = jax.device_get(network.evaluate(network.init(jax.random.key(2)), _planes(3, 7)))
-    assert (output.policy == 0).all()
-    assert (output.value == 0).all()
-    assert (output.ownership == 0).all() and (output.margin == 0).all()
-    assert (output.reply == 0).all()
+        features = jax.eval_shape(network.features, variables, _planes(0, size))
+        assert features.shape == (4, size, size, 8)
+    output = jax.device_get(network.evaluate(variables, _planes(0, 5)))
+    assert np.isfinite(output.policy).all()
+    assert (np.abs(output.value) <= 1).all()
+    np.testing.assert_allclose(output.value.sum(axis=1), 0.0, atol=1e-5)
 
 
 def test_evaluation_does_not_look_at_the_other_boards(network, variables):
-    planes, others = _planes(4, 7), _planes(14, 7)
+    planes, others = _planes(4, 5), _planes(14, 5)
     mixed = np.where(np.arange(4)[:, None, None, None] == 2, planes, others)
     first, second = jax.device_get([network.evaluate(variables, x) for x in (planes, mixed)])
     own, same = (jax.tree.map(lambda x: x[2], output) for output in (first, second))
@@ -114,7 +106,7 @@ def test_learning_moves_the_running_statistics(network, variables):
 
 def test_colours_exchanged_give_the_same_answer_to_the_mover(network, variables):
     """Mover first: a board and its copy with the colours exchanged look the same."""
-    planes = np.asarray(_planes(6, 7))
+    planes = np.asarray(_planes(6, 5))
     swap = {0: 1, 1: 0, None: None}
     order = np.array([CHANNELS.index(c._replace(player=swap[c.player])) for c in CHANNELS])
     other = planes[..., order]
@@ -140,13 +132,10 @@ def test_mover_first_leaves_red_and_turns_blue():
 @pytest.mark.parametrize(
     ("blocks", "norm", "options"),
     [
-        ("RT", "batch", {}),
-        pytest.param("WT", "batch", {}, marks=pytest.mark.slow),
-        ("TWR", "layer", {}),
-        pytest.param("RW", "none", {}, marks=pytest.mark.slow),
-        ("WT", "batch", VARIANTS),
+        ("RW", "none", {}),
+        ("RWT", "batch", VARIANTS),
     ],
-    ids=["RT", "WT", "TWR", "RW", "variants"],
+    ids=["RW", "variants"],
 )
 def test_padded_cells_do_not_count(blocks, norm, options):
     """A board in a larger grid: neither the grid nor its rim's content changes the output for the
@@ -163,16 +152,15 @@ def test_padded_cells_do_not_count(blocks, norm, options):
     dirty = np.concatenate([np.where(on_board, large[..., :-1], junk), on_board], axis=-1)
     turn = np.array([c.kind == "turn" for c in channels])
     dirty = np.where(turn, large, dirty)
-    for evaluate in (padded.evaluate, padded.evaluate_batch):
-        alone, clean, strewn = (
-            jax.tree.map(
-                lambda x: x[:, :5, :5] if x.ndim == 4 and x.shape[1] > 1 else x,
-                jax.device_get(evaluate(weights, planes)),
-            )
-            for planes in (small, large, dirty)
+    alone, clean, strewn = (
+        jax.tree.map(
+            lambda x: x[:, :5, :5] if x.ndim == 4 and x.shape[1] > 1 else x,
+            jax.device_get(padded.evaluate_batch(weights, planes)),
         )
-        chex.assert_trees_all_close(clean, alone, atol=2e-5, rtol=1e-5)
-        chex.assert_trees_all_close(strewn, alone, atol=2e-5, rtol=1e-5)
+        for planes in (small, large, dirty)
+    )
+    chex.assert_trees_all_close(clean, alone, atol=2e-5, rtol=1e-5)
+    chex.assert_trees_all_close(strewn, alone, atol=2e-5, rtol=1e-5)
 
 
 def test_pooled_maximum_hands_its_gradient_to_the_largest_cells():
@@ -196,15 +184,12 @@ def test_pooled_maximum_of_bfloat16_tells_neighbouring_numbers_apart():
     np.testing.assert_array_equal(gradient.reshape(-1).astype(np.float32), [0.5, 0.0, 0.5, 0.0])
 
 
-@pytest.mark.slow
-def test_learning_without_statistics_changes_none():
+def test_without_batch_norm_there_are_no_statistics():
     for norm in ("layer", "none"):
-        network = _jitted(dataclasses.replace(SMALL, norm=norm), CHANNELS)
-        weights = _shaken(tiny.new_weights(network))
-        assert jax.tree.leaves(weights.batch_stats) == []
-        output, stats = network.evaluate_batch(weights, _planes(2, 5))
-        assert jax.tree.leaves(stats) == []
-        chex.assert_trees_all_close(output, network.evaluate(weights, _planes(2, 5)), atol=1e-5)
+        network = make_network(dataclasses.replace(SMALL, blocks="R", norm=norm), CHANNELS)
+        assert jax.tree.leaves(network.shapes.batch_stats) == []
+        evaluated = jax.eval_shape(network.evaluate_batch, network.shapes, _planes(2, 5))
+        assert evaluated == (jax.eval_shape(network.evaluate, network.shapes, _planes(2, 5)), {})
 
 
 def test_offsets_that_no_board_has_read_stay_zero():
@@ -225,25 +210,7 @@ def test_offsets_that_no_board_has_read_stay_zero():
     assert (np.asarray(gradient)[:, read] != 0).any(axis=0).all()
 
 
-def test_policy_has_no_mass_on_illegal_slots(network, variables):
-    rules = PRESETS["wallzero-4stone"]
-    state = initial_state(rules)
-
-    @jax.jit
-    def chances_in(state):
-        policy = network.evaluate(variables, observe(state)[None]).policy[0]
-        return jax.nn.softmax(slot_logits(policy, state))
-
-    for ply in range(6):
-        chances = np.asarray(chances_in(state))
-        legal, state = _move(state, jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32))
-        assert (chances[~np.asarray(legal)] == 0).all()
-        assert chances.sum() == pytest.approx(1.0, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("kind", "players"), [("scalar", 2), ("scalar", 3), ("wdl", 2), ("wdl", 4)]
-)
+@pytest.mark.parametrize(("kind", "players"), [("scalar", 3), ("wdl", 4)])
 def test_values_of_several_players(players, kind):
     """One value a player, the mover first, within rewards, however players are numbered."""
     channels = planes_lib.channels("BTR", players)
@@ -259,9 +226,8 @@ def test_values_of_several_players(players, kind):
     assert output.value.shape == (6, players)
     assert output.ownership.shape == (6, 5, 5, players + 1)
     assert (np.abs(output.value) <= 1).all()
-    if players == 2 or kind == "wdl":
-        np.testing.assert_allclose(output.value.sum(axis=1), 0.0, atol=1e-5)
     if kind == "wdl":
+        np.testing.assert_allclose(output.value.sum(axis=1), 0.0, atol=1e-5)
         chances = scipy.special.softmax(output.result, axis=-1)
         shares = np.full((players, players + 1), -1 / (players - 1))
         np.fill_diagonal(shares, 1.0)
@@ -275,46 +241,14 @@ def test_values_of_several_players(players, kind):
     chex.assert_trees_all_close(again, output, atol=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("blocks", "norm"),
-    [
-        ("20R", "batch"),
-        ("20T", "layer"),
-        ("W6(RWT)R", "none"),
-    ],
-)
-def test_gradients_are_finite_at_depth_20(blocks, norm):
-    config = dataclasses.replace(SMALL, blocks=blocks, norm=norm, value="wdl")
-    network = make_network(config, CHANNELS)
-    weights = _shaken(tiny.new_weights(network), scale=0.05)
+def test_each_t_block_has_attention():
+    def attention_of(blocks: str):
+        network = make_network(NetworkConfig(blocks=blocks, width=8, heads=2), CHANNELS)
+        return jax.eval_shape(network.attention, network.shapes, _planes(5, 5))
 
-    @jax.jit
-    def gradient_of(params):
-        def loss(params):
-            said, _ = network.evaluate_batch(weights._replace(params=params), _planes(0, 5))
-            return sum(jnp.square(x).mean() for x in jax.tree.leaves(said))
-
-        return jax.value_and_grad(loss)(params)
-
-    value, gradient = jax.device_get(gradient_of(weights.params))
-    assert np.isfinite(value)
-    leaves = jax.tree.leaves(gradient)
-    assert all(np.isfinite(leaf).all() for leaf in leaves)
-    assert max(np.abs(leaf).max() for leaf in leaves) > 0
-
-
-def test_features_and_attention_are_those_of_the_trunk(network, variables):
-    planes = _planes(5, 7)
-    assert jax.eval_shape(network.features, variables, planes).shape == (4, 7, 7, 8)
-    attention = np.asarray(jax.jit(network.attention)(variables, planes))
-    assert attention.shape == (4, 1, 2, 49, 49)
-    np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
-    mixed = make_network(dataclasses.replace(SMALL, blocks="WTRT"), CHANNELS)
-    assert jax.eval_shape(mixed.attention, mixed.shapes, planes).shape == (4, 2, 2, 49, 49)
-    plain = make_network(dataclasses.replace(SMALL, blocks="RW"), CHANNELS)
+    assert attention_of("TRT").shape == (4, 2, 2, 25, 25)
     with pytest.raises(ValueError, match="without T blocks"):
-        jax.eval_shape(plain.attention, plain.shapes, planes)
+        attention_of("R")
 
 
 def test_walking_bias_weighs_cells_by_steps_round_walls():
@@ -355,35 +289,18 @@ def test_slots_are_gathered_at_the_stones():
         state = after
 
 
-@pytest.mark.slow
-def test_bfloat16_keeps_float32_parameters_and_agrees():
-    """Over random positions, all kinds of block: chances within 0.02, values within 0.05."""
-    exact = _jitted(NetworkConfig(blocks="RTW", width=16, dtype="float32"), CHANNELS)
-    short = _jitted(NetworkConfig(blocks="RTW", width=16, dtype="bfloat16"), CHANNELS)
-    weights = _shaken(tiny.new_weights(exact))
+def test_bfloat16_keeps_float32_parameters_and_agrees(network, variables):
+    """Chances over the plays of a cell within 0.02, values within 0.05."""
+    short = _jitted(dataclasses.replace(SMALL, dtype="bfloat16"), CHANNELS)
     assert {leaf.dtype for leaf in jax.tree.leaves(short.shapes)} == {jnp.dtype("float32")}
-    states = _random_states(64)
-    planes = jax.jit(jax.vmap(observe))(states)
-    a, b = (net.evaluate(weights, planes) for net in (exact, short))
-    chances_of = jax.jit(lambda policy: jax.nn.softmax(jax.vmap(slot_logits)(policy, states)))
-    first, second = (np.asarray(chances_of(said.policy)) for said in (a, b))
+    a, b = jax.device_get([net.evaluate(variables, _planes(8, 5)) for net in (network, short)])
     assert {x.dtype for x in jax.tree.leaves(b)} == {jnp.dtype("float32")}
+    first, second = (scipy.special.softmax(said.policy, axis=-1) for said in (a, b))
     np.testing.assert_allclose(first, second, atol=0.02)
     np.testing.assert_allclose(a.value, b.value, atol=0.05)
+    assert (a.policy != b.policy).any()
     assert np.abs(a.value).mean() > 0.05
     assert first.max() > 0.1
-
-
-def _random_states(count: int) -> State:
-    """States [count] after 12 random plies."""
-    rules = PRESETS["wallzero-4stone"]
-    states = jax.tree.map(
-        lambda x: jnp.asarray(np.broadcast_to(x, (count, *np.shape(x)))), initial_state(rules)
-    )
-    move, draw = jax.jit(jax.vmap(_move)), np.random.default_rng(7)
-    for _ in range(12):
-        _, states = move(states, draw.integers(0, 2**32, count, np.uint32))
-    return states
 
 
 def test_bad_shapes_are_refused():
@@ -393,4 +310,3 @@ def test_bad_shapes_are_refused():
         NetworkConfig(blocks="W", walled_convolutions=3)
     with pytest.raises(ValueError, match="dtype 'float8'"):
         NetworkConfig(dtype="float8")
-    assert make("wallzero-4stone", planes="BTR").observation_shape == (7, 7, len(CHANNELS))

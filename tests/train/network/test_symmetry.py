@@ -1,6 +1,5 @@
 """A turned board and turned weights give the turned answer, walls included."""
 
-import dataclasses
 import functools
 import random
 
@@ -121,14 +120,16 @@ def new_weights(network: Network) -> Variables:
     return weights._replace(params=params)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [CONFIG, dataclasses.replace(CONFIG, norm="none"), VARIANTS],
-    ids=["batch", "none", "variants"],
-)
-def test_turned_weights_see_the_turned_board(config):
+@functools.cache
+def evaluation_of(config: NetworkConfig):
+    """Weights of a network, and its compiled evaluation."""
     network = make_network(config, CHANNELS)
-    evaluate, weights = jax.jit(network.evaluate), new_weights(network)
+    return new_weights(network), jax.jit(network.evaluate)
+
+
+@pytest.mark.parametrize("config", [CONFIG, VARIANTS], ids=["batch", "variants"])
+def test_turned_weights_see_the_turned_board(config):
+    weights, evaluate = evaluation_of(config)
     sizes, before, after = zip(*positions(), strict=True)
     first = jax.device_get(evaluate(weights, np.stack(before)))
     close = functools.partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-3)
@@ -144,15 +145,9 @@ def test_turned_weights_see_the_turned_board(config):
                 close(second.policy[index, *cell][play], first.policy[index, row, column])
 
 
-@pytest.mark.parametrize(
-    "config",
-    [CONFIG, NetworkConfig(blocks="T", width=8, heads=2, value_width=8, walking_bias=True)],
-    ids=["gates", "steps"],
-)
-def test_gates_alone_tell_of_walls(config):
+def test_gates_alone_tell_of_walls():
     """Without the walls the answer is another, though the stem reads none."""
-    network = make_network(config, CHANNELS)
-    evaluate, weights = jax.jit(network.evaluate), new_weights(network)
+    weights, evaluate = evaluation_of(CONFIG)
     planes = np.stack([before for _, before, _ in positions()])
     bare = planes.copy()
     bare[..., IS_WALL] = False

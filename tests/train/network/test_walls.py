@@ -31,9 +31,16 @@ CHANNELS = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 
 def gates_of(planes, channels=CHANNELS, *, stones_close=False) -> np.ndarray:
     """float32[B, H, W, 4]."""
+    return np.asarray(_gates_of(planes, channels, stones_close))
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _gates_of(planes, channels, stones_close):
     playable = playable_cells(planes, channels)
-    gates = wall_gates(planes, channels, playable, stones_close=stones_close, dtype=jnp.float32)
-    return np.asarray(gates)
+    return wall_gates(planes, channels, playable, stones_close=stones_close, dtype=jnp.float32)
+
+
+steps_of = jax.jit(walking_steps)
 
 
 @functools.cache
@@ -91,7 +98,7 @@ def test_stones_close_gates_where_asked():
 def test_steps_are_those_of_a_plain_flood(stones_close):
     planes, found = boards()
     gates = gates_of(planes, stones_close=stones_close)
-    steps = np.asarray(jax.jit(walking_steps)(gates)).reshape(len(found), *4 * [GRID])
+    steps = np.asarray(steps_of(gates)).reshape(len(found), *4 * [GRID])
     seen = set()
     for board, own in zip(found, steps, strict=True):
         occupied = board.occupied() if stones_close else set()
@@ -110,14 +117,17 @@ def test_steps_are_those_of_a_plain_flood(stones_close):
 
 
 def test_steps_stop_counting_at_the_most():
-    """A corridor of 36 cells, to and fro over a board of 6x6."""
-    gates = np.zeros((1, 6, 6, 4), np.float32)
-    way = [(row, column if row % 2 == 0 else 5 - column) for row in range(6) for column in range(6)]
+    """A corridor of 25 cells, to and fro over a board."""
+    gates = np.zeros((len(boards()[1]), GRID, GRID, 4), np.float32)
+    way = [
+        (row, column if row % 2 == 0 else GRID - 1 - column)
+        for row, column in np.ndindex(GRID, GRID)
+    ]
     for here, there in itertools.pairwise(way):
         side = SIDES.index((there[0] - here[0], there[1] - here[1]))
         gates[0, *here, side] = gates[0, *there, (side + 2) % 4] = 1
-    steps = np.asarray(walking_steps(gates)).reshape(6, 6, 6, 6)
-    assert [steps[0, 0, *cell] for cell in way] == [min(i, MOST_STEPS) for i in range(36)]
+    steps = np.asarray(steps_of(gates))[0].reshape(4 * [GRID])
+    assert [steps[0, 0, *cell] for cell in way] == [min(i, MOST_STEPS) for i in range(GRID**2)]
 
 
 def looped(x: np.ndarray, gates: np.ndarray, kernel: np.ndarray) -> np.ndarray:
@@ -140,35 +150,31 @@ def given(deep: int = 3):
     return x, gates, draw.standard_normal((5, 4, deep)).astype(np.float32)
 
 
-@pytest.mark.parametrize("form", [by_rows, by_stack])
-def test_walled_convolution_sums_what_no_wall_parts(form):
-    np.testing.assert_allclose(form(*given()), looped(*given()), atol=1e-5)
-
-
-def test_gradients_of_both_forms_agree():
-    x, gates, kernel = given()
-
-    def gradients(form):
-        return jax.grad(lambda x, k: jnp.square(form(x, gates, k)).sum(), (0, 1))(x, kernel)
-
-    for rows, stack in zip(*map(gradients, (by_rows, by_stack)), strict=True):
-        np.testing.assert_allclose(rows, stack, rtol=1e-4, atol=1e-3)
-
-
-def test_boards_spread_over_devices_keep_their_neighbours():
-    x, gates, kernel = given()
+def values_and_gradients(form, x, gates, kernel):
+    """The convolution in a form, and the gradients of the sum of its squares by x and kernel."""
 
     @jax.jit
-    def values_and_gradient(x, gates, kernel):
-        return by_rows(x, gates, kernel), jax.grad(
-            lambda x: jnp.square(by_rows(x, gates, kernel)).sum()
-        )(x)
+    def compute(x, gates, kernel):
+        def total(x, kernel):
+            y = form(x, gates, kernel)
+            return jnp.square(y).sum(), y
 
-    one = values_and_gradient(x, gates, kernel)
-    by_board = all_devices(2).sharding(BY_BOARD)
-    two = values_and_gradient(*jax.device_put((x, gates), by_board), kernel)
-    for found, expected in zip(two, one, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+        gradients, y = jax.grad(total, (0, 1), has_aux=True)(x, kernel)
+        return y, *gradients
+
+    return compute(x, gates, kernel)
+
+
+def test_walled_convolution_sums_what_no_wall_parts():
+    """In both forms, and where boards beside each other in memory lie on two devices."""
+    x, gates, kernel = given()
+    spread = jax.device_put((x, gates), all_devices(2).sharding(BY_BOARD))
+    rows, stack = (values_and_gradients(form, x, gates, kernel) for form in (by_rows, by_stack))
+    on_two = values_and_gradients(by_rows, *spread, kernel)
+    np.testing.assert_allclose(rows[0], looped(x, gates, kernel), atol=1e-5)
+    for found, also, expected in zip(rows, on_two, stack, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(also, found, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +192,9 @@ def test_form_fits_batch_and_type(boards, dtype, form):
 
 
 def test_gates_and_kernel_fit_the_features():
-    x = jnp.zeros((2, 3, 3, 8))
+    def like(*shape):
+        return jax.ShapeDtypeStruct(shape, jnp.float32)
+
     for gates, kernel in (((2, 3, 3, 5), (5, 8, 8)), ((2, 3, 3, 4), (4, 8, 8))):
         with pytest.raises(AssertionError):
-            convolve_walled(x, jnp.zeros(gates), jnp.zeros(kernel))
+            jax.eval_shape(convolve_walled, like(2, 3, 3, 8), like(*gates), like(*kernel))

@@ -1,4 +1,4 @@
-"""The programs of every config compile for accelerators: nothing in them needs the host.
+"""The programs of a run compile for accelerators: nothing in them needs the host.
 
 Lowering needs no accelerator, so these programs are those that a GPU or TPU would be given, down to
 the compiler's input; what a device makes of it is not tested here.
@@ -6,12 +6,13 @@ the compiler's input; what a device makes of it is not tested here.
 
 import functools
 import re
-from pathlib import Path
 
 import jax
 import pytest
 
-from train.config import change_config, read_config
+from tests.support.compiling import ROOT
+from tests.support.learner import tiny
+from train.config import read_config
 from train.data import replay
 from train.data.selfplay import first_boards
 from train.programs.assembly import make_parts
@@ -19,7 +20,6 @@ from train.programs.replay import replay_rows
 from train.programs.selfplay import selfplay_of, stage_at
 from train.runtime.devices import all_devices
 
-CONFIGS = sorted(Path("configs").glob("*.toml"))
 PLATFORMS = ("cuda", "tpu")
 # Each moves data between host and device while a program runs, or stands for a call of Python.
 FORBIDDEN = ("callback", "infeed", "outfeed", "send", "recv", "f64", "complex<")
@@ -59,14 +59,22 @@ def _programs_of(config):
     yield step, (state, replay_state, variants, key)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_programs_of_a_config_run_without_the_host(path, on_an_accelerator):
-    config = read_config(path)
+_OPTIONS = (
+    *("--network.blocks=T", "--network.reply=true", "--learner.value_mix=0.5"),
+    "--selfplay.full_search_prob=0.5",
+)
+
+
+@pytest.mark.parametrize("name", ["tiny", pytest.param("gpu", marks=pytest.mark.slow)])
+def test_programs_run_without_the_host(name, on_an_accelerator):
+    """The tiny run has options of network and self-play that `gpu.toml` has not."""
+    config = tiny.config(*_OPTIONS)
+    if name != "tiny":
+        config = read_config(ROOT / "configs" / f"{name}.toml")
     for program, arguments in _programs_of(config):
-        traced = jax.jit(program).trace(*arguments)
-        for platform in PLATFORMS:
-            _assert_runs_alone(traced.lower(lowering_platforms=(platform,)).as_text())
+        _assert_runs_alone(
+            jax.jit(program).trace(*arguments).lower(lowering_platforms=PLATFORMS).as_text()
+        )
 
 
 def _loops(jaxpr, platform: str) -> int:
@@ -96,9 +104,8 @@ def _is_program(value) -> bool:
 
 @functools.cache
 def _traced_selfplay(words: tuple[str, ...]):
-    config = read_config(Path("configs/gpu.toml"))
-    words = (*words, "--selfplay.full_search_prob", "1", "--selfplay.plies", "1")
-    selfplay, arguments = next(iter(_programs_of(change_config(config, words))))
+    config = tiny.config(*words, "--search.max_considered_actions=16", "--selfplay.plies=1")
+    selfplay, arguments = next(iter(_programs_of(config)))
     return jax.make_jaxpr(selfplay)(*arguments).jaxpr
 
 
@@ -106,7 +113,6 @@ def _loops_of_selfplay(platform: str, *words: str) -> int:
     return _loops(_traced_selfplay(words), platform)
 
 
-@pytest.mark.slow
 def test_a_simulation_begins_two_loops(on_an_accelerator):
     """The way down and the way up; floods and largest regions have a fixed length."""
     found = {}
@@ -119,16 +125,11 @@ def test_a_simulation_begins_two_loops(on_an_accelerator):
     assert found["cpu"] > 3  # or these are no longer the loops that are counted
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize(("simulations", "steps"), [(16, 1), (64, 15)])
-def test_rounds_begin_fewer_loops(simulations, steps, platform, on_an_accelerator):
-    by_simulations, by_rounds = (
-        _loops_of_selfplay(
-            platform, "--search.rounds", rounds, "--search.simulations", str(simulations)
-        )
-        for rounds in ("false", "true")
-    )
+def test_rounds_begin_fewer_loops(on_an_accelerator):
+    words = ("--search.simulations", "8")
+    by_simulations = _loops_of_selfplay("cuda", *words)
+    by_rounds = _loops_of_selfplay("cuda", *words, "--search.rounds", "true")
     # What a move needs besides its visits is the same: a visit, or a round, begins two loops.
-    assert by_simulations - by_rounds == 2 * (simulations - steps)
+    steps = 1
+    assert by_simulations - by_rounds == 2 * (8 - steps)
     assert by_rounds < 2 * (steps + 2)
