@@ -15,6 +15,7 @@ from wallgo_jax.game.rules import PRESETS
 from wallgo_jax.game.state import State
 
 BOARDS, PLIES = 60, 30
+variety = jax.jit(opening_variety)
 
 
 @pytest.fixture(scope="module", params=["tiny", "wallzero-empty"])
@@ -24,7 +25,7 @@ def played(request):
     variant = tiny.variants(rules, BOARDS)
     selfplay = jax.jit(make_selfplay(random_search(), plies=PLIES))
     _, plies, _ = selfplay((), variant, jax.jit(first_boards)(variant), jax.random.key(1))
-    return variant, plies
+    return jax.device_get((variant, plies))
 
 
 def counted(positions, where: np.ndarray) -> tuple[int, int, int]:
@@ -38,7 +39,7 @@ def counted(positions, where: np.ndarray) -> tuple[int, int, int]:
 
 def test_openings_are_counted(played):
     variant, plies = played
-    found = jax.device_get(jax.jit(opening_variety)(variant, plies.position))
+    found = jax.device_get(variety(variant, plies.position))
     positions = jax.device_get(plies.position)
     setup = int(variant.num_placements[0])
     assert tuple(map(int, found.setups)) == counted(positions, positions.ply == setup)
@@ -47,26 +48,21 @@ def test_openings_are_counted(played):
     assert openings[0] > 10
 
 
-def test_repeats_are_counted_on_all_devices():
-    """Every board plays the same; the join doubles them."""
-    variant = tiny.variants(tiny.RULES, 2)
-    selfplay = jax.jit(make_selfplay(random_search(), plies=PLIES))
-    _, plies, _ = selfplay((), variant, jax.jit(first_boards)(variant), jax.random.key(0))
-    one = jax.tree.map(lambda x: x[:, :1], plies.position)
-    rules = jax.tree.map(lambda x: x[:1], variant)
-    double = jax.jit(lambda v, p: opening_variety(v, p, lambda own: jax.numpy.stack([own, own])))(
-        rules, one
-    )
-    alone = jax.jit(opening_variety)(rules, one)
+def test_repeats_are_counted_on_all_devices(played):
+    """The join doubles the positions."""
+    variant, plies = played
+    join = jax.jit(lambda v, p: opening_variety(v, p, lambda own: jax.numpy.stack([own, own])))
+    double, alone = join(variant, plies.position), variety(variant, plies.position)
     assert int(double.setups.games) == 2 * int(alone.setups.games) > 0
     assert int(double.setups.distinct) == int(alone.setups.distinct)
     assert int(double.setups.commonest) == 2 * int(alone.setups.commonest)
 
 
-def test_no_game_is_no_opening():
-    variant = tiny.variants(tiny.RULES, 3)
-    position = jax.tree.map(lambda x: x[None], first_boards(variant).position)
-    found = jax.device_get(jax.jit(opening_variety)(variant, position))
+def test_no_game_is_no_opening(played):
+    """Boards before their first ply."""
+    variant, plies = played
+    first = jax.tree.map(lambda x: np.broadcast_to(x[:1], x.shape), plies.position)
+    found = jax.device_get(variety(variant, first))
     assert [int(x) for x in jax.tree.leaves(found)] == [0] * 6
 
 
@@ -80,12 +76,12 @@ def test_entropies_by_phase_and_kind(played):
     slots = plies.policy.shape[-1]
     rng = np.random.default_rng(0)
     policy = rng.dirichlet(np.ones(slots), (BOARDS,)).astype(np.float32)
+    figures = jax.jit(lambda *about: (policy_entropies(*about), class_shares(*about)))
     for row in (0, 5, 20, 29):
         position = jax.tree.map(lambda x, row=row: x[row], plies.position)
-        found = jax.jit(policy_entropies)(policy, State(variant, position))
-        found = jax.device_get(found)._asdict()
+        found, shares = jax.device_get(figures(policy, State(variant, position)))
+        found = found._asdict()
         classes = [found.pop(name) for name in ("stay", "one_step", "two_steps")]
-        shares = jax.device_get(jax.jit(class_shares)(policy, State(variant, position)))
         for board in range(BOARDS):
             ply = int(position.ply[board])
             in_setup = ply < int(variant.num_placements[board])

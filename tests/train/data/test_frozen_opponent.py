@@ -5,7 +5,6 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from tests.support.learner import tiny
 from train.data.openings import Exploration
@@ -34,7 +33,7 @@ def learner_search(variables: Opposed, states: State, key: jax.Array) -> SearchR
     return ranked_search(variables.own, states, key)
 
 
-RANKS = Opposed(own=jnp.arange(300.0), opponent=-jnp.arange(300.0))
+RANKS = Opposed(own=np.arange(300, dtype=np.float32), opponent=-np.arange(300, dtype=np.float32))
 
 
 @functools.cache
@@ -48,7 +47,7 @@ def play(**exploration):
         exploration=Exploration(**exploration),
         opponent=ranked_search,
     )
-    boards = first_boards(variant, has_opponent=True)
+    boards = jax.jit(functools.partial(first_boards, has_opponent=True))(variant)
     after, plies, sums = jax.jit(selfplay)(RANKS, variant, boards, jax.random.key(1))
     legal = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p))), (None, 0)))
     legal = legal(variant, plies.position)
@@ -95,25 +94,24 @@ def test_exploration_touches_the_opponent_in_openings_alone():
     assert (plies.policy_weight[is_own & is_late] > 0).all()
 
 
-@pytest.mark.parametrize("part", [2, 4, 6])
-def test_boards_are_searched_in_as_many_parts_as_it_takes(part):
+def test_boards_are_searched_in_as_many_parts_as_it_takes():
+    """Two parts of which the second begins earlier, one, or none."""
     plies = play()[1]
     # Six boards of different plies.
-    position = jax.tree.map(lambda x: jnp.asarray(x[range(BOARDS), range(BOARDS)]), plies.position)
-    states = State(tiny.variants(tiny.RULES, BOARDS), position)
-    search = jax.jit(
-        lambda where: search_some(
-            ranked_search, RANKS.own, states, jax.random.key(0), where, part=part
-        )
-    )
+    position = jax.tree.map(lambda x: x[range(BOARDS), range(BOARDS)], plies.position)
+    states = State(jax.device_get(tiny.variants(tiny.RULES, BOARDS)), position)
+
+    @jax.jit
+    def both(where: jax.Array) -> tuple[SearchResult, SearchResult]:
+        given = RANKS.own, jax.tree.map(jnp.asarray, states), jax.random.key(0)
+        return search_some(ranked_search, *given, where, part=4), ranked_search(*given)
+
     for where in ([1] * 6, [0] * 6, [0, 1, 0, 1, 1, 0], [0, 0, 0, 0, 0, 1]):
         where = np.array(where, bool)
-        found = jax.device_get(search(where))
-        wanted = jax.device_get(ranked_search(RANKS.own, states, jax.random.key(0)))
-        for mine, other in zip(found, wanted, strict=True):
+        for mine, other in zip(*jax.device_get(both(where)), strict=True):
             np.testing.assert_array_equal(mine[where], other[where])
 
 
 def test_without_an_opponent_there_is_no_seat():
     variant = tiny.variants(tiny.RULES, 2)
-    assert first_boards(variant).seat is None
+    assert jax.eval_shape(first_boards, variant).seat is None

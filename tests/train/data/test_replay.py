@@ -124,7 +124,7 @@ def finished_plies(terminated: np.ndarray, rows: int) -> set[tuple[int, int]]:
 
 def test_new_replay_is_empty():
     like = jax.eval_shape(lambda: fake_plies(0, np.zeros((LENGTH, BOARDS))))
-    replay_state = replay.init(ROWS, like)
+    replay_state = init(ROWS, like)
     assert (int(replay_state.written), replay_state.finished.tolist()) == (0, [0] * BOARDS)
     chex.assert_tree_shape_prefix(replay_state.plies, (ROWS, BOARDS))
     chex.assert_trees_all_equal_dtypes(replay_state.plies, like)

@@ -7,31 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support import compiling
 from tests.support.learner import tiny
 from tests.support.learner.small_run import RULES
 from train.bench.parts.search import random_search
 from train.data.selfplay import TargetOptions, first_boards, make_selfplay, surprise_weights
 from train.data.sides import by_coin
-from train.loop.training import make_programs, run_iteration
-from train.network.build import network_for
 from train.programs import selfplay as selfplay_programs
+from train.programs.assembly import make_parts
 from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
-start = jax.jit(first_boards)
+start, weights = jax.jit(first_boards), jax.jit(surprise_weights)
 legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p))), (None, 0)))
-
-
-def test_the_search_decides_what_is_played():
-    """A search that always takes the last legal slot is obeyed."""
-    variant = tiny.variants(RULES, 8)
-    selfplay = jax.jit(make_selfplay(last_search, plies=6))
-    _, plies, _ = selfplay((), variant, start(variant), jax.random.key(0))
-    slots = np.asarray(plies.slot)
-    assert slots[0].tolist() == [15] * 8
-    assert slots[1].tolist() == [14] * 8
 
 
 def last_search(variables, states: State, key: jax.Array):
@@ -110,19 +98,19 @@ def test_without_a_cheap_search_there_is_no_coin():
 
 
 def test_weight_goes_by_surprise_among_plies_in_full():
-    _, plain, _ = play()
-    _, plies, _ = play(share=0.5)
-    weight, is_full = np.asarray(plies.policy_weight), np.asarray(plain.policy_weight) == 1
+    """That self-play weighs so, cheap plies too, is shown below."""
+    _, plies, _ = play()
+    is_full, nats = plies.policy_weight == 1, plies.position.ply.astype(np.float32)
+    weight = np.asarray(weights(plies.policy_weight, nats, share=0.5))
     assert (weight[~is_full] == 0).all()
     assert weight[is_full].mean() == pytest.approx(1.0, rel=1e-5)
-    nats = np.asarray(plies.position.ply, np.float64)
     expected = 0.5 + 0.5 * nats / nats[is_full].mean()
     np.testing.assert_allclose(weight[is_full], expected[is_full], rtol=1e-5)
 
 
 def test_cheap_policies_are_learned_with_their_weight():
     _, plain, _ = play()
-    _, plies, _ = play(cheap=0.25)
+    _, plies, _ = play(cheap=0.25, has_root_value=True)
     is_full = np.asarray(plain.policy_weight) == 1
     np.testing.assert_array_equal(plies.policy_weight, np.where(is_full, 1.0, 0.25))
     np.testing.assert_array_equal(plies.slot, plain.slot)
@@ -138,12 +126,11 @@ def test_cheap_policies_are_learned_with_their_weight():
 def test_values_of_searches_are_kept_where_they_are_learned():
     _, plain, _ = play()
     assert plain.root_value is None
-    _, plies, _ = play(has_root_value=True)
+    _, plies, _ = play(cheap=0.25, has_root_value=True)
     is_full = np.asarray(plies.policy_weight) == 1
     of_mover = np.where(plies.position.player == 0, 1.0, -1.0)
     np.testing.assert_array_equal(plies.root_value, np.where(is_full, of_mover, 0.0))
     assert plies.root_value.dtype == np.float32
-    np.testing.assert_array_equal(plies.slot, plain.slot)
 
 
 def test_bootstrap_has_no_values():
@@ -155,73 +142,32 @@ def test_bootstrap_has_no_values():
 
 
 def test_weights_of_no_surprise_and_of_no_ply_in_full():
-    is_full = jnp.array([[1.0, 1.0], [0.0, 0.0]])
-    weights = jax.jit(surprise_weights)
-    assert weights(is_full, jnp.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
-    assert weights(jnp.zeros((2, 2)), jnp.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
+    is_full = np.array([[1.0, 1.0], [0.0, 0.0]])
+    assert weights(is_full, np.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
+    assert weights(np.zeros((2, 2)), np.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
 
 
-GROWING = tiny.config(
-    "--search.kind=puct",
-    "--search.simulations=8",
-    "--search.first_simulations=4",
-    "--iterations=4",
-    "--selfplay.full_search_prob=0.5",
-    "--selfplay.cheap_simulations=3",
-    "--selfplay.policy_surprise_weight=0.5",
-    "--selfplay.plies=16",
-    "--network.reply=true",
-)
-
-
-@pytest.mark.slow
-def test_nothing_compiles_after_the_first_iteration_of_growing_simulations():
-    programs = make_programs(GROWING)
-    state = programs.init()
-    rows, compiled = [], []
-    for iteration in range(GROWING.iterations):
-        with compiling.count_compilations() as count:
-            state, row = run_iteration(GROWING, programs, state, iteration)
-        rows.append(row)
-        compiled.append(count())
-        # Shares of visits show their total.
-        plies = jax.device_get(state.replay_state.plies)
-        assert plies.terminated.shape[0] == GROWING.selfplay.plies
-        is_full = plies.policy_weight[:, 0] > 0
-        counts = np.where(is_full, row["simulations"], 3)
-        visits = plies.policy.astype(np.float64) * counts[:, None, None]
-        np.testing.assert_allclose(visits, visits.round(), atol=0.01)
-        assert row["full_search_share"] == is_full.mean()
-    assert [row["simulations"] for row in rows] == [4, 4, 8, 8]
-    assert compiled[0] > 3
-    assert compiled[1:] == [0] * 3
-    assert [row["replay_positions"] > 0 for row in rows] == [True] * 4
-    # The replay holds one iteration, of which some games are not over: fewer than 2 steps.
-    assert [row["steps"] for row in rows] == [1] * 4
-    assert [row["reuse"] for row in rows] == [8 / (4 * 16)] * 4
-    assert all(np.isfinite(row["loss"]) for row in rows)
-
-
-@pytest.mark.slow
 def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
-    made = []
+    class Ahead:
+        """Stands in for a program that is compiled once."""
 
-    def fake(config, stage, opponent):
-        made.append(stage.simulations)
+        bytes = 0
 
-        def selfplay(variables, variant, boards, key, coin_key):
-            _, plies, sums = nothing(variables, variant, boards, key)
-            return boards.position.ply + stage.simulations, plies, sums
+        def __init__(self, simulations: int) -> None:
+            self.simulations = simulations
 
-        return selfplay
+        def compile(self, *like: object) -> None:
+            if self.simulations not in compiled:
+                compiled.append(self.simulations)
 
-    nothing = make_selfplay(random_search(), plies=1)
-    programs = make_programs(GROWING, all_devices(1))
-    monkeypatch.setattr(selfplay_programs, "selfplay_of", fake)
-    variables = tiny.new_weights(network_for(GROWING.network, 2))
-    for iteration, expected in ((1, 4), (2, 8), (3, 8)):
-        boards = start(programs.variant)
-        selfplay = programs.selfplay_at(iteration)
-        found, _, _ = selfplay(variables, programs.variant, boards, jax.random.key(0))
-        assert found.tolist() == [expected] * 4
-        assert made == [4, 8]
+    compiled: list[int] = []
+    monkeypatch.setattr(selfplay_programs, "Ahead", Ahead)
+    monkeypatch.setattr(selfplay_programs, "_jitted", lambda config, stage, *_: stage.simulations)
+    config = tiny.config("--iterations=5", "--search.simulations=8", "--search.first_simulations=2")
+    parts = make_parts(config, all_devices(1))
+    programs = selfplay_programs.make_selfplay_programs(
+        config, parts.network, parts.variants, parts.devices
+    )
+    for iteration, expected in ((2, 4), (3, 4), (4, 8)):
+        assert programs.at(iteration).simulations == expected
+        assert compiled == [4, 8]

@@ -1,7 +1,7 @@
 """Self-play, compiled as users compile it, records the games that the referee plays."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support import compiling
-from tests.support.learner.small_run import CONFIG
-from train.config import RunConfig
-from train.data.selfplay import first_boards
+from tests.support.learner import small_run, tiny
+from train.data.selfplay import Boards, first_boards
 from train.loop.training import make_programs, run_iteration
+from train.network import NetworkConfig
 from train.programs.assembly import Programs
 from train.programs.state import RunState
 from train.runtime.host import READS
@@ -23,7 +23,13 @@ FIGURES = 7 + (7 + 3 + 3) * 2 + 2 * 3
 """Numbers that self-play leaves: sums; entropies, also of classes of moves, and shares of these in
 two parts; variety of setups and openings."""
 
-pytestmark = pytest.mark.usefixtures("as_users_compile")
+ITERATIONS = 12
+CONFIG = dataclasses.replace(
+    small_run.CONFIG,
+    iterations=ITERATIONS,
+    rules=tiny.RULES,
+    network=NetworkConfig(width=8, value_width=8, planes="B"),
+)
 
 start = jax.jit(first_boards)
 legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v, p))), (None, 0)))
@@ -31,7 +37,7 @@ legal_slots = jax.jit(jax.vmap(jax.vmap(lambda v, p: actions.legal_slots(State(v
 
 
 class Run(NamedTuple):
-    """Four iterations of a run."""
+    """Some iterations of a run."""
 
     programs: Programs
     state: RunState
@@ -40,43 +46,58 @@ class Run(NamedTuple):
     """Number of programs that each iteration compiled itself, after `Programs.compile`."""
     waited: list[float]
     """Seconds that `Programs.compile` took before each iteration."""
+    read: list[tuple[int, int]]
+    """Reads from the devices in each iteration, and arrays that were read."""
+    held: list[int]
+    """Bytes of this run's and of all other arrays after each iteration."""
 
 
 @pytest.fixture(scope="module")
 def trained() -> Run:
-    return train(CONFIG)
-
-
-def train(config: RunConfig) -> Run:
-    programs = make_programs(config)
-    state, rows, compiled, waited = programs.init(), [], [], []
-    for iteration in range(4):
-        waited.append(programs.compile(iteration))
+    programs = make_programs(CONFIG)
+    run = Run(programs, programs.init(), [], [], [], [], [])
+    with compiling.as_users():
+        play(run, new_boards(run), 0)
+    for iteration in range(ITERATIONS):
+        run.waited.append(programs.compile(iteration))
+        before = READS.reads, READS.arrays
         with compiling.count_compilations() as count:
-            state, row = run_iteration(config, programs, state, iteration)
-        rows.append(row)
-        compiled.append(count())
-    return Run(programs, state, rows, compiled, waited)
+            state, row = run_iteration(CONFIG, programs, run.state, iteration)
+        run = run._replace(state=state)
+        run.rows.append(row)
+        run.compiled.append(count())
+        run.read.append((READS.reads - before[0], READS.arrays - before[1]))
+        run.held.append(sum(x.nbytes for x in jax.live_arrays()))
+    return run
+
+
+def new_boards(run: Run) -> Boards:
+    """Laid on the devices like the run's own, for which the program is compiled."""
+    like = jax.tree.map(lambda x: x.sharding, run.state.boards)
+    return jax.device_put(start(run.programs.variant), like)
+
+
+def play(run: Run, boards: Boards, iteration: int) -> Any:
+    programs = run.programs
+    variables, key = run.state.learner.player, programs.keys(iteration).play
+    return programs.selfplay_at(0)(variables, programs.variant, boards, key)
 
 
 @pytest.fixture(scope="module")
 def played(trained: Run):
     """Two iterations of 12 plies on 8 new boards, joined: (variant [B], plies [24, B], sums)."""
-    programs, state = trained.programs, trained.state
-    # Laid on the devices like the run's own, for which the program is compiled.
-    boards = jax.device_put(
-        start(programs.variant), jax.tree.map(lambda x: x.sharding, state.boards)
-    )
-    parts, sums = [], []
+    boards, parts, sums = new_boards(trained), [], []
     for iteration in (1, 2):
-        boards, plies, metrics = programs.selfplay_at(0)(
-            state.learner.player, programs.variant, boards, programs.keys(iteration).play
-        )
+        boards, plies, metrics = play(trained, boards, iteration)
         parts.append(plies)
         sums.append(metrics.sums)
     parts, sums = jax.device_get((parts, sums))
     plies = jax.tree.map(lambda *x: np.concatenate(x), *parts)
-    return jax.device_get(programs.variant), plies, jax.tree.map(lambda *x: float(sum(x)), *sums)
+    return (
+        jax.device_get(trained.programs.variant),
+        plies,
+        jax.tree.map(lambda *x: float(sum(x)), *sums),
+    )
 
 
 def test_each_ply_follows_from_the_one_before(played):
@@ -121,25 +142,15 @@ def test_sums_are_counted(played):
 
 def test_a_run_compiles_in_its_first_iteration_alone(trained: Run):
     """Self-play, replay and learner, over iterations with and without rows to learn from."""
-    check_compilations(trained)
-
-
-@pytest.mark.slow
-def test_a_run_with_replay_on_the_host_compiles_in_its_first_iteration_alone():
-    in_memory = dataclasses.replace(CONFIG.replay, memory="host")
-    check_compilations(train(dataclasses.replace(CONFIG, replay=in_memory)))
-
-
-def check_compilations(run: Run) -> None:
-    rows, compiled = run.rows, run.compiled
+    rows, compiled = trained.rows, trained.compiled
     assert rows[-1]["replay_positions"] > 0
     assert "policy_loss" in rows[-1]
     # The compiler's time is apart: no iteration waits for it, nor the first that learns. One
     # program may be the counter's addition, made when the iteration has been timed.
     assert compiled[0] <= 1
-    assert compiled[1:] == [0] * 3
-    assert run.waited[0] > 0
-    assert run.waited[1:] == [0.0] * 3
+    assert compiled[1:] == [0] * (ITERATIONS - 1)
+    assert trained.waited[0] > 0
+    assert trained.waited[1:] == [0.0] * (ITERATIONS - 1)
 
 
 def test_each_device_plays_other_games(played):
@@ -150,21 +161,11 @@ def test_each_device_plays_other_games(played):
     assert (slots[:, :4] != slots[:, 4:]).any()
 
 
-@pytest.mark.slow
-def test_memory_stays_flat_and_little_is_read():
-    """After fifty iterations the device holds the same number of arrays and bytes as after ten;
-    each iteration makes two reads, of metrics alone."""
-    config = dataclasses.replace(CONFIG, iterations=50)
-    programs = make_programs(config)
-    state = programs.init()
-    held, read = [], []
-    for iteration in range(50):
-        before = (READS.reads, READS.arrays)
-        state, _ = run_iteration(config, programs, state, iteration)
-        read.append((READS.reads - before[0], READS.arrays - before[1]))
-        held.append(sum(x.nbytes for x in jax.live_arrays()))
-    assert len(set(held[10:])) == 1, held
-    assert {reads for reads, _ in read} == {2}
+def test_memory_stays_flat_and_little_is_read(trained: Run):
+    """After all iterations the device holds the same number of bytes as after a few; each makes two
+    reads, of metrics alone."""
+    assert len(set(trained.held[4:])) == 1, trained.held
+    assert {reads for reads, _ in trained.read} == {2}
     metrics = FIGURES + 2
     steps = range(CONFIG.learner.steps + 1)
-    assert {arrays for _, arrays in read} <= {metrics + taken * 9 for taken in steps}
+    assert {arrays for _, arrays in trained.read} <= {metrics + taken * 9 for taken in steps}

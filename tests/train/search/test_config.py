@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.support import compiling
+from tests.support.learner import tiny
 from train.network import NetworkConfig
 from train.players.learned import search_act
 from train.search.config import SearchConfig, as_player, simulations_at, stages
@@ -47,23 +49,35 @@ def test_a_player_may_weigh_values_otherwise_than_self_play():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "word"),
     [
-        ({"engine": "mtcx"}, "engine 'mtcx' is not one of native, mctx"),
-        ({"kind": "mcts"}, "kind 'mcts' is not one of gumbel, puct"),
-        ({"simulations": 0}, "at least 1"),
+        ({"engine": "mtcx"}, "engine"),
+        ({"kind": "mcts"}, "kind"),
+        ({"simulations": 0}, "simulations"),
+        ({"opponents": "friends"}, "opponents"),
+        ({"opponents": "maxn", "engine": "mctx"}, "paranoid"),
+        ({"opponents": "maxn", "rounds": True}, "rounds"),
+        ({"engine": "mctx", "rounds": True}, "rounds"),
+        ({"prior_boost": ("jump=2",)}, "jump"),
+        ({"prior_boost": ("stay",)}, "once"),
+        ({"prior_boost": ("stay=0",)}, "once"),
+        ({"prior_boost": ("stay=-1",)}, "once"),
+        ({"prior_boost": ("stay=nan",)}, "once"),
+        ({"prior_boost": ("stay=1", "stay=2")}, "once"),
     ],
+    ids=str,
 )
-def test_words_that_mean_nothing_are_refused(options, said):
-    with pytest.raises(ValueError, match=said):
+def test_wrong_options_are_refused(options, word):
+    with pytest.raises(ValueError, match=rf"\b{word}\b"):
         SearchConfig(**options)
 
 
-def test_the_engine_is_a_word_of_the_config():
+def test_words_of_the_config():
     assert SearchConfig().engine == "native"
     assert SearchConfig(engine="mctx").engine == "mctx"
+    assert tiny.config("--search.rounds=true").search.rounds
 
 
 def test_options_are_read_without_jax():
     code = "import sys; sys.modules['jax'] = None; import train.search.config"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, env=compiling.environment())

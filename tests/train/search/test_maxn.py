@@ -1,15 +1,12 @@
-"""A max^n tree against a slow search with a vector of returns at each node; what is refused."""
+"""A max^n tree against a slow search with a vector of returns at each node."""
 
-import dataclasses
 import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from tests.support.learner.searching import TRIO, play, random_evaluator, random_states
+from tests.support.learner.searching import TRIO, game_of, play, random_evaluator, stack
 from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.search import make_search
@@ -22,9 +19,8 @@ evaluate = jax.jit(lambda states: random_evaluator((), states))
 class SlowNode:
     """A position with the sum of what each player got below it, in plain numbers."""
 
-    def __init__(self, state: Any, rewards: np.ndarray, config: SearchConfig) -> None:
-        self.config = config
-        found = evaluate(jax.tree.map(lambda x: jnp.asarray(x)[None], state))
+    def __init__(self, state: Any, rewards: np.ndarray) -> None:
+        found = evaluate(jax.tree.map(lambda x: x[None], state))
         self.state, self.mover = state, int(state.position.player)
         self.is_over = bool(state.position.terminated)
         logits = np.asarray(found.logits[0], float)
@@ -41,15 +37,13 @@ class SlowNode:
         if self.visits and not self.is_over:
             slot = self.best_slot()
             if slot not in self.children:
-                self.children[slot] = SlowNode(
-                    *jax.device_get(play(self.state, jnp.int32(slot))), self.config
-                )
+                self.children[slot] = SlowNode(*jax.device_get(play(self.state, np.int32(slot))))
             returns = self.children[slot].visit()
         self.total, self.visits = self.total + returns, self.visits + 1
         return returns
 
     def best_slot(self) -> int:
-        """PUCT with the mover's own values, spread over those that the node knows if asked."""
+        """PUCT with the mover's own values, spread over those that the node knows."""
         own = self.total[self.mover] / self.visits
         seen = {s: c.total[self.mover] / c.visits for s, c in self.children.items()}
         low, high = min([own, *seen.values()]), max([own, *seen.values()])
@@ -60,25 +54,21 @@ class SlowNode:
         def score(slot: int) -> float:
             count = self.children[slot].visits if slot in self.children else 0
             value = (seen.get(slot, low) - low) / max(high - low, 1e-8)
-            if not self.config.rescale_values:
-                value = seen.get(slot, float(np.mean([-1.0, *seen.values()])))
             return value + weight * self.prior[slot] / (count + 1)
 
         return max(np.flatnonzero(self.prior > 0).tolist(), key=score)
 
 
-@pytest.mark.parametrize("rescale_values", [True, False])
-def test_visits_and_values_are_those_of_a_slow_search(rescale_values):
-    config = dataclasses.replace(CONFIG, rescale_values=rescale_values)
-    states = random_states(TRIO, 1, 3, 8)
-    is_on = ~np.asarray(states.position.terminated)
+def test_visits_and_values_are_those_of_a_slow_search():
+    states = jax.device_get(stack(game_of(TRIO, 7)[4:]))
+    is_on = ~states.position.terminated
     states = jax.tree.map(lambda x: x[is_on], states)
-    search = make_search(random_evaluator, config, explores=False)
+    search = make_search(random_evaluator, CONFIG, explores=False)
     found = jax.device_get(jax.jit(search)((), states, jax.random.key(3)))
     movers = set()
     for board in range(len(found.slot)):
-        state = jax.device_get(jax.tree.map(lambda x, board=board: x[board], states))
-        root = SlowNode(state, np.zeros(3), config)
+        state = jax.tree.map(lambda x, board=board: x[board], states)
+        root = SlowNode(state, np.zeros(3))
         for _ in range(1 + CONFIG.simulations):
             root.visit()
         counts = np.zeros_like(found.policy[board])
@@ -89,16 +79,3 @@ def test_visits_and_values_are_those_of_a_slow_search(rescale_values):
         np.testing.assert_allclose(found.value[board], value, atol=1e-5)
         movers.add(root.mover)
     assert movers == {0, 1, 2}
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"opponents": "friends"}, "opponents 'friends' is not one of paranoid, maxn"),
-        ({"opponents": "maxn", "engine": "mctx"}, "must be 'paranoid' for engine 'mctx'"),
-        ({"opponents": "maxn", "rounds": True}, "rounds must be false for opponents 'maxn'"),
-    ],
-)
-def test_wrong_opponents_are_refused(options, reason):
-    with pytest.raises(ValueError, match=reason.replace("^", r"\^")):
-        SearchConfig(**options)

@@ -34,7 +34,7 @@ class SlowNode:
     """A position with the sum of what the root's player got below it, in plain numbers."""
 
     def __init__(self, state: Any, reward: float, root: int) -> None:
-        own, theirs = evaluate(jax.tree.map(lambda x: jnp.asarray(x)[None], state))
+        own, theirs = evaluate(jax.tree.map(lambda x: x[None], state))
         self.state, self.root = state, root
         self.is_theirs = int(state.position.player) != root
         self.is_over = bool(state.position.terminated)
@@ -52,7 +52,7 @@ class SlowNode:
         if self.visits and not self.is_over:
             slot = self.next_slot()
             if slot not in self.children:
-                after, rewards = jax.device_get(play(self.state, jnp.int32(slot)))
+                after, rewards = jax.device_get(play(self.state, np.int32(slot)))
                 self.children[slot] = SlowNode(after, float(rewards[self.root]), self.root)
             found = self.children[slot].visit()
         self.total, self.visits = self.total + found, self.visits + 1
@@ -81,15 +81,14 @@ class SlowNode:
 
 def test_visits_and_values_are_those_of_a_slow_search():
     """Both players are to move at some root, and the same side twice running below it."""
-    states = random_states(FOUR_STONES, 2, 2, 7)
-    is_on = ~np.asarray(states.position.terminated)
-    states = jax.tree.map(lambda x: x[is_on], states)
+    states = jax.tree.map(lambda x: x[1:7], random_states(FOUR_STONES, 4, 1, 12))
+    states = jax.tree.map(lambda x: x[~states.position.terminated], states)
     search = make_search(random_evaluator, PUCT, explores=False, model=rival)
     run = jax.jit(lambda states, key: search(Opposed((), "rival"), states, key))
     found = jax.device_get(run(states, jax.random.key(3)))
-    assert len(set(np.asarray(states.position.player).tolist())) == 2
+    assert len(set(states.position.player.tolist())) == 2
     for board in range(len(found.slot)):
-        state = jax.device_get(jax.tree.map(lambda x, board=board: x[board], states))
+        state = jax.tree.map(lambda x, board=board: x[board], states)
         root = SlowNode(state, 0.0, int(state.position.player))
         for _ in range(1 + PUCT.simulations):
             root.visit()

@@ -1,6 +1,5 @@
 """PUCT's rule of selection, its noise at the root and its draw of the move."""
 
-import functools
 from typing import Any
 
 import jax
@@ -10,26 +9,14 @@ import numpy as np
 import pytest
 import scipy.special
 
-from tests.support.learner.searching import (
-    DUEL,
-    even_evaluator,
-    legal_slots,
-    mctx_tree_of,
-    node_of,
-    play,
-    repeat,
-)
+from tests.support.learner.hashed_game import Place
+from tests.support.learner.searching import mctx_tree_of, node_of
 from train.network import MASKED
 from train.search.config import SearchConfig
-from train.search.evaluator import Evaluation
+from train.search.engine import Budget, Root
 from train.search.mctx_engine import qtransform_by_first_play
-from train.search.puct import make_puct_slot, scaled_qvalues, unscaled_qvalues
-from train.search.search import make_search
+from train.search.puct import make_puct_choice, make_puct_slot, scaled_qvalues, unscaled_qvalues
 from train.search.tree import Node
-from wallgo_jax.game import actions
-from wallgo_jax.game.state import State, initial_state
-
-GRID = 3
 
 
 def test_values_are_scaled_between_those_known():
@@ -146,81 +133,61 @@ def test_noise_alone_picks_no_illegal_slot():
     assert len(set(found.tolist())) == legal.sum()
 
 
-TASTE = np.random.default_rng(9).normal(size=actions.num_slots(1, grid=GRID)).astype(np.float32)
+TASTE = np.array([2.0, 1.0, 0.0, -1.0, 0.5, MASKED, MASKED, 1.5, 0.0], np.float32)
 
 
-def _taste_evaluator(variables, states: State, analysis=None) -> Evaluation:
-    """Prefers some slots to others, as strongly as `variables` says; nobody is ahead."""
-    even = even_evaluator((), states)
-    return even._replace(logits=jnp.where(even.logits == MASKED, MASKED, variables * TASTE))
+def _make_choice(config: SearchConfig, *, explores: bool):
+    """A jitted choice (key, root) from a tree that visits slots in proportion to the root's
+    prior."""
+
+    def grow(key: jax.Array, root: Root, play: object) -> tuple[jax.Array, jax.Array, None]:
+        shares = jax.nn.softmax(root.logits, axis=1)
+        return jnp.round(200 * shares).astype(jnp.int32), root.value, None
+
+    choose = make_puct_choice(config, grow, [Budget(200, explores)])
+    return jax.jit(lambda key, root: choose(key, root, None))
 
 
-@functools.cache
-def _taste_search(*, explores: bool):
-    """Noise alone, where there is noise."""
-    config = SearchConfig(
-        simulations=60,
-        kind="puct",
-        c_init=2.0,
-        c_base=100.0,
-        dirichlet_fraction=1.0,
-        dirichlet_alpha=50.0,
+def _roots(boards: int, sharpness: float = 1.0) -> Root:
+    """The same prior on all boards; the first half of them is at ply 2, the other at ply 3."""
+    legal = TASTE > MASKED
+    logits = np.where(legal, sharpness * np.where(legal, TASTE, 0.0), MASKED).astype(np.float32)
+    ply = np.repeat(np.array([2, 3], np.int16), boards // 2)
+    return Root(
+        np.tile(logits, (boards, 1)),
+        np.full(boards, 0.5, np.float32),
+        Place(np.zeros(boards, np.uint32), ply, np.zeros(boards, bool)),
+        np.tile(legal, (boards, 1)),
     )
-    return jax.jit(make_search(_taste_evaluator, config, explores=explores))
-
-
-def _early_duel() -> State:
-    """Both stones placed, no wall yet: nothing can be won soon."""
-    state = initial_state(DUEL)
-    for cell in (0, 8):
-        state, _ = play(state, jnp.int32(cell))
-    return state
-
-
-def test_puct_plays_the_most_visited_slot_and_counts_its_surprise():
-    """That its visits and values are mctx's is shown in `test_engines`."""
-    states = repeat(_early_duel(), 4)
-    found = jax.device_get(_taste_search(explores=False)(1.0, states, jax.random.key(4)))
-    np.testing.assert_array_equal(found.slot, found.policy.argmax(axis=1))
-    logits = jax.jit(_taste_evaluator)(1.0, states).logits
-    prior = scipy.special.softmax(np.asarray(logits, np.float64), axis=-1)
-    policy = np.asarray(found.policy, np.float64)
-    nats = np.where(policy > 0, policy * np.log(np.maximum(policy, 1e-30) / (prior + 1e-300)), 0)
-    assert (nats.sum(axis=1) > 0).all()
-    np.testing.assert_allclose(found.surprise, nats.sum(axis=1), rtol=1e-4)
 
 
 def test_root_noise_is_for_self_play():
     """An evaluator that is sure of one slot is followed without noise, but not with noise alone."""
-    states = repeat(_early_duel(), 4)
+    config = SearchConfig(kind="puct", dirichlet_fraction=1.0, dirichlet_alpha=50.0)
     follows, explores = (
-        _taste_search(explores=explores)(40.0, states, jax.random.key(2))
+        _make_choice(config, explores=explores)(jax.random.key(2), _roots(4, 40.0))
         for explores in (False, True)
     )
     assert (np.asarray(follows.policy).max(axis=1) >= 0.75).all()
-    assert (np.asarray(explores.policy).max(axis=1) <= 0.5).all()
-    legal = np.asarray(legal_slots(_early_duel()))
-    assert (np.asarray(explores.policy)[:, ~legal] == 0).all()
+    assert follows.slot.tolist() == [0] * 4
+    policy = np.asarray(explores.policy)
+    assert (policy.max(axis=1) <= 0.5).all()
+    np.testing.assert_allclose(policy.sum(axis=1), 1.0, atol=1e-6)
+    assert (policy[:, TASTE == MASKED] == 0).all()
+    assert (policy[0] != policy[1]).any()
 
 
-@pytest.mark.parametrize("plies", [pytest.param(0, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("plies", [0, 3])
 def test_moves_are_drawn_by_visits_up_to_a_ply(plies):
-    """Half of the boards are at ply 2, half at ply 3."""
     boards = 300
-    states = repeat(_early_duel(), 2 * boards)
-    ply = jnp.asarray(np.repeat(np.array([2, 3], np.int16), boards))
-    states = states._replace(position=states.position._replace(ply=ply))
-    config = SearchConfig(
-        simulations=24, kind="puct", dirichlet_fraction=0.0, temperature_plies=plies
-    )
-    search = jax.jit(make_search(_taste_evaluator, config, explores=True))
-    found = search(1.0, states, jax.random.key(6))
+    config = SearchConfig(kind="puct", dirichlet_fraction=0.0, temperature_plies=plies)
+    found = _make_choice(config, explores=True)(jax.random.key(6), _roots(2 * boards))
     policy = np.asarray(found.policy)
+    np.testing.assert_allclose(policy, scipy.special.softmax(_roots(600).logits, axis=1), atol=0.01)
     for half in (slice(boards), slice(boards, None)):
         slot = np.asarray(found.slot[half])
         if plies and half.start:
-            played = np.take_along_axis(policy[half], slot[:, None], axis=1)[:, 0]
-            np.testing.assert_array_equal(played, policy[half].max(axis=1))
+            assert set(slot.tolist()) == {0}
         else:
             share = np.bincount(slot, minlength=policy.shape[1]) / boards
             assert np.abs(share - policy[half].mean(axis=0)).max() < 0.1

@@ -3,29 +3,29 @@
 import dataclasses
 
 import numpy as np
-import pytest
 
-from tests.support.learner import tiny
-from tests.support.learner.searching import FOUR_STONES, STANDARD, TRIO, Grown, grown
+from tests.support.learner import hashed_game
+from tests.support.learner.searching import Grown
 from train.bench.scripts.dropped_visits import visits_made
-from train.config import read_config
-from train.runtime.errors import UsageError
 from train.search.config import SearchConfig
 from train.search.rounds import round_schedule
 from train.search.sequential_halving import halving_dues
 
-PLIES = {FOUR_STONES: (24, 1, 12), TRIO: (24, 1, 11), STANDARD: (4, 20, 60)}
+CONSIDERED, SIMULATIONS, BOARDS = 8, 12, 60
 
 
-def _both(rules, simulations: int, *, explores: bool = False) -> tuple[Grown, Grown]:
-    config = SearchConfig(simulations=simulations)
+def _both(simulations: int) -> tuple[Grown, Grown]:
+    config = SearchConfig(simulations, CONSIDERED)
     by_rounds = dataclasses.replace(config, rounds=True)
-    return tuple(grown(rules, PLIES[rules], each, explores) for each in (config, by_rounds))
+    return tuple(
+        hashed_game.hashes_grown(each, explores=False, boards=BOARDS)
+        for each in (config, by_rounds)
+    )
 
 
-def _has_sixteen(found: Grown) -> np.ndarray:
-    """bool[B]: the boards on which as many slots are legal as are considered."""
-    return (found.choice.policy > 0).sum(axis=1) >= 16
+def _legal(found: Grown) -> np.ndarray:
+    """int[B]: legal slots of the roots."""
+    return (found.choice.policy > 0).sum(axis=1)
 
 
 def test_rounds_of_a_schedule():
@@ -40,19 +40,11 @@ def test_rounds_of_a_schedule():
     assert schedule.left[0].tolist() == [0] * 9
 
 
-@pytest.mark.parametrize(
-    ("rules", "simulations"),
-    [
-        pytest.param(FOUR_STONES, 16, marks=pytest.mark.slow),
-        pytest.param(FOUR_STONES, 4, marks=pytest.mark.slow),
-        pytest.param(STANDARD, 16, marks=pytest.mark.slow),
-    ],
-)
-def test_one_round_finds_what_simulations_find(rules, simulations):
+def test_one_round_finds_what_simulations_find():
     """To the last bit, where the round visits all slots that are considered."""
-    one_by_one, by_rounds = _both(rules, simulations)
-    same = _has_sixteen(one_by_one)
-    assert same.sum() >= 50
+    one_by_one, by_rounds = _both(CONSIDERED)
+    same = _legal(one_by_one) >= CONSIDERED
+    assert same.sum() >= 30
     for name in ("root_visits", "node_visits", "parents", "values"):
         np.testing.assert_array_equal(
             getattr(one_by_one, name)[same], getattr(by_rounds, name)[same], err_msg=name
@@ -61,15 +53,11 @@ def test_one_round_finds_what_simulations_find(rules, simulations):
         np.testing.assert_array_equal(ours[same], theirs[same])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rules", "simulations"),
-    [(FOUR_STONES, 32), (STANDARD, 64), (TRIO, 64)],
-)
-def test_several_rounds_seldom_choose_another_move(rules, simulations):
-    one_by_one, by_rounds = _both(rules, simulations)
-    same = _has_sixteen(one_by_one)
-    assert (by_rounds.root_visits[same].sum(axis=1) == simulations).all()
+def test_several_rounds_seldom_choose_another_move():
+    one_by_one, by_rounds = _both(SIMULATIONS)
+    same = _legal(one_by_one) >= CONSIDERED
+    assert same.sum() >= 30
+    assert (by_rounds.root_visits[same].sum(axis=1) == SIMULATIONS).all()
     # Each slot had as many visits as its place in the schedule, whichever slot had the place.
     np.testing.assert_array_equal(
         np.sort(by_rounds.root_visits[same]), np.sort(one_by_one.root_visits[same])
@@ -79,14 +67,14 @@ def test_several_rounds_seldom_choose_another_move(rules, simulations):
 
 
 def test_boards_of_few_legal_slots_keep_to_their_own_schedule():
-    _, found = _both(FOUR_STONES, 32)
-    legal = (found.choice.policy > 0).sum(axis=1)
-    few = (legal > 0) & (legal < 16)
-    assert few.sum() >= 50
-    schedule = round_schedule(16, 32)
+    _, found = _both(SIMULATIONS)
+    legal = _legal(found)
+    few = legal < CONSIDERED
+    assert few.sum() >= 8
+    schedule = round_schedule(CONSIDERED, SIMULATIONS)
     for visits, slots in zip(found.root_visits[few], legal[few], strict=True):
-        dues = halving_dues(int(slots), 32)
-        assert 0 < visits.sum() == visits_made(schedule, int(slots)) <= 32
+        dues = halving_dues(int(slots), SIMULATIONS)
+        assert 0 < visits.sum() == visits_made(schedule, int(slots)) <= SIMULATIONS
         # A slot was visited when it was due: levels of the schedule, filled in order.
         made = sorted(due for count in visits for due in range(count))
         assert made == sorted(dues[: len(made)])
@@ -94,7 +82,7 @@ def test_boards_of_few_legal_slots_keep_to_their_own_schedule():
 
 def test_visits_and_values_add_up():
     """Every node has one visit of its own and those of its children; its value is their mean."""
-    _, found = _both(FOUR_STONES, 32)
+    _, found = _both(SIMULATIONS)
     edges, tree = found.edges, found.choice.tree
     boards, nodes = found.node_visits.shape
     visits, sums = np.zeros((boards, nodes)), np.zeros((boards, nodes))
@@ -106,11 +94,3 @@ def test_visits_and_values_add_up():
     means = (tree.raw_values + sums) / np.maximum(found.node_visits, 1)
     np.testing.assert_allclose(found.values[inner], means[inner], atol=1e-5)
     np.testing.assert_array_equal(tree.root_visits, found.root_visits)
-
-
-def test_rounds_need_the_native_engine(tmp_path):
-    path = tmp_path / "a.toml"
-    path.write_text('[search]\nengine = "mctx"\nrounds = true\n')
-    with pytest.raises(UsageError, match="rounds must be false for engine 'mctx'"):
-        read_config(path)
-    assert tiny.config("--search.rounds=true").search.rounds

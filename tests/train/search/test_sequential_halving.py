@@ -48,6 +48,12 @@ def test_root_visits_the_best_of_those_due():
     legal = jnp.array([[True, True, True, True, False]])
     schedule = halving_schedule(16, 16)
     logits, completed = jnp.array([[1.0, 0, 0, 0, 0]]), jnp.array([[0.0, 2.0, 0, 0, 0]])
+
+    @jax.jit
+    def best(had: jax.Array) -> jax.Array:
+        due = visits_due(1 + had.sum(axis=1), legal, schedule)
+        return best_due(logits, had, completed, due, gumbel=gumbel, legal=legal)
+
     for visits, slot in (
         ([0, 0, 0, 0, 0], 1),
         ([0, 1, 0, 0, 0], 0),
@@ -55,10 +61,8 @@ def test_root_visits_the_best_of_those_due():
         ([1, 1, 1, 0, 0], 3),
         ([1, 1, 1, 1, 0], 1),
     ):
-        had = jnp.array([visits])
-        due = visits_due(1 + had.sum(axis=1), legal, schedule)
-        found = best_due(logits, had, completed, due, gumbel=gumbel, legal=legal)
-        assert found.tolist() == [slot]
+        had = np.array([visits])
+        assert best(had).tolist() == [slot]
 
 
 def test_visits_below_follow_the_improved_policy():
@@ -111,22 +115,27 @@ def test_completed_values_by_hand():
     node = node_of(np.zeros((1, 3)), np.array([[3, 1, 0]]), np.array([0.5]), [[0.6, -0.2, 0.0]])
     mixed = (0.5 + 4 * (0.6 - 0.2) / 2) / 5
     values = np.array([0.6, -0.2, mixed])
+    complete = jax.jit(completed_values, static_argnums=1)
     for config, expected in (
         (SearchConfig(), 0.1 * 53 * (values + 0.2) / 0.8),
         (SearchConfig(rescale_values=False), 0.1 * 53 * values),
         (SearchConfig(value_scale=1.0, rescale_values=False), 53 * values),
         (SearchConfig(visit_offset=0.0, rescale_values=False), 0.3 * values),
     ):
-        np.testing.assert_allclose(completed_values(node, config)[0], expected, rtol=1e-5)
+        np.testing.assert_allclose(complete(node, config)[0], expected, rtol=1e-5)
 
 
 def test_first_of_the_largest_is_taken():
     low = -np.inf
-    scores = jnp.array([[0.0, 3.0, 3.0], [low, low, low], [low, -1.0, low], [2.0, 2.0, 1.0]])
-    assert first_largest(scores).tolist() == [1, 0, 1, 0]
+    scores = np.array([[0.0, 3.0, 3.0], [low, low, low], [low, -1.0, low], [2.0, 2.0, 1.0]])
+    assert jax.jit(first_largest)(scores).tolist() == [1, 0, 1, 0]
 
 
 def test_all_of_the_largest_are_found_and_none_that_is_near_them():
     low = -np.inf
-    scores = jnp.array([[0.0, 3.0, 3.0], [low, low, low], [1.0, 1.0 + 2e-7, low]])
-    assert are_largest(scores).tolist() == [[False, True, True], [True] * 3, [False, True, False]]
+    scores = np.array([[0.0, 3.0, 3.0], [low] * 3, [1.0, 1.0 + 2e-7, low]], np.float32)
+    assert jax.jit(are_largest)(scores).tolist() == [
+        [False, True, True],
+        [True] * 3,
+        [False, True, False],
+    ]

@@ -8,45 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.support.learner.searching import FOUR_STONES, random_evaluator, random_states
-from train.runtime.devices import BY_BOARD, EVERYWHERE, all_devices
+from tests.support.learner.searching import FOUR_STONES, random_evaluator
+from train.runtime.devices import BY_BOARD, ROWS_BY_BOARD, all_devices
 from train.search.config import SearchConfig
 from train.search.search import make_search
 from train.search.simulation import simulate
-from train.search.tree import NO_CHILD, ROOT, Node, Step, init_tree, node_view, root_view
-from wallgo_jax.game.state import State, sizes_of
-
-PLIES = (24, 1, 12)
+from train.search.tree import NO_CHILD, ROOT, Node, Step, Tree, init_tree, node_view, root_view
+from wallgo_jax.game.state import initial_state, sizes_of
 
 pytestmark = pytest.mark.usefixtures("as_users_compile")
-
-
-@pytest.mark.slow
-def test_search_works_inside_other_programs():
-    """Half of the boards a device, a branch that is taken and one that is not, three moves in turn:
-    each finds the same as the search alone."""
-    states = random_states(FOUR_STONES, *PLIES)
-    search = functools.partial(
-        make_search(random_evaluator, SearchConfig(simulations=16), explores=False), ()
-    )
-    keys = jax.random.split(jax.random.key(2), 3)
-    alone = [jax.jit(search)(states, key) for key in keys]
-
-    def moves(states: State, keys: jax.Array) -> Any:
-        nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(search, states, keys[0]))
-
-        def move(count: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
-            found = jax.lax.cond(count != 1, lambda: search(states, key), lambda: nothing)
-            return count + 1, found
-
-        return jax.lax.scan(move, jnp.int32(0), keys)[1]
-
-    per_device = all_devices(1).per_device(moves, (BY_BOARD, EVERYWHERE), (EVERYWHERE))
-    found = jax.jit(per_device)(states, keys)
-    for index, expected in enumerate(alone):
-        for one, other in zip(found, expected, strict=True):
-            wanted = np.zeros_like(other) if index == 1 else other
-            np.testing.assert_allclose(one[index], wanted, atol=1e-6)
 
 
 def _equations(jaxpr: Any) -> Any:
@@ -65,11 +35,12 @@ def _is_program(value: Any) -> bool:
 def test_nothing_chooses_between_whole_trees(kind):
     """No select and no cond over nodes times slots, and two arrays of that size from one simulation
     to the next."""
-    states = random_states(FOUR_STONES, *PLIES)
+    state = jax.eval_shape(lambda: initial_state(FOUR_STONES))
+    states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((24, *x.shape), x.dtype), state)
     config = SearchConfig(simulations=20, kind=kind)
     search = make_search(random_evaluator, config, explores=True)
     program = jax.make_jaxpr(search)((), states, jax.random.key(0))
-    shape = (len(states.position.ply), 21, sizes_of(FOUR_STONES).num_slots)
+    shape = (24, 21, sizes_of(FOUR_STONES).num_slots)
     kept = []
     for equation in _equations(program.jaxpr):
         sizes = [getattr(x.aval, "shape", ()) for x in equation.outvars]
@@ -82,7 +53,8 @@ def test_nothing_chooses_between_whole_trees(kind):
 
 @pytest.mark.parametrize(("nodes", "number"), [(2, "uint8"), (256, "uint8"), (257, "uint16")])
 def test_children_are_counted_in_no_more_bytes_than_needed(nodes, number):
-    tree = init_tree(jnp.zeros((3, 5)), jnp.zeros(3), jnp.zeros(3), nodes=nodes)
+    make = functools.partial(init_tree, nodes=nodes)
+    tree = jax.eval_shape(make, jnp.zeros((3, 5)), jnp.zeros(3), jnp.zeros(3))
     assert tree.children.dtype == number
     assert tree.logits.shape == tree.children.shape == (3, nodes, 5)
 
@@ -118,10 +90,17 @@ def test_a_tree_by_hand():
 
     Node 3 is left out: the third visit ended where the first had.
     """
-    tree = init_tree(jnp.zeros((1, 2)), jnp.array([0.5]), jnp.array([1]), nodes=5)
-    grown = simulate(
-        tree, jax.random.key(0), at_root=_least_visited, below=_least_visited, play=_play
-    )
+
+    @jax.jit
+    def grow(logits: jax.Array) -> tuple[Tree, Node, Node, Node]:
+        tree = init_tree(logits, jnp.array([0.5]), jnp.array([1]), nodes=5)
+        tree = simulate(
+            tree, jax.random.key(0), at_root=_least_visited, below=_least_visited, play=_play
+        )
+        views = root_view(tree), node_view(tree, jnp.array([ROOT])), node_view(tree, jnp.array([2]))
+        return tree, *views
+
+    grown, root, same, second = jax.device_get(grow(jnp.zeros((1, 2))))
     assert grown.visits.tolist() == [[5, 2, 2, 0, 1]]
     assert grown.parents.tolist() == [[ROOT, ROOT, ROOT, ROOT, 2]]
     assert grown.children[0].tolist() == [[1, 2], [0, 0], [4, 0], [0, 0], [0, 0]]
@@ -129,51 +108,46 @@ def test_a_tree_by_hand():
     np.testing.assert_allclose(grown.values, [[0.25, 0.0, 0.625, 0.0, 0.0]])
     np.testing.assert_allclose(grown.qvalues[0, 1:], [1.0, -0.625, 0.0, 1.0])
     assert grown.positions.tolist() == [[1, 2, 3, 0, 6]]
-    root = root_view(grown)
-    for one, other in zip(root, node_view(grown, jnp.array([ROOT])), strict=True):
+    for one, other in zip(root, same, strict=True):
         np.testing.assert_array_equal(one, other)
     assert root.slot_visits.tolist() == [[2, 2]]
     assert root.slot_qvalues.tolist() == [[1.0, -0.625]]
-    assert node_view(grown, jnp.array([2])).slot_visits.tolist() == [[1, 0]]
+    assert second.slot_visits.tolist() == [[1, 0]]
 
 
-@pytest.mark.parametrize("boards", [1, 2, 3])
-def test_a_legacy_key_grows_what_a_typed_one_does(boards):
-    """Boards of different depth, whose slots are drawn from the key."""
-
-    def drawn(keys: jax.Array | None, node: Node) -> jax.Array:
-        return jax.vmap(lambda key: jax.random.bernoulli(key, 0.6))(keys).astype(jnp.int32)
-
-    @jax.jit
-    def grown(key: jax.Array) -> Any:
-        tree = init_tree(jnp.zeros((boards, 2)), jnp.zeros(boards), jnp.ones(boards), nodes=9)
-        return simulate(tree, key, at_root=drawn, below=drawn, play=_play)
-
-    typed, legacy = grown(jax.random.key(0)), grown(jax.random.PRNGKey(0))
-    for one, other in zip(*map(jax.tree.leaves, (typed, legacy)), strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert (np.asarray(typed.parents) != ROOT).any()
-
-
-def test_boards_do_not_see_one_another():
-    """Boards of different depth in one batch grow as each does alone."""
-    starts = jnp.array([1, 7, 100])
+def test_boards_do_not_see_one_another_nor_the_program_around_them():
+    """Boards of different depth in one batch grow as each does alone, and so they do where half of
+    the boards are on each device, in a branch that is taken or is not, in turn."""
+    starts = np.array([1, 7, 100, 30], np.int32)
 
     def least_by_taste(keys: jax.Array | None, node: Node) -> jax.Array:
         taste = jnp.where(node.raw_value[:, None] > 0.5, jnp.array([[0, 9]]), jnp.array([[9, 0]]))
         return (node.slot_visits + taste).argmin(axis=1).astype(jnp.int32)
 
-    @jax.jit
-    def grown(starts: jax.Array) -> Any:
+    def grown(starts: jax.Array) -> Tree:
         value = starts / 100.0
         tree = init_tree(jnp.zeros((len(starts), 2)), value, starts, nodes=13)
         return simulate(
             tree, jax.random.key(0), at_root=least_by_taste, below=least_by_taste, play=_play
         )
 
-    together = grown(starts)
+    def in_turn(starts: jax.Array) -> Tree:
+        nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(grown, starts))
+
+        def search(count: jax.Array, _: None) -> tuple[jax.Array, Tree]:
+            return count + 1, jax.lax.cond(count != 1, grown, lambda _: nothing, starts)
+
+        return jax.lax.scan(search, jnp.int32(0), length=3)[1]
+
+    search = jax.jit(grown)
+    together = jax.device_get(search(starts))
     for board in range(3):
-        alone = grown(starts[board : board + 1])
+        alone = search(starts[board : board + 1])
         for one, other in zip(*map(jax.tree.leaves, (alone, together)), strict=True):
             np.testing.assert_array_equal(one[0], other[board])
     assert len({tuple(row) for row in together.parents.tolist()}) > 1
+    per_device = all_devices(1).per_device(in_turn, (BY_BOARD,), ROWS_BY_BOARD)
+    for one, other in zip(
+        *map(jax.tree.leaves, (jax.jit(per_device)(starts), together)), strict=True
+    ):
+        np.testing.assert_array_equal(one, np.stack([other, np.zeros_like(other), other]))
