@@ -28,6 +28,7 @@ def examples() -> list:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", examples())
 def test_examples_run(code, monkeypatch, capsys):
     """Every preset is the smallest board here, of few planes, which compiles quickly."""

@@ -140,6 +140,7 @@ def test_network_that_cannot_be_asked_is_refused_by_name(run):
             probe_runs(players, rules, **OPTIONS, **changes)
 
 
+@pytest.mark.slow
 def test_runs_side_by_side(run):
     rows = probe_runs([run, f"net:{run}"], RULES, **OPTIONS, seeds=(0,))
     assert [(row.blocks, row.name) for row in rows] == [

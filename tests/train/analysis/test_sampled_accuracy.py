@@ -46,6 +46,7 @@ def result(measure) -> SampledAccuracy:
     return measure()
 
 
+@pytest.mark.slow
 def test_shares_agree_with_the_tables(result):
     states = sample_positions(RULES, 150, min_walls=2, seed=3)
     value, best, legal = exact.look_up_all(tables_of(RULES), states)

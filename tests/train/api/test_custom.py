@@ -74,6 +74,7 @@ def whole(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_functions(whole):
     assert len(channels_of(whole.config.network, 2)) == 8 + 2
     shown = observer_for(whole.config.network)(initial_state(tiny.RULES), None)

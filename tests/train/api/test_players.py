@@ -53,6 +53,7 @@ def found(api_run):
     return api_run.player(simulations=12).search(batch(), max_considered_actions=16)
 
 
+@pytest.mark.slow
 def test_a_search_is_of_all_simulations(found):
     assert found.simulations == 12
     np.testing.assert_array_equal(found.visits.sum(axis=1), 12)

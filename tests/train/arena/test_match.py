@@ -298,6 +298,7 @@ def test_a_match_stopped_in_a_later_round_keeps_the_earlier_ones():
     assert not result.first_is_red[half : 2 * half].any()
 
 
+@pytest.mark.slow
 def test_programs_of_earlier_matches_are_given_up(monkeypatch):
     # Each holds memory maps, of which a process has only so many.
     make = match_lib._programs

@@ -34,6 +34,7 @@ def places(finished, tmp_path_factory) -> dict[str, Path]:
     return {"run": run, "model": model}
 
 
+@pytest.mark.slow
 def test_export_says_how_the_weights_were_made(places):
     card = json.loads((places["model"] / "card.json").read_text())
     assert (card["model"], card["run"], card["iteration"]) == ("mine", "tiny", 6)

@@ -86,6 +86,7 @@ def test_a_game_with_a_kept_tree_is_searched_as_by_hand():
     sessions.close(name)
 
 
+@pytest.mark.slow
 def test_a_tree_of_more_players_is_kept_by_its_own_player():
     """Asked at each of one player's turns, or at any other's, both find the same."""
     sessions = three_players()

@@ -65,6 +65,7 @@ _OPTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiny", pytest.param("gpu", marks=pytest.mark.slow)])
 def test_programs_run_without_the_host(name, on_an_accelerator):
     """The tiny run has options of network and self-play that `gpu.toml` has not."""
@@ -113,6 +114,7 @@ def _loops_of_selfplay(platform: str, *words: str) -> int:
     return _loops(_traced_selfplay(words), platform)
 
 
+@pytest.mark.slow
 def test_a_simulation_begins_two_loops(on_an_accelerator):
     """The way down and the way up; floods and largest regions have a fixed length."""
     found = {}
@@ -125,6 +127,7 @@ def test_a_simulation_begins_two_loops(on_an_accelerator):
     assert found["cpu"] > 3  # or these are no longer the loops that are counted
 
 
+@pytest.mark.slow
 def test_rounds_begin_fewer_loops(on_an_accelerator):
     words = ("--search.simulations", "8")
     by_simulations = _loops_of_selfplay("cuda", *words)

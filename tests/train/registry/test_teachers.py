@@ -12,7 +12,9 @@ from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS
 
 
-@pytest.mark.parametrize("name", ["random", "greedy", "wjx", "exact"])
+@pytest.mark.parametrize(
+    "name", ["random", "greedy", "wjx", pytest.param("exact", marks=pytest.mark.slow)]
+)
 def test_a_teacher_plays_and_its_policy_is_legal(states, name):
     teacher = jax.jit(make_teacher(name, tiny.RULES, heuristics=HeuristicsConfig()))
     legal = np.asarray(jax.jit(jax.vmap(actions.legal_slots))(states))

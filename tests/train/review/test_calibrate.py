@@ -20,6 +20,7 @@ from wallgo_jax.formats.records import Record
 from wallgo_jax.view.win_chances import win_chances
 
 
+@pytest.mark.slow
 def test_a_card_keeps_what_is_fitted(folder, tmp_path):
     rng, games, figures = random.Random(0), tmp_path / "games.jsonl", tmp_path / "figures.json"
     played = [random_game(rng, tiny.RULES.to_dict(), grid=3) for _ in range(8)]

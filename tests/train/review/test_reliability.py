@@ -38,6 +38,7 @@ def test_reliability_bins_hold_means():
     assert curve.bins[1].interval == (1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_only_games_that_gave_positions_are_counted(monkeypatch):
     def search(analyst, states, **told):
         return [

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
 from tests.support.learner import hashed_game
 from tests.support.learner.searching import Grown
@@ -53,6 +54,7 @@ def test_one_round_finds_what_simulations_find():
         np.testing.assert_array_equal(ours[same], theirs[same])
 
 
+@pytest.mark.slow
 def test_several_rounds_seldom_choose_another_move():
     one_by_one, by_rounds = _both(SIMULATIONS)
     same = _legal(one_by_one) >= CONSIDERED

@@ -27,6 +27,7 @@ def sampled() -> State:
     return sample_positions(RULES, 300, min_walls=3, seed=1)
 
 
+@pytest.mark.slow
 def test_positions_are_distinct_reachable_and_have_the_walls(sampled):
     keys = keys_of(sampled)
     assert len(set(keys)) == len(keys) == 300
@@ -40,6 +41,7 @@ def test_positions_are_distinct_reachable_and_have_the_walls(sampled):
     assert set(keys) < reachable
 
 
+@pytest.mark.slow
 def test_seed_names_the_sample(sampled):
     again, other = (sample_positions(RULES, 300, min_walls=3, seed=seed) for seed in (1, 2))
     jax.tree.map(np.testing.assert_array_equal, sampled, again)

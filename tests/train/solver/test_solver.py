@@ -213,6 +213,7 @@ def test_exact_player_draws_evenly_among_the_best():
 LARGE = Rules(size=4, stones=1, order=(0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [ONE, LARGE], ids=["table", "search"])
 def test_exact_player_works_inside_loops_and_on_devices(rules):
     player = make_exact_player(rules)
