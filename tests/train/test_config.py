@@ -343,6 +343,16 @@ def test_override_of_a_table_that_the_file_leaves_out(tmp_path):
     assert (config.network, config.selfplay) == (RunConfig().network, RunConfig().selfplay)
 
 
+def test_least_and_largest_values_are_taken():
+    words = ("boards=1", "plies=1", "cheap_simulations=1", "full_search_prob=1")
+    words += ("random_opening_prob=0", "opening_plies=0", "cheap_policy_weight=0")
+    config = read_config(None, [f"--selfplay.{word}" for word in words])
+    assert (config.selfplay.boards, config.selfplay.opening_plies) == (1, 0)
+    largest = ("opening_plies=1", "random_opening_prob=1", "policy_surprise_weight=1")
+    config = read_config(None, [f"--selfplay.{word}" for word in largest])
+    assert config.selfplay.random_opening_prob == 1
+
+
 def test_override_changes_nothing_else():
     changed = tiny.config("--learner.steps", "9")
     learner = dataclasses.replace(tiny.config().learner, steps=9)

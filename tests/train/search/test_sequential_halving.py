@@ -75,6 +75,15 @@ def test_visits_below_follow_the_improved_policy():
     assert np.abs(visits[0] - [50, 20, 10]).max() <= 1
 
 
+def test_visits_below_follow_the_policy_of_a_modelled_opponent():
+    """Two boards of the same node: where the opponent is modelled its values do not count."""
+    logits = jnp.log(jnp.array([[0.6, 0.4], [0.6, 0.4]]))
+    completed = jnp.array([[0.0, 50.0], [0.0, 50.0]])
+    node = node_of(logits, np.zeros((2, 2), np.int32))
+    node = node._replace(is_modelled=jnp.array([True, False]))
+    assert jax.jit(slot_below)(node, completed).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     "config",
     [
