@@ -189,3 +189,12 @@ def test_games_of_a_run_that_are_still_to_come(done, games):
     config = dataclasses.replace(CONFIG, iterations=9, evaluation=options)
     # Short matches follow iterations 3 and 6 alone, each against both anchors.
     assert evaluation.games_after(config, done) == games
+
+
+def test_mean_over_rule_sets_has_the_interval_of_independent_estimates():
+    rates = {"a": {"wjx": 0.6}, "b": {"wjx": 0.98}}
+    intervals = {"a": {"wjx": [0.5, 0.7]}, "b": {"wjx": [0.8, 1.0]}}
+    means, wide = evaluation.mean_over_rules(rates, intervals)
+    half = np.hypot(0.1, 0.1) / 2
+    assert means == {"wjx": pytest.approx(0.79)}
+    assert wide == {"wjx": pytest.approx([0.79 - half, 0.79 + half])}

@@ -9,7 +9,7 @@ from tests.support.learner import hashed_game
 from tests.support.learner.searching import Grown
 from train.bench.scripts.dropped_visits import visits_made
 from train.search.config import SearchConfig
-from train.search.rounds import round_schedule
+from train.search.rounds import pay_for_one_board, round_schedule
 from train.search.sequential_halving import halving_dues
 
 CONSIDERED, SIMULATIONS, BOARDS = 8, 12, 60
@@ -96,3 +96,17 @@ def test_visits_and_values_add_up():
     means = (tree.raw_values + sums) / np.maximum(found.node_visits, 1)
     np.testing.assert_allclose(found.values[inner], means[inner], atol=1e-5)
     np.testing.assert_array_equal(tree.root_visits, found.root_visits)
+
+
+@pytest.mark.parametrize(
+    ("changes", "pays"),
+    [
+        ({}, True),
+        ({"kind": "puct"}, False),
+        ({"engine": "mctx"}, False),
+        ({"custom": "mine"}, False),
+        ({"opponents": "maxn"}, False),
+    ],
+)
+def test_rounds_search_one_board_where_the_search_has_them(changes, pays):
+    assert pay_for_one_board(SearchConfig(**changes)) == pays
