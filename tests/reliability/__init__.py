@@ -1,5 +1,5 @@
-"""Scripts that take minutes: kills, flipped bits, generated input, a long run (docs/reliability.md),
-and mutations of the product (docs/contributing.md).
+"""Scripts that take minutes: kills, flipped bits, generated input, a long run, mutations.
 
-Pytest collects none of them. Each is run as `python -m tests.reliability.NAME OUT`.
+Pytest collects none of them. Each is run as `python -m tests.reliability.NAME OUT`; see
+docs/reliability.md and docs/contributing.md.
 """
