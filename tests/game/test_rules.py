@@ -36,6 +36,7 @@ ERRORS = [
     ({"walls": "many"}, "from 1 to 1000"),
     ({"walls": 1001}, "from 1 to 1000"),
     ({"stay_needs_room": 1}, "true or false"),
+    ({"order": [0, 1, 2, 0]}, "player is 2"),
     ({"start": "B6"}, "list"),
     ({"start": 3}, "list"),
     ({"start": [3]}, "list"),

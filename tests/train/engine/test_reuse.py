@@ -135,6 +135,11 @@ def test_no_program_copies_the_arrays_of_all_trees():
 
 def test_no_request_compiles():
     sessions = two_players()
+    # Parts of the rules' own functions, which other tests may not have called before.
+    warm = sessions.open(moves=["A1"])
+    sessions.apply(warm, sessions.ask(warm, details=True, simulations=17).result().best_move)
+    sessions.takeback(warm, 0)
+    sessions.close(warm)
     with compiling.count_compilations() as compiled:
         names = [sessions.open(), sessions.open(moves=["A1"])]
         for name in names:

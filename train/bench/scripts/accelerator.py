@@ -105,7 +105,7 @@ def _in_a_process(
         words += [f"--{option}", str(getattr(options, option))]
     words += ["--minutes", f"{minutes:.3f}", "--games", *map(str, options.games), *overrides]
     flags = " ".join([os.environ.get("XLA_FLAGS", ""), PARTS[name].flags]).strip()
-    about = {"part": name, "flags": PARTS[name].flags}
+    about: dict[str, Any] = {"part": name, "flags": PARTS[name].flags}
     began = time.perf_counter()
     try:
         done = subprocess.run(
