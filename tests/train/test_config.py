@@ -61,6 +61,7 @@ dtype = "bfloat16"
 [search]
 simulations = 5
 max_considered_actions = 4
+player_max_considered_actions = 3
 kind = "puct"
 engine = "mctx"
 value_scale = 0.5
@@ -86,6 +87,8 @@ cheap_simulations = 2
 cheap_policy_weight = 0.5
 policy_surprise_weight = 0.5
 cheap_noise = true
+setup_prob = 0.375
+opening_prob = 0.75
 opening_plies = 6
 random_opening_prob = 0.25
 temperature = 0.9
@@ -133,6 +136,7 @@ final_games = 16
 batch = 18
 simulations = 19
 opening_plies = 20
+players_place = true
 
 [checkpoint]
 every = 21
@@ -194,6 +198,7 @@ FULL_CONFIG = RunConfig(
     search=SearchConfig(
         5,
         4,
+        3,
         "puct",
         "mctx",
         "paranoid",
@@ -212,7 +217,9 @@ FULL_CONFIG = RunConfig(
         ("stay=2.0", "placement=1"),
         4.0,
     ),
-    selfplay=SelfPlayConfig(6, 7, 0.125, 2, 0.5, 0.5, True, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"),
+    selfplay=SelfPlayConfig(
+        6, 7, 0.125, 2, 0.5, 0.5, True, 0.375, 0.75, 6, 0.25, 0.9, 0.1, 11.0, 1, "wjx"
+    ),
     replay=ReplayConfig(8, "host"),
     learner=LearnerConfig(
         9,
@@ -234,7 +241,7 @@ FULL_CONFIG = RunConfig(
         freeze=("trunk=3",),
     ),
     evaluation=EvaluationConfig(
-        0, ("greedy", "net:runs/old"), ("best", "random"), 14, "-5,15", 16, 18, 19, 20
+        0, ("greedy", "net:runs/old"), ("best", "random"), 14, "-5,15", 16, 18, 19, 20, True
     ),
     checkpoint=CheckpointConfig(21, 22, 23, 24),
     tracking=TrackingConfig("walls"),

@@ -20,6 +20,7 @@ from train.arena import tournament as tournament_lib
 from train.arena.config import parse_sprt
 from train.arena.elo import Ratings
 from train.arena.match import MatchOptions, play_meeting
+from train.arena.openings import read_openings
 from train.arena.report import match_record
 from train.arena.result import MatchResult, wilson_interval
 from train.arena.seats.match import SeatOptions
@@ -98,6 +99,8 @@ def match(
     rules: AnyRules | None = None,
     batch: int = 400,
     opening_plies: int = 2,
+    players_place: bool = False,
+    openings: str | Path | None = None,
     seed: int = 0,
     sprt: str = "",
     progress: bool = False,
@@ -111,6 +114,9 @@ def match(
       rules: by default those that a trained player has learned, else `wallzero-4stone`.
       batch: games in parallel.
       opening_plies: random plies that both games of a pair start with.
+      players_place: the players place all stones; the random plies come after.
+      openings: file of positions to start from in place of random plies: the ends of recorded
+        games, or diagrams.
       seed: random seed.
       sprt: `ELO0,ELO1`: stop once a sequential test has decided.
       progress: show a bar.
@@ -123,7 +129,11 @@ def match(
     check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
     with usage_errors():
         test = parse_sprt(str(sprt)) if sprt else None
-        how = MatchOptions(games, batch, opening_plies)
+        if openings is not None and players_place:
+            raise UsageError("match: openings and players_place exclude one another")
+        found = None if openings is None else read_openings(openings, one.rules)
+        plies = opening_plies if found is None else 0
+        how = MatchOptions(games, batch, plies, players_place, found)
     title = " against ".join(player.name for player in made)
     with progress_bar(title, games, is_shown=progress) as on_progress:
         found = play_until_decided(

@@ -189,13 +189,19 @@ class SearchReport:
 
 
 def change_search(search: SearchConfig, options: Mapping[str, Any]) -> SearchConfig:
-    """Options of a search, changed as in the config's table `search`.
+    """Options of a player's search, changed as in the config's table `search`; the number of
+    considered actions is the player's.
 
     Raises:
       UsageError: there is no such key, or its value is not allowed.
     """
     refuse_functions({}, {"search": options}, where="search")
-    fields = {**dataclasses.asdict(search), **options}
+    considered = options.get("max_considered_actions", search.player_max_considered_actions)
+    fields = {
+        **dataclasses.asdict(search),
+        "player_max_considered_actions": considered,
+        **options,
+    }
     return config_from_dict({"search": fields}, where="search").search
 
 

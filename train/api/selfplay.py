@@ -207,9 +207,13 @@ def _chooser(player: Player, simulations: int | None) -> tuple[Any, Any]:
     check_whole("selfplay", simulations=count)
     if not 1 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"selfplay: simulations ({count}) must be from 1 to {MAX_SIMULATIONS}")
-    # The guide's is the player's (`search.player_value_scale`).
+    # The guide has a player's options, but these games are to be learned from.
     own = guide.search if guide.look is None else player.trained.config.search
-    options = dataclasses.replace(as_player(guide.search, count), value_scale=own.value_scale)
+    options = dataclasses.replace(
+        as_player(guide.search, count),
+        value_scale=own.value_scale,
+        max_considered_actions=own.max_considered_actions,
+    )
     search = make_search(guide.evaluate, options, explores=True)
 
     def choose(variables: Any, states: State, key: jax.Array) -> dict[str, jax.Array]:

@@ -13,20 +13,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.runtime.devices import broadcast_boards
-from wallgo_jax.game import actions, chance, referee
+from train.arena.openings import Openings, with_drawn_plies
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.actions import NO_ACTION
-from wallgo_jax.game.state import Position, State, Variant, initial_position
-
-
-class Openings(NamedTuple):
-    """The position where each pair of games begins."""
-
-    position: Position  # [Q]
-    rewards: jax.Array  # float32[Q, P], of games that the opening ended, else zeros
-    actions: jax.Array  # int32[Q, O] public ids, NO_ACTION after the end
-    queue: jax.Array  # int32[Q], pairs in the order of play, those without play last
-    live: jax.Array  # int32[1], how many pairs of the queue are played
+from wallgo_jax.game.state import Position, State
 
 
 class ActiveGames(NamedTuple):
@@ -52,44 +42,6 @@ class MatchState(NamedTuple):
 
     active: ActiveGames
     log: GameLog
-
-
-def open_games(
-    variant: Variant, pairs: jax.Array, is_own: jax.Array, key: jax.Array, *, plies: int
-) -> Openings:
-    """Play the random plies that the two games of each pair begin with.
-
-    Args:
-      variant: what is played.
-      pairs: int32[Q], numbers of the pairs in the whole match; with the key, all that an opening
-        depends on, so that the number of devices changes no opening.
-      is_own: bool[Q], which of them this device plays.
-      key: consumed.
-      plies: O.
-    """
-    keys = jax.vmap(lambda pair: jax.random.fold_in(key, pair))(pairs)
-    variants = broadcast_boards(variant, pairs.shape[0])
-    empty = State(variants, jax.vmap(initial_position)(variants))
-
-    def ply(carry: tuple[State, jax.Array], number: jax.Array) -> tuple[Any, jax.Array]:
-        states, rewards = carry
-        bits = jax.vmap(lambda k: jax.random.bits(jax.random.fold_in(k, number)))(keys)
-        words = jax.vmap(actions.legal_words)(states)
-        after, new, public = _play(states, jax.vmap(chance.choose_bit)(bits, words))
-        is_live = ~states.position.terminated
-        rewards = jnp.where(is_live[:, None], new, rewards)
-        return (after, rewards), jnp.where(is_live, public, NO_ACTION)
-
-    rewards = jnp.zeros((pairs.shape[0], variant.start.shape[0]), jnp.float32)
-    (after, rewards), played = jax.lax.scan(ply, (empty, rewards), jnp.arange(plies))
-    is_played = is_own & ~after.position.terminated
-    return Openings(
-        position=after.position,
-        rewards=rewards,
-        actions=played.T,
-        queue=jnp.argsort(~is_played, stable=True).astype(jnp.int32),
-        live=is_played.sum(dtype=jnp.int32)[None],
-    )
 
 
 def set_up(openings: Openings, *, boards: int, plies: int) -> MatchState:
@@ -157,7 +109,9 @@ def play_slots(
       is_valid: bool[K]; where False nothing is played.
     """
     active, log = match
-    after, rewards, public = _play(states, slots)
+    slots = with_drawn_plies(openings, active.game[boards] % openings.queue.shape[0], states, slots)
+    public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
+    after, rewards = jax.vmap(referee.play)(states, slots)
     over = is_valid & after.position.terminated
     game = active.game[boards]
     # Games beyond the last are dropped by the writes below.
@@ -209,10 +163,3 @@ def _go_on(
         since=active.since.at[boards].set(since),
         next_place=active.next_place + ends.sum(axis=0, dtype=jnp.int32),
     )
-
-
-def _play(states: State, slots: jax.Array) -> tuple[State, jax.Array, jax.Array]:
-    """States [B] after slots int32[B], their rewards, and the slots' public ids."""
-    public = jax.vmap(actions.action_of_slot)(states, slots)
-    after, rewards = jax.vmap(referee.play)(states, slots)
-    return after, rewards, public.astype(jnp.int32)

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena.active_games import open_games
+from train.arena.openings import OpeningOptions, open_games
 from train.arena.result import MatchResult, keep_finished
 from train.players.basic import Player
 from train.players.external import ExternalAct, Message, Program, ProgramError, short
@@ -58,6 +58,7 @@ class _Game:
     state: State
     actions: list[int]
     rewards: np.ndarray
+    draws: np.ndarray  # uint32[K], random bits of the plies that are drawn after the setup
     is_over: bool
     forfeit: str = ""  # why a player lost it without the rules
     sessions: dict[int, _Session] = dataclasses.field(default_factory=dict)  # by side
@@ -66,6 +67,12 @@ class _Game:
     def side(self) -> int:
         """Whose turn it is: 0 for the match's first player, 1 for its second."""
         return int(self.state.position.player) ^ (not self.first_is_red)
+
+    @property
+    def drawn_ply(self) -> int | None:
+        """Which of the drawn plies is next; None where a player is to move."""
+        since_setup = int(self.state.position.ply) - int(self.state.variant.num_placements)
+        return since_setup if 0 <= since_setup < len(self.draws) else None
 
     def lose(self, side: int, reason: str) -> None:
         """End the game against a player."""
@@ -84,7 +91,7 @@ class HostMatch:
         *,
         games: int,
         boards: int,
-        opening_plies: int,
+        opening: OpeningOptions,
         keys: tuple[jax.Array, jax.Array],
     ) -> None:
         """Open the games as a match of players of this package does.
@@ -94,13 +101,13 @@ class HostMatch:
           rules: two-player rules.
           games: G, an even number.
           boards: B.
-          opening_plies: random plies of each pair.
+          opening: how each pair opens.
           keys: of the openings, and of what the players draw.
         """
         self._players, self._rules = players, rules
         self._boards = min(boards, games)
         self._play_key, self._round = keys[1], 0
-        self.games = _open(rules, games, opening_plies, keys[0])
+        self.games = _open(rules, games, opening, keys[0])
 
     @property
     def finished(self) -> int:
@@ -114,7 +121,11 @@ class HostMatch:
         order = sorted(self.games, key=lambda game: game.number % pairs)
         active = [game for game in order if not game.is_over][: self._boards]
         active.sort(key=lambda game: game.number)
-        by_side = [[game for game in active if game.side == side] for side in (0, 1)]
+        drawn = [game for game in active if game.drawn_ply is not None]
+        played = [game for game in active if game.drawn_ply is None]
+        by_side = [[game for game in played if game.side == side] for side in (0, 1)]
+        if drawn:
+            self._advance(drawn, self._draw(drawn))
         for side, own in enumerate(by_side):
             if own:
                 self._move(own, side)
@@ -154,6 +165,13 @@ class HostMatch:
             moves = np.asarray(fetch(_public_actions(states, slots)))[: len(games)].tolist()
         if games:
             self._advance(games, moves)
+
+    def _draw(self, games: Sequence[_Game]) -> list[int]:
+        """The public actions of plies that are drawn."""
+        states = _stack([game.state for game in games], self._boards)
+        bits = np.zeros(self._boards, np.uint32)
+        bits[: len(games)] = [game.draws[game.drawn_ply] for game in games]
+        return np.asarray(fetch(_draw(states, bits)))[: len(games)].tolist()
 
     def _advance(self, games: Sequence[_Game], moves: Sequence[int]) -> None:
         """Play a legal public action in each game."""
@@ -242,13 +260,13 @@ def play_on_host(
     return match.result()
 
 
-def _open(rules: Rules, games: int, plies: int, key: jax.Array) -> list[_Game]:
+def _open(rules: Rules, games: int, how: OpeningOptions, key: jax.Array) -> list[_Game]:
     pairs, variant = games // 2, make_variant(rules)
 
     @jax.jit
     def open_pairs() -> Any:
         is_own = jnp.ones(pairs, bool)
-        return open_games(variant, jnp.arange(pairs), is_own, key, plies=plies)
+        return open_games(variant, jnp.arange(pairs), is_own, key, how)
 
     opened, empty = fetch((open_pairs(), initial_state(rules)))
     found = []
@@ -262,6 +280,7 @@ def _open(rules: Rules, games: int, plies: int, key: jax.Array) -> list[_Game]:
                 state=State(empty.variant, position),
                 actions=[int(action) for action in opened.actions[pair] if action != NO_ACTION],
                 rewards=opened.rewards[pair],
+                draws=opened.draws[pair],
                 is_over=bool(position.terminated),
             )
         )
@@ -284,6 +303,11 @@ def _stack(states: Sequence[State], boards: int) -> State:
 @jax.jit
 def _public_actions(states: State, slots: jax.Array) -> jax.Array:
     return jax.vmap(actions_lib.action_of_slot)(states, slots)
+
+
+@jax.jit
+def _draw(states: State, bits: jax.Array) -> jax.Array:
+    return _public_actions(states, jax.vmap(actions_lib.draw_slot)(states, bits))
 
 
 @jax.jit

@@ -21,13 +21,12 @@ from train.arena import host_match, match_programs
 from train.arena.active_games import (
     GameLog,
     MatchState,
-    Openings,
     boards_to_move,
-    open_games,
     play_slots,
     set_up,
 )
 from train.arena.match_programs import MOST_PROGRAMS, Act, Programs, never, own_openings
+from train.arena.openings import OpeningOptions, Openings, Positions, open_games
 from train.arena.result import MatchResult, join, keep_finished
 from train.players.basic import Player
 from train.runtime.devices import AXIS, Devices, broadcast_boards, local_devices
@@ -46,6 +45,8 @@ class MatchOptions:
       batch: games in parallel on all devices together, an even number; rounded up to a multiple of
         two for each device.
       opening_plies: random plies at the start, the same for the two games of a pair.
+      players_place: the players place the stones; the random plies come after.
+      positions: of a file, which games start from in place of random plies.
       round_games: games of a round of `play_rounds`, an even number; 0 for all games in one round.
       devices: share the boards; None for all devices of this process.
       should_stop: asked every few plies; where it says True the match ends with the games that are
@@ -58,6 +59,8 @@ class MatchOptions:
     games: int
     batch: int = 400
     opening_plies: int = 0
+    players_place: bool = False
+    positions: Positions | None = None
     round_games: int = 0
     devices: Devices | None = None
     should_stop: Callable[[], bool] = never
@@ -71,6 +74,11 @@ class MatchOptions:
             raise ValueError(f"match: opening_plies ({self.opening_plies}) must not be negative")
         if self.round_games < 0 or self.round_games % 2:
             raise ValueError(f"match: round_games ({self.round_games}) must be even, at least 0")
+
+    @property
+    def opening(self) -> OpeningOptions:
+        """How the games open."""
+        return OpeningOptions(self.opening_plies, self.players_place, self.positions)
 
 
 def check_rules(rules: Rules) -> None:
@@ -136,7 +144,7 @@ def _play_on_host(
         rules,
         games=options.games,
         boards=options.batch,
-        opening_plies=options.opening_plies,
+        opening=options.opening,
         keys=(open_key, play_key),
     )
     return host_match.play_on_host(games, on_progress=on_progress, should_stop=options.should_stop)
@@ -211,7 +219,7 @@ def _programs_of(first: Player, second: Player, rules: Rules, options: MatchOpti
         devices,
         boards=min(-(-options.batch // (2 * devices.count)), own_pairs),
         capacity=match_programs.capacity_of(own_pairs, least=_LEAST_CAPACITY),
-        opening_plies=options.opening_plies,
+        opening=options.opening,
     )
 
 
@@ -223,14 +231,14 @@ def _programs(
     *,
     boards: int,
     capacity: int,
-    opening_plies: int,
+    opening: OpeningOptions,
 ) -> Programs:
     """Make the programs for K = `boards` boards a half and Q = `capacity` pairs on each device."""
     variant = make_variant(rules)
     own_pairs = functools.partial(own_openings, capacity=capacity, devices=devices)
 
     def begin(pairs: jax.Array, key: jax.Array) -> tuple[Openings, MatchState]:
-        openings = open_games(variant, *own_pairs(pairs), key, plies=opening_plies)
+        openings = open_games(variant, *own_pairs(pairs), key, opening)
         return openings, set_up(openings, boards=boards, plies=rules.max_plies)
 
     def go_on(

@@ -14,6 +14,12 @@ _NOT_TRAINING = ("name", "evaluation", "checkpoint", "tracking")
 """Keys and tables that decide nothing about the weights."""
 
 
+_OPENINGS = (
+    "Openings are random plies that both games of a pair start with; where they come after "
+    "placements, the players have placed all stones."
+)
+
+
 def card_page(card: dict[str, Any], *, player: str) -> str:
     """The page of a card.
 
@@ -132,7 +138,7 @@ def _made_by(start: dict[str, Any]) -> str:
 def _strength(card: dict[str, Any]) -> list[str]:
     """The tables of matches and curves that there are."""
     final = card.get("evaluation") or {}
-    shared = {key: final.get(key) for key in ("seed", "opening_plies")}
+    shared = {key: final.get(key) for key in ("seed", "opening_plies", "players_place")}
     matches = [shared | match for match in final.get("matches", ())] + (card.get("matches") or [])
     parts = []
     if matches:
@@ -142,7 +148,7 @@ def _strength(card: dict[str, Any]) -> list[str]:
                 match | {"first": f"{match['first']}` on `{match.get('rule_set', match['rules'])}"}
                 for match in matches
             ]
-        parts += ["## Matches", "Openings are random plies that both games of a pair start with."]
+        parts += ["## Matches", _OPENINGS]
         parts.append(_table(heads, map(_match_row, matches)))
     if card.get("curve"):
         parts += ["## Curve", "Win rates in the short matches of the run.", _curve(card["curve"])]
@@ -160,9 +166,16 @@ def _match_row(match: dict[str, Any]) -> tuple[str, ...]:
         f"`{match['second']}`",
         f"{match['wins']}, {match['draws']}, {match['losses']}",
         f"{100 * match['win_rate']:.4g} % ({100 * low:.1f} to {100 * high:.1f})",
-        str(match.get("opening_plies")),
+        _openings_of(match),
         str(match.get("seed")),
     )
+
+
+def _openings_of(match: dict[str, Any]) -> str:
+    if match.get("openings"):
+        return match["openings"]
+    placed = " after placements" if match.get("players_place") else ""
+    return f"{match.get('opening_plies')}{placed}"
 
 
 def _curve(curve: Sequence[dict[str, Any]]) -> str:

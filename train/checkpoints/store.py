@@ -330,7 +330,7 @@ def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
 def _match_of(config: Mapping[str, Any]) -> tuple[Any, ...]:
     options = dataclasses.asdict(EvaluationConfig()) | config.get("evaluation", {})
     fixed = next((anchor for anchor in options["anchors"] if anchor != BEST), None)
-    return fixed, options["simulations"], options["opening_plies"]
+    return fixed, *(options[key] for key in ("simulations", "opening_plies", "players_place"))
 
 
 def _say(line: str) -> None:

@@ -100,7 +100,7 @@ def _table(keys: Sequence[Key], *, width: int, is_full: bool) -> Table:
     from train.config.toml_text import in_toml
 
     table = Table(box=None, pad_edge=False, width=width, show_header=False)
-    table.add_column(width=24, no_wrap=True)
+    table.add_column(width=max(24, 2 + max(len(key.name) for key in keys)), no_wrap=True)
     table.add_column(width=17, overflow="fold")
     table.add_column()
     for name, group in itertools.groupby(keys, key=lambda key: key.table):

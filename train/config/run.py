@@ -49,6 +49,7 @@ class EvaluationConfig:
       batch: games played in parallel, even [games].
       simulations: search budget of a move in matches, without exploration noise [simulations].
       opening_plies: random plies that both games of a pair start with [plies].
+      players_place: the players place all stones, and the random plies come after.
     """
 
     every: int = 10
@@ -60,6 +61,7 @@ class EvaluationConfig:
     batch: int = 100
     simulations: int = 16
     opening_plies: int = 0
+    players_place: bool = False
 
     def __post_init__(self) -> None:
         for key in ("games", "final_games", "batch"):
@@ -151,7 +153,11 @@ class RunConfig:
     )
     selfplay: SelfPlayConfig = dataclasses.field(
         default_factory=lambda: SelfPlayConfig(
-            full_search_prob=0.25, cheap_noise=True, opening_plies=8
+            full_search_prob=0.25,
+            cheap_noise=True,
+            setup_prob=0.3,
+            opening_prob=0.25,
+            opening_plies=8,
         )
     )
     replay: ReplayConfig = dataclasses.field(default_factory=ReplayConfig)
@@ -163,6 +169,7 @@ class RunConfig:
             anchors=("wjx",),
             simulations=64,
             opening_plies=4,
+            players_place=True,
         )
     )
     checkpoint: CheckpointConfig = dataclasses.field(default_factory=CheckpointConfig)

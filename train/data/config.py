@@ -27,14 +27,17 @@ class SelfPlayConfig:
         network [0 to 1]. This is after Wu, "Other Methods Implemented in KataGo", section Policy
         Surprise Weighting. KataGo uses 0.5 and weights whole samples, this weights policies only.
       cheap_noise: the other plies keep the noise of self-play at the root.
-      opening_plies: most first plies of a game that are drawn from the raw policy [plies]. Each
-        game draws its own number, from 0 to this, all equally likely. The plies teach the value,
-        not the policy. This is after Wu, "Accelerating Self-Play Learning in Go" (2019), appendix
-        D (Game Randomization and Termination). KataGo's number is exponential with a mean of 0.04 a
-        cell, which is 2 on a 7×7 board; it is bounded here, because a game is short.
-      random_opening_prob: chance that a game draws these plies from all legal ones alike [0 to 1].
-        Such a game draws at least one. KataGo instead branches 5 % of its games, to the best of 3
-        to 10 random plies.
+      setup_prob: chance that a game's stones are placed by the raw policy, all of them [0 to 1].
+      opening_prob: chance that a game draws plies from the raw policy after its setup [0 to 1].
+      opening_plies: the most such plies [plies]. Each of these games draws its own number, from 1
+        to this, all equally likely. Drawn plies teach the value, not the policy, so what is drawn
+        in most games is hardly learned. This is after Wu, "Accelerating Self-Play Learning in Go"
+        (2019), appendix D (Game Randomization and Termination). KataGo's number is exponential with
+        a mean of 0.04 a cell, which is 2 on a 7×7 board; it is bounded here, because a game is
+        short.
+      random_opening_prob: chance that a game draws from all legal plies alike, in place of the raw
+        policy [0 to 1]. KataGo instead branches 5 % of its games, to the best of 3 to 10 random
+        plies.
       temperature: the other plies are drawn with chances policy^(1 / temperature), by the search's
         policy; 0 to play the search's choice [number]. What is learned stays the same. This is
         after Wu, as above: KataGo begins at 0.8 and falls to 0.2.
@@ -59,6 +62,8 @@ class SelfPlayConfig:
     cheap_policy_weight: float = 0.0
     policy_surprise_weight: float = 0.0
     cheap_noise: bool = False
+    setup_prob: float = 0.0
+    opening_prob: float = 1.0
     opening_plies: int = 0
     random_opening_prob: float = 0.0
     temperature: float = 0.0
@@ -84,10 +89,13 @@ class SelfPlayConfig:
     def _check_exploration(self) -> None:
         if self.opening_plies < 0:
             raise ValueError("opening_plies must not be negative")
-        if not 0 <= self.random_opening_prob <= 1:
-            raise ValueError("random_opening_prob must be from 0 to 1")
-        if self.random_opening_prob > 0 and self.opening_plies == 0:
-            raise ValueError("random_opening_prob must be 0 where opening_plies is 0")
+        for key in ("setup_prob", "opening_prob", "random_opening_prob"):
+            if not 0 <= getattr(self, key) <= 1:
+                raise ValueError(f"{key} must be from 0 to 1")
+        if self.random_opening_prob > 0 and self.opening_plies == 0 and self.setup_prob == 0:
+            raise ValueError(
+                "random_opening_prob must be 0 where opening_plies and setup_prob are 0"
+            )
         if self.temperature != 0 and not 0.01 <= self.temperature <= 100:
             raise ValueError("temperature must be 0 or from 0.01 to 100")
         if not 0.01 <= self.final_temperature <= 100:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from train.network import MASKED
 from train.search.search import SearchResult
-from wallgo_jax.game import actions, chance
+from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State
 
 _SALT = 2**20
@@ -27,11 +27,18 @@ class Exploration:
     """The part of `SelfPlayConfig` that decides which plies are played beside the search's choice;
     the defaults change nothing."""
 
+    setup_prob: float = 0.0
+    opening_prob: float = 1.0
     opening_plies: int = 0
     random_opening_prob: float = 0.0
     temperature: float = 0.0
     final_temperature: float = 0.2
     temperature_halflife: float = 7.0
+
+    @property
+    def draws_openings(self) -> bool:
+        """Whether some games open with drawn plies."""
+        return self.setup_prob > 0 or self.opening_plies > 0
 
 
 SEARCH_DECIDES = Exploration()
@@ -40,28 +47,34 @@ SEARCH_DECIDES = Exploration()
 class Opening(NamedTuple):
     """How each board's game opens."""
 
-    plies: jax.Array  # int16[B], number of its first plies that are drawn
+    has_setup: jax.Array  # bool[B], whether all its placements are drawn
+    plies: jax.Array  # int16[B], number of the plies after its setup that are drawn
     is_random: jax.Array  # bool[B], whether from all legal ones; else from the raw policy
 
 
 def no_opening(boards: int) -> Opening:
     """Openings [B] of which no ply is drawn; they share no buffer, so they can be donated."""
-    return Opening(jnp.zeros(boards, jnp.int16), jnp.zeros(boards, bool))
+    return Opening(jnp.zeros(boards, bool), jnp.zeros(boards, jnp.int16), jnp.zeros(boards, bool))
 
 
 def open_games(
     opening: Opening, position: Position, key: jax.Array, options: Exploration
 ) -> Opening:
     """Draw an opening for each game [B] that begins; the other games keep theirs."""
-    if options.opening_plies == 0:
+    if not options.draws_openings:
         return opening
-    plies_key, random_key = jax.random.split(jax.random.fold_in(key, _SALT))
+    setup_key, plies_key, count_key, random_key = jax.random.split(
+        jax.random.fold_in(key, _SALT), 4
+    )
     shape, begins = position.ply.shape, position.ply == 0
-    is_random = jax.random.bernoulli(random_key, options.random_opening_prob, shape)
-    # A random opening has a ply at least.
-    least = is_random.astype(jnp.int32)
-    plies = jax.random.randint(plies_key, shape, least, options.opening_plies + 1)
-    drawn = Opening(plies.astype(jnp.int16), is_random)
+    has_plies = jax.random.bernoulli(plies_key, options.opening_prob, shape)
+    plies = jax.random.randint(count_key, shape, 1, max(options.opening_plies, 1) + 1)
+    plies = jnp.where(has_plies & (options.opening_plies > 0), plies, 0)
+    drawn = Opening(
+        has_setup=jax.random.bernoulli(setup_key, options.setup_prob, shape),
+        plies=plies.astype(jnp.int16),
+        is_random=jax.random.bernoulli(random_key, options.random_opening_prob, shape),
+    )
     return jax.tree.map(lambda new, old: jnp.where(begins, new, old), drawn, opening)
 
 
@@ -81,15 +94,22 @@ def make_exploration(options: Exploration) -> _Play:
         is_drawn = jnp.zeros(slot.shape, bool)
         if options.temperature > 0:
             slot = _draw_by(keys[0], found.policy, temperature_at(ply, options))
-        if options.opening_plies > 0:
-            is_drawn = ply < opening.plies
+        if options.draws_openings:
+            since_setup = ply - states.variant.num_placements
+            is_drawn = jnp.where(since_setup < 0, opening.has_setup, since_setup < opening.plies)
             drawn = jax.random.categorical(keys[1], found.prior).astype(jnp.int32)
             if options.random_opening_prob > 0:
-                drawn = jnp.where(opening.is_random, _draw_legal(keys[2], states), drawn)
+                drawn = jnp.where(opening.is_random, draw_legal(keys[2], states), drawn)
             slot = jnp.where(is_drawn, drawn, slot)
         return slot, is_drawn
 
     return play
+
+
+def draw_legal(key: jax.Array, states: State) -> jax.Array:
+    """int32[B]: a legal slot of each board, all equally likely."""
+    bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
+    return jax.vmap(actions.draw_slot)(states, bits)
 
 
 def temperature_at(ply: jax.Array, options: Exploration) -> jax.Array:
@@ -104,10 +124,3 @@ def _draw_by(key: jax.Array, policy: jax.Array, temperature: jax.Array) -> jax.A
     tiny = jnp.finfo(policy.dtype).tiny
     logits = jnp.log(jnp.maximum(policy, tiny)) / temperature[:, None]
     return jax.random.categorical(key, jnp.where(policy > 0, logits, MASKED)).astype(jnp.int32)
-
-
-def _draw_legal(key: jax.Array, states: State) -> jax.Array:
-    """int32[B]: a legal slot of each board, all equally likely."""
-    bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-    words = jax.vmap(actions.legal_words)(states)
-    return jax.vmap(chance.choose_bit)(bits, words).astype(jnp.int32)

@@ -21,6 +21,7 @@ from train.data.openings import (
     SEARCH_DECIDES,
     Exploration,
     Opening,
+    draw_legal,
     make_exploration,
     no_opening,
     open_games,
@@ -110,6 +111,32 @@ def first_boards(variant: Variant, *, has_opponent: bool = False) -> Boards:
     seat = (jnp.arange(boards) % players).astype(jnp.int8) if has_opponent else None
     # The first ply of a game draws its opening.
     return Boards(position, no_opening(boards), seat)
+
+
+def stagger(variant: Variant, boards: Boards, key: jax.Array, *, plies: int) -> Boards:
+    """Play 0 to `plies` random plies on each of boards [B], each number equally likely.
+
+    A run begins with them. Were all its games in phase, a coin that all boards share would leave
+    out some of the first plies in its first games, and take others many times.
+
+    Args:
+      key: consumed.
+    """
+    count_key, play_key = jax.random.split(key)
+    count = jax.random.randint(count_key, boards.position.ply.shape, 0, plies + 1)
+
+    def ply(position: Position, number: jax.Array) -> tuple[Position, None]:
+        states = State(variant, position)
+        slots = draw_legal(jax.random.fold_in(play_key, number), states)
+        after = jax.vmap(referee.restart_if_over)(jax.vmap(referee.play)(states, slots)[0]).position
+
+        def choose(new: jax.Array, old: jax.Array) -> jax.Array:
+            return jnp.where((number < count).reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+        return jax.tree.map(choose, after, position), None
+
+    position, _ = jax.lax.scan(ply, boards.position, jnp.arange(plies))
+    return boards._replace(position=position)
 
 
 def make_selfplay(

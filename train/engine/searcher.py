@@ -20,7 +20,7 @@ from train.engine.answers import Evaluation
 from train.engine.telling import Question, tell_finished_game, tell_search
 from train.engine.trees.options import EngineOptions
 from train.engine.trees.programs import PATH_PLIES, Programs
-from train.search.config import SearchConfig
+from train.search.config import SearchConfig, considered_actions
 from train.search.sequential_halving import halving_dues
 
 _GATHERING = 0.001
@@ -55,9 +55,17 @@ class _Row(NamedTuple):
 class _Search:
     """A task that is being searched."""
 
-    def __init__(self, task: Task, future: "Future[Evaluation]", row: int, budget: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        future: "Future[Evaluation]",
+        row: int,
+        budget: int,
+        most: int,  # simulations, to which a budget of time may grow
+        considered: int,  # actions, by `most`: they stay where the budget grows
+    ) -> None:
         self.task, self.future, self.row, self.budget = task, future, row, budget
-        self.most = budget
+        self.most, self.considered = most, considered
         self.done = 0
         self.began = time.perf_counter()
 
@@ -176,9 +184,11 @@ class Searcher:
                 row, path = self._row_for(task, {s.row for s in [*self._active, *begun]})
                 paths.append(path)
                 seconds = self._seconds[self._size_for(len(self._active) + len(begun) + 1)]
-                search = _Search(task, future, row, self._budget_of(task, seconds))
+                budget = most = self._budget_of(task, seconds)
                 if task.simulations is None:
-                    search.most = min(_GROWTH * search.budget, self._options.nodes // 2)
+                    most = min(_GROWTH * budget, self._options.nodes // 2)
+                considered = min(task.legal, considered_actions(self._config, most))
+                search = _Search(task, future, row, budget, most, considered)
                 begun.append(search)
         self._waiting = left
         if not begun:
@@ -238,7 +248,7 @@ class Searcher:
         assert limit is not None
         left = limit - (time.perf_counter() - search.began)
         budget = min(search.done + int(left / max(seconds, 1e-9)), search.most)
-        new = _halving(self._considered(search), budget)
+        new = _halving(search.considered, budget)
         if budget > search.done and new[: search.done] == self._dues(search)[: search.done]:
             search.budget = budget
 
@@ -267,10 +277,7 @@ class Searcher:
         return next(size for size in self._programs.sizes if size >= batch)
 
     def _dues(self, search: _Search) -> tuple[int, ...]:
-        return _halving(self._considered(search), search.budget)
-
-    def _considered(self, search: _Search) -> int:
-        return min(search.task.legal, self._config.max_considered_actions)
+        return _halving(search.considered, search.budget)
 
     def _report(self, over: Sequence[_Search]) -> None:
         if not over:

@@ -57,7 +57,8 @@ class LearnerConfig:
         decoupled for `adamw`, added to the gradient for `sgd`.
       max_grad_norm: gradients are clipped to this global norm [norm].
       symmetry: turn each sample by a random symmetry of the square.
-      ema_decay: decay a step of averaged weights, which then play; 0 for none [0 to 1].
+      ema_decay: decay a step of averaged weights, which then play; 0 for none [0 to 1]. The first
+        steps decay faster, by (1 + step) / (10 + step).
       value_mix: share of the search's value of the root in the target of the value, the rest of
         which is the game's outcome [0 to 1]. Iterations of the bootstrap and recorded games teach
         outcomes alone. Beyond two players it mixes the value of the player to move.

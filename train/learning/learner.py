@@ -109,9 +109,9 @@ def make_learner(
         return found.loss, (stats, found)
 
     def average(old: Variables, newest: Variables, step: jax.Array) -> Variables:
-        mean = jax.tree.map(
-            lambda old, new: config.ema_decay * old + (1 - config.ema_decay) * new, old, newest
-        )
+        # Smaller at first, so that the mean soon forgets the random weights.
+        decay = jnp.minimum(config.ema_decay, (1 + step) / (10 + step))
+        mean = jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, old, newest)
         if frozen is None:
             return mean
         # The mean of equal numbers may differ from them by rounding.

@@ -18,6 +18,7 @@ from train import registry
 from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
 from train.arena.match import MatchOptions, play_match, play_rounds
+from train.arena.openings import OpeningOptions
 from train.arena.report import match_line, match_record, match_table
 from train.arena.result import MatchResult
 from train.arena.seats.match import SeatOptions, check_players, play_seats
@@ -179,6 +180,7 @@ def _short_match(
         games=options.games,
         batch=options.batch,
         opening_plies=options.opening_plies,
+        players_place=options.players_place,
         round_games=options.batch,
     )
     test = parse_sprt(options.sprt) if options.sprt else None
@@ -216,7 +218,7 @@ def _meet_seated(
     """Play at least this many games with an opponent at every seat but the player's."""
     options, player = config.evaluation, _player(config, variables)
     players = [player, *[opponent] * (config.rules.players - 1)]
-    how = SeatOptions(games=games, batch=options.batch, opening_plies=options.opening_plies)
+    how = SeatOptions(games, options.batch, options.opening_plies, options.players_place)
     title = f"{label}{player.name} against {len(players) - 1} {opponent.name}"
     with display.match(title, games) as task:
         result = play_seats(players, config.rules, how, key=key, on_progress=task)
@@ -261,7 +263,7 @@ def _final_match(
     if config.rules.players > 2:
         return _meet_seated(config, variables, opponent, options.final_games, key, display)
     how = MatchOptions(
-        games=options.final_games, batch=options.batch, opening_plies=options.opening_plies
+        options.final_games, options.batch, options.opening_plies, options.players_place
     )
     title = f"{config.name} against {opponent.name}"
     with display.match(title, options.final_games) as task:
@@ -276,7 +278,7 @@ def _final_table(config: RunConfig, results: Sequence[Any]) -> Table:
     options = config.evaluation
     caption = (
         f"seed {config.seed} · {options.simulations} simulations · "
-        f"{options.opening_plies} random opening plies · "
+        f"{OpeningOptions(options.opening_plies, options.players_place).text} · "
         "95 % intervals by Wilson · territory in cells"
     )
     if config.rules.players > 2:
@@ -293,6 +295,7 @@ def _write(config: RunConfig, directory: Path, matches: Sequence[dict[str, Any]]
         "iterations": config.iterations,
         "simulations": options.simulations,
         "opening_plies": options.opening_plies,
+        "players_place": options.players_place,
     }
     done, total = len(matches), len(config.rule_sets) * len(options.opponents)
     before = _matches_before(path, about)

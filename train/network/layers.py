@@ -9,6 +9,7 @@ one more bias, for each head and number of steps between two cells round walls.
 are not playable never reach those that are.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -49,11 +50,19 @@ def shifted(x: jax.Array, offset: tuple[int, int]) -> jax.Array:
     return jax.lax.pad(x, jnp.zeros((), x.dtype), padding)
 
 
+_MOMENTUM = 0.9
+"""Of running batch statistics, which self-play reads: 20 steps forget nine tenths of the old ones,
+also those of the random weights that a run begins with."""
+
+
 class Norm(nnx.Module):
     """The normalisation that the config names; batch statistics count playable cells only."""
 
     def __init__(self, config: NetworkConfig, *, dtype: Any, rngs: nnx.Rngs) -> None:
-        kinds = {"batch": nnx.BatchNorm, "layer": nnx.LayerNorm}
+        kinds = {
+            "batch": functools.partial(nnx.BatchNorm, momentum=_MOMENTUM),
+            "layer": nnx.LayerNorm,
+        }
         kind = kinds.get(config.norm)
         self.norm = None if kind is None else kind(config.width, dtype=dtype, rngs=rngs)
 

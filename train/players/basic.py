@@ -32,8 +32,7 @@ def make_random_player() -> Player:
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        words = jax.vmap(actions.legal_words)(states)
-        return jax.vmap(chance.choose_bit)(bits, words)
+        return jax.vmap(actions.draw_slot)(states, bits)
 
     return Player("random", (), act)
 

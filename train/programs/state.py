@@ -9,15 +9,18 @@ import numpy as np
 
 from train.config import RunConfig
 from train.data.replay import ReplayState
-from train.data.selfplay import Boards, first_boards
+from train.data.selfplay import Boards, first_boards, stagger
 from train.learning.learner import Learner, LearnerState
 from train.network import Network, Variables
 from train.programs.replay import ReplayPrograms
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 from wallgo_jax.game.state import Variant
 
-_INIT_SALT = 2**31 - 1
-"""Folded into the seed for the first weights; iterations fold in their own, smaller numbers."""
+_INIT_SALT, _STAGGER_SALT = 2**31 - 1, 2**31 - 2
+"""Folded into the seed for the first weights, and for the plies that the first games begin with;
+iterations fold in their own, smaller numbers."""
+_STAGGER_PLIES = 64
+"""The most plies before a run's first one on a board: about two random games."""
 
 
 class RunState(NamedTuple):
@@ -71,7 +74,10 @@ def make_state_programs(
         # Copied, for the first step of learning consumes the state.
         first = network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
         has_opponent = bool(config.selfplay.opponent)
-        boards = first_boards(jax.tree.map(jnp.asarray, variants), has_opponent=has_opponent)
+        variant = jax.tree.map(jnp.asarray, variants)
+        boards = first_boards(variant, has_opponent=has_opponent)
+        stagger_key = jax.random.fold_in(jax.random.key(config.seed), _STAGGER_SALT)
+        boards = stagger(variant, boards, stagger_key, plies=_STAGGER_PLIES)
         # The replay has an init of its own, for it may lie in the host's memory.
         no_replay = cast(Any, ())
         return RunState(learner.init(first), boards, no_replay, jnp.zeros((), jnp.int32))

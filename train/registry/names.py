@@ -16,7 +16,8 @@ A search of n simulations may be one of so much time instead, such as @0.5s, whi
 simulations when the player is made. Players with a network take ?symmetries=k: what they evaluate
 first, the root, is the mean over k turned copies of the board. Players that search take
 ?opponents=paranoid|maxn: how the others are taken to play where more than two do, and
-?rounds=true|false: whether a round of sequential halving is one step.
+?rounds=true|false: whether a round of sequential halving is one step, and ?considered=n: the most
+actions that the search considers at its root, which else its simulations decide.
 
 PATH is a run directory, which means its newest checkpoint, one of its checkpoints,
 RUN/checkpoints/ITERATION, or a folder that `export` wrote; net: and search: also take
@@ -36,7 +37,9 @@ from train.search.config import MAX_SIMULATIONS, OPPONENTS
 DEFAULT_SIMULATIONS = 64
 MAX_SECONDS = 600.0
 MAX_SYMMETRIES = 8
+MAX_CONSIDERED = 1024
 SYMMETRIES, OPPONENTS_KEY, ROUNDS = "symmetries", "opponents", "rounds"
+CONSIDERED = "considered"
 _TRUTHS = {"true": True, "false": False}
 HEURISTIC, PATH, MODEL, COMMAND = "heuristic", "run directory", "model", "command"
 EXTERNAL = "external"
@@ -75,7 +78,7 @@ KINDS = (
     "exact, net:PATH, [search:]PATH[@simulations], pretrained:NAME[@simulations], "
     "external:COMMAND; PATH is a run, RUN/checkpoints/ITERATION or an exported folder; time such "
     "as @1s may stand for simulations, ?symmetries=8 behind all that has a network, and "
-    "?opponents=maxn or ?rounds=true behind all that searches"
+    "?opponents=maxn, ?rounds=true or ?considered=4 behind all that searches"
 )
 
 
@@ -91,6 +94,7 @@ class PlayerName(NamedTuple):
     symmetries: int = 1  # turned copies of a root that are evaluated
     opponents: str = ""  # of `search.opponents`; empty where the player's own is taken
     rounds: bool | None = None  # of `search.rounds`; None where the player's own is taken
+    considered: int = 0  # of `search.player_max_considered_actions`; 0 where its own is taken
 
     @property
     def budget(self) -> int:
@@ -116,6 +120,7 @@ class PlayerName(NamedTuple):
         said = [f"{SYMMETRIES}={self.symmetries}"] if self.symmetries > 1 else []
         said += [f"{OPPONENTS_KEY}={self.opponents}"] if self.opponents else []
         said += [] if self.rounds is None else [f"{ROUNDS}={str(self.rounds).lower()}"]
+        said += [f"{CONSIDERED}={self.considered}"] if self.considered else []
         return f"?{'&'.join(said)}" if said else ""
 
     @property
@@ -257,6 +262,7 @@ def _with_options(name: PlayerName, text: str) -> PlayerName:
     known = {SYMMETRIES: f"1 to {MAX_SYMMETRIES}"} if kind.has_network else {}
     if kind.searches:
         known |= {OPPONENTS_KEY: "|".join(OPPONENTS), ROUNDS: "|".join(_TRUTHS)}
+        known |= {CONSIDERED: f"1 to {MAX_CONSIDERED}"}
     for word in text.split("&"):
         key, equals, value = word.partition("=")
         if key not in known or not equals:
@@ -270,19 +276,23 @@ def _with_options(name: PlayerName, text: str) -> PlayerName:
             raise UsageError(
                 f"player {name.text!r}: {key} {found[key]!r}; allowed: {', '.join(words)}"
             )
+    considered = found.get(CONSIDERED)
     return name._replace(
-        symmetries=_read_symmetries(name.text, found.get(SYMMETRIES, "1")),
+        symmetries=_read_count(name.text, SYMMETRIES, found.get(SYMMETRIES, "1"), MAX_SYMMETRIES),
+        considered=(
+            0
+            if considered is None
+            else _read_count(name.text, CONSIDERED, considered, MAX_CONSIDERED)
+        ),
         opponents=found.get(OPPONENTS_KEY, ""),
         rounds=_TRUTHS[found[ROUNDS]] if ROUNDS in found else None,
     )
 
 
-def _read_symmetries(name: str, value: str) -> int:
-    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= MAX_SYMMETRIES:
+def _read_count(name: str, key: str, value: str, most: int) -> int:
+    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= most:
         end = "; a budget stands before the ?" if "@" in value else ""
-        raise UsageError(
-            f"player {name!r}: {SYMMETRIES} {value!r}; allowed: 1 to {MAX_SYMMETRIES}{end}"
-        )
+        raise UsageError(f"player {name!r}: {key} {value!r}; allowed: 1 to {most}{end}")
     return int(value)
 
 

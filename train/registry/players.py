@@ -19,7 +19,7 @@ from train.players.time_budget import PROBE, simulations_in
 from train.registry.names import PlayerName, read_name
 from train.registry.networks import network_of, refuse_other_rules
 from train.runtime.errors import UsageError
-from train.search.config import SearchConfig
+from train.search.config import SearchConfig, as_player
 from train.search.rounds import pay_for_one_board
 from train.search.search import make_search
 from train.solver.exact_player import make_exact_player
@@ -126,7 +126,7 @@ def _make_heuristic_search(spec: PlayerSpec) -> Player:
 
 
 def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
-    """A search's options with the `opponents` and `rounds` that a player's name says.
+    """A search's options with the `opponents`, `rounds` and `considered` that a player's name says.
 
     Raises:
       UsageError: the other options do not go with them.
@@ -137,9 +137,20 @@ def with_named_options(options: SearchConfig, name: PlayerName) -> SearchConfig:
             f"player {name.text!r}: its search is {options.kind}, which has no rounds; they are "
             "those of gumbel's sequential halving"
         )
+    if name.considered and options.kind != "gumbel":
+        raise UsageError(
+            f"player {name.text!r}: its search is {options.kind}, which considers every action; "
+            "leave out considered"
+        )
+    considered = name.considered or options.player_max_considered_actions
     opponents = name.opponents or options.opponents
     try:
-        return dataclasses.replace(options, opponents=opponents, rounds=rounds)
+        return dataclasses.replace(
+            options,
+            opponents=opponents,
+            rounds=rounds,
+            player_max_considered_actions=considered,
+        )
     except ValueError as error:
         raise UsageError(f"player {name.text!r}: search.{error}") from None
 
@@ -157,8 +168,7 @@ def refuse_unread_options(options: SearchConfig, name: PlayerName) -> None:
 @functools.cache
 def _heuristic_act(weights: HeuristicConfig, options: SearchConfig, simulations: int) -> Act:
     evaluate = make_heuristic_evaluator(weights)
-    options = dataclasses.replace(options, simulations=simulations)
-    search = make_search(evaluate, options, explores=False)
+    search = make_search(evaluate, as_player(options, simulations), explores=False)
     return make_search_player("heuristic-search", (), search).act
 
 

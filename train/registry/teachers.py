@@ -1,5 +1,7 @@
 """Players that need no weights as searches, by name: self-play begins with one of them."""
 
+import dataclasses
+
 from train.players.basic import make_greedy_search, make_player_search, make_random_search
 from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator, make_heuristic_search
@@ -46,6 +48,9 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
     if read.kind == "heuristic-search":
         evaluate = make_heuristic_evaluator(heuristic_of(read, read.target, heuristics))
         # With noise: without it the games of all boards would be the same.
-        options = with_named_options(SearchConfig(simulations=read.budget), read)
+        options = SearchConfig(simulations=read.budget)
+        if read.considered:
+            options = dataclasses.replace(options, max_considered_actions=read.considered)
+        options = with_named_options(options, read)
         return make_search(evaluate, options, explores=True)
     return make_player_search(make_player(name, rules, heuristics=heuristics))

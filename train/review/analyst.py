@@ -14,7 +14,7 @@ from train.engine.trees.guide import check_rules, make_guide
 from train.registry.names import read_name, read_network_name
 from train.registry.networks import model_of, network_config
 from train.runtime.errors import UsageError
-from train.search.config import SearchConfig
+from train.search.config import SearchConfig, considered_actions
 from train.search.evaluator import Evaluator, make_symmetric_evaluator
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -87,7 +87,7 @@ def make_analyst(
     search = SearchConfig(
         simulations=read.budget,
         opponents=guide.search.opponents,
-        max_considered_actions=guide.search.max_considered_actions,
+        max_considered_actions=considered_actions(guide.search, read.budget),
         value_scale=guide.search.value_scale,
         visit_offset=guide.search.visit_offset,
         rescale_values=guide.search.rescale_values,

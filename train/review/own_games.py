@@ -29,7 +29,7 @@ from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator
 from train.search.search import make_search
 from wallgo_jax.formats.records import Record
-from wallgo_jax.game import actions, chance, referee
+from wallgo_jax.game import actions, referee
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import State, initial_position, make_variant
 
@@ -171,8 +171,7 @@ def _programs(evaluate: Evaluator, options: SearchConfig) -> tuple[Any, Any]:
     def open_ply(variables: Any, states: State, rewards: jax.Array, key: jax.Array) -> Any:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape)
-        words = jax.vmap(actions.legal_words)(states)
-        return _play(states, rewards, jax.vmap(chance.choose_bit)(bits, words))
+        return _play(states, rewards, jax.vmap(actions.draw_slot)(states, bits))
 
     @jax.jit
     def play(variables: Any, states: State, rewards: jax.Array, key: jax.Array) -> Any:

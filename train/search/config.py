@@ -11,6 +11,8 @@ OPPONENTS = ("paranoid", "maxn")
 MAX_SIMULATIONS = 100_000
 MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
 """Classes of moves: placements of stones, and plays by the steps of the stone."""
+_CONSIDERED = ((4, 2), (16, 4), (32, 8), (MAX_SIMULATIONS, 16))
+"""The most simulations at which a player considers a number of actions, and that number."""
 _MOST_BOOST = 20.0
 _LEAST_MCTX_C_INIT = 1e-3
 """mctx masks illegal slots at the root alone: below it the weight of the prior must outdo its noise
@@ -24,6 +26,9 @@ class SearchConfig:
     Attributes:
       simulations: search budget of a move [simulations].
       max_considered_actions: gumbel: actions that enter sequential halving at the root [actions].
+        It is that of self-play, whose learning wants breadth.
+      player_max_considered_actions: gumbel: the same of players, as in matches; 0 for a number that
+        their simulations decide, see `considered_actions` [actions].
       kind: `gumbel` (Gumbel AlphaZero) or `puct` (AlphaZero).
       engine: `native` (this package's tree) or `mctx` (mctx's own functions). Both find the same;
         `native` is faster.
@@ -65,6 +70,7 @@ class SearchConfig:
 
     simulations: int = 16
     max_considered_actions: int = 16
+    player_max_considered_actions: int = 0
     kind: str = "gumbel"
     engine: str = "native"
     opponents: str = "paranoid"
@@ -103,6 +109,8 @@ class SearchConfig:
             raise ValueError("rounds must be false for opponents 'maxn'")
         if self.rounds and self.kind == "gumbel" and self.engine != "native":
             raise ValueError(f"rounds must be false for engine {self.engine!r}")
+        if self.player_max_considered_actions < 0:
+            raise ValueError("player_max_considered_actions must not be negative")
         for key in ("value_scale", "player_value_scale", "visit_offset", "c_init"):
             if not 0 <= getattr(self, key) < float("inf"):
                 raise ValueError(f"{key} must be a number from 0 on")
@@ -165,11 +173,24 @@ def boosts_at(config: SearchConfig, iteration: int) -> tuple[float, ...]:
     return tuple(left * boosts.get(name, 0.0) for name in MOVE_CLASSES)
 
 
+def considered_actions(config: SearchConfig, simulations: int) -> int:
+    """Number of actions that a player with this many simulations considers at the root.
+
+    Few simulations find more when they look deeper at fewer actions (`docs/results.md`, What a
+    player considers).
+    """
+    if config.player_max_considered_actions:
+        return config.player_max_considered_actions
+    return next(actions for most, actions in _CONSIDERED if simulations <= most)
+
+
 def as_player(config: SearchConfig, simulations: int) -> SearchConfig:
-    """The options of a player of a run: this many simulations at every ply, and its own scale."""
+    """The options of a player of a run: this many simulations at every ply, its own number of
+    considered actions and its own scale."""
     return dataclasses.replace(
         config,
         simulations=simulations,
+        max_considered_actions=considered_actions(config, simulations),
         first_simulations=0,
         value_scale=config.player_value_scale or config.value_scale,
         player_value_scale=0.0,

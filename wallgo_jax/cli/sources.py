@@ -77,6 +77,23 @@ def read_position(asked: SourceRequest, *, ply: int) -> State:
     return game.states[ply]
 
 
+def read_positions(asked: SourceRequest) -> Iterator[tuple[State, tuple[int, ...] | None]]:
+    """Yield the position at the end of each game of a source, with the game's public actions, or
+    the position of each diagram, with None. A blank line parts diagrams.
+
+    Raises:
+      ValueError: what is wrong, where, and what is allowed.
+    """
+    text, name = _text_of(asked.source)
+    if text is not None and _DIAGRAM.match(text):
+        for number, part in enumerate(filter(str.strip, re.split(r"\n\s*\n", text)), start=1):
+            with _naming(f"{name}, position {number}"):
+                yield diagram.parse(part), None
+    else:
+        for loaded in _games(asked, text, name):
+            yield loaded.game.states[-1], loaded.game.actions
+
+
 def read_games(asked: SourceRequest) -> Iterator[LoadedGame]:
     """Yield the games of a source one by one.
 

@@ -50,6 +50,7 @@ from wallgo_jax.board.geometry import (
     side_delta,
 )
 from wallgo_jax.board.select import choose, pick
+from wallgo_jax.game import chance
 from wallgo_jax.game import terrain as terrain_lib
 from wallgo_jax.game.sizes import first_placement, num_actions
 from wallgo_jax.game.sizes import num_slots as num_slots
@@ -70,6 +71,17 @@ def in_setup(variant: Variant, position: Position) -> jax.Array:
 def own_cells(position: Position) -> jax.Array:
     """int32[S]: the cells of the stones of the player to move, NOT_PLACED for those to come."""
     return choose(position.stones, position.player).astype(jnp.int32)
+
+
+def draw_slot(state: State, bits: jax.Array) -> jax.Array:
+    """int32[]: a legal slot of the player to move, each as likely as the others within one in 2^16
+    / their number.
+
+    Args:
+      state: one board.
+      bits: uint32[] random bits.
+    """
+    return chance.choose_bit(bits, legal_words(state)).astype(jnp.int32)
 
 
 def legal_words(state: State, *, terrain: Terrain | None = None) -> jax.Array:

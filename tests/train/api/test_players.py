@@ -295,7 +295,10 @@ def test_a_search_may_differ_from_the_players(player, monkeypatch):
     plain, noisy, _ = options_of(player, monkeypatch)
     puct, *_ = options_of(player, monkeypatch, kind="puct", simulations=3)
     assert (plain.kind, plain.simulations, noisy) == ("gumbel", 12, False)
-    assert puct == dataclasses.replace(plain, kind="puct", simulations=3)
+    fewer = {"simulations": 3, "max_considered_actions": 2}
+    assert puct == dataclasses.replace(plain, kind="puct", **fewer)
+    asked, *_ = options_of(player, monkeypatch, max_considered_actions=7)
+    assert asked.max_considered_actions == 7
     one, same, other = (options_of(player, monkeypatch, seed=seed) for seed in (1, 1, 2))
     assert one == same != other and one[1]
     with pytest.raises(train.UsageError, match="kind"):

@@ -16,6 +16,7 @@ from tests.support.learner.commands import command
 from tests.support.reference.referee import Game
 from train.arena.host_match import HostMatch, play_on_host
 from train.arena.match import MatchOptions, play_match
+from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
 from train.players import external
 from train.players.external import Program, make_external_player
@@ -25,7 +26,7 @@ from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
 
 DUEL = Rules(size=3, stones=1, order=(0, 1))
-RANDOM = make_player("random", DUEL)
+RANDOM, WJX = make_player("random", DUEL), make_player("wjx", DUEL)
 BOARDS = 4  # of all matches here, so that they share programs
 
 _LOOP = """
@@ -215,7 +216,26 @@ def test_a_program_that_never_answers_ends_the_match(tmp_path, monkeypatch, text
 
 def host_match(player, *, games: int) -> HostMatch:
     keys = (jax.random.key(1), jax.random.key(2))
-    return HostMatch((player, RANDOM), DUEL, games=games, boards=BOARDS, opening_plies=1, keys=keys)
+    opening = OpeningOptions(plies=1)
+    return HostMatch((player, RANDOM), DUEL, games=games, boards=BOARDS, opening=opening, keys=keys)
+
+
+def test_players_may_place_the_stones_in_a_match_on_the_host():
+    """The same games as on the devices, up to the first ply that a player draws."""
+    placed = len(DUEL.order)
+    keys = jax.random.split(jax.random.key(1))
+    opening = OpeningOptions(plies=2, players_place=True)
+    match = HostMatch((WJX, WJX), DUEL, games=6, boards=BOARDS, opening=opening, keys=tuple(keys))
+    host = play_on_host(match, on_progress=lambda _: None, should_stop=lambda: False)
+    options = MatchOptions(6, 6, 2, players_place=True)
+    device = play_match(WJX, WJX, DUEL, options, key=jax.random.key(1))
+    drawn = {game[placed : placed + 2] for game in host.games}
+    assert len({game[:placed] for game in host.games}) < len(host.games)
+    assert len(drawn) > 2
+    for one, other in zip(host.games[:3], host.games[3:], strict=True):
+        if one[:placed] == other[:placed]:
+            assert one[placed : placed + 2] == other[placed : placed + 2]
+    assert device.distinct_games > 1
 
 
 def test_a_match_stopped_with_few_boards_has_pairs_and_both_colours():

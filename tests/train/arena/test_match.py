@@ -19,10 +19,12 @@ from tests.support.reference.referee import Game
 from train import registry
 from train.arena import match as match_lib
 from train.arena import report
+from train.arena.openings import read_openings
 from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory
+from wallgo_jax.formats import diagram, records
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 
@@ -159,6 +161,58 @@ def test_an_opening_depends_on_the_key_and_its_pair_alone(random_match):
     fewer = play("random", "random", games=40)
     openings = [game[:OPENING] for game in random_match.games]
     assert [game[:OPENING] for game in fewer.games] == openings[:20] + openings[95:115]
+
+
+def test_players_place_their_stones_and_random_plies_come_after():
+    low, high = legal_player("low", highest=False), legal_player("high", highest=True)
+    result = play(low.player, high.player, games=50, opening_plies=2, players_place=True)
+    assert_replays(result)
+    half = 25
+    placed, drawn = len(RULES.order), set()
+    for number, played in enumerate(result.games):
+        game = Game(RULES.to_dict())
+        for ply, action in enumerate(played[:placed]):
+            is_first = (game.player == 0) == result.first_is_red[number]
+            assert action == (min(game.legal()) if is_first else max(game.legal())), ply
+            game.act(action)
+        drawn.add((number < half, played[placed : placed + 2]))
+    assert len(drawn) > 25
+
+
+def test_a_match_opens_from_the_positions_of_a_file(random_match, tmp_path):
+    """Two games that have begun, each played in both colours; then they begin again."""
+    games = [game[:plies] for game, plies in zip(random_match.games, (2, 5), strict=False)]
+    records.write(tmp_path / "openings.jsonl", [records.Record(RULES, game) for game in games])
+    positions = read_openings(tmp_path / "openings.jsonl", RULES)
+    result = play("random", "random", games=6, opening_plies=0, positions=positions)
+    assert_replays(result)
+    for number, played in enumerate(result.games):
+        opening = games[number % 3 % 2]
+        assert played[: len(opening)] == opening
+    assert result.distinct_games == 6
+    # The same positions as diagrams, whose plies are not known.
+    states = [records.replay(records.Record(RULES, game)).states[-1] for game in games]
+    (tmp_path / "openings.txt").write_text("\n".join(map(diagram.draw, states)))
+    drawn = read_openings(tmp_path / "openings.txt", RULES)
+    assert not drawn.has_games and len(drawn) == 2
+    other = play("random", "random", games=6, opening_plies=0, positions=drawn)
+    assert other.outcome.shape == (6,)
+
+
+@pytest.mark.parametrize(
+    ("rules", "length", "word"),
+    [(tiny.RULES, 2, "other rules"), (RULES, None, "is over"), (RULES, 0, "")],
+)
+def test_openings_that_no_match_can_begin_from_are_refused(
+    random_match, tmp_path, rules, length, word
+):
+    path, game = tmp_path / "openings.jsonl", random_match.games[0]
+    records.write(path, [records.Record(RULES, game if length is None else game[:length])])
+    if not word:
+        assert len(read_openings(path, rules)) == 1
+        return
+    with pytest.raises(UsageError, match=word):
+        read_openings(path, rules)
 
 
 def test_progress_is_told():

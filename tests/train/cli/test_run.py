@@ -124,7 +124,8 @@ def test_the_run_ends_with_commands_that_work(finished, tmp_path, monkeypatch):
 def test_evaluation_is_complete(finished):
     record = json.loads((finished[0] / "evaluation.json").read_text())
     (match,) = record.pop("matches")
-    assert record == {"seed": 7, "iterations": 6, "simulations": 2, "opening_plies": 0}
+    shared = {"seed": 7, "iterations": 6, "simulations": 2, "opening_plies": 0}
+    assert record == shared | {"players_place": False}
     assert (match["first"], match["second"], match["rules"]) == ("tiny@2", "random", "custom")
     assert match["games"] == match["wins"] + match["draws"] + match["losses"] == 40
     assert match["win_rate"] == pytest.approx((match["wins"] + match["draws"] / 2) / 40)

@@ -3,6 +3,7 @@
 import functools
 import itertools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from tests.support.learner import tiny
 from train.bench.parts.search import random_search
 from train.data.openings import Exploration, temperature_at
-from train.data.selfplay import first_boards, make_selfplay
+from train.data.selfplay import first_boards, make_selfplay, stagger
 from train.network import MASKED
 from train.programs import selfplay as selfplay_programs
 from wallgo_jax.game import actions
@@ -20,6 +21,8 @@ from wallgo_jax.game.state import State
 BOARDS, PLIES = 400, 24
 LEGAL = 8
 """Cells left for the second placement of the 3x3 board."""
+SETUP, MOST = 2, 2
+"""Plies of the setup, and the most that are drawn after it."""
 
 
 def ranked(states: State) -> jax.Array:
@@ -67,44 +70,74 @@ def near(expected: list[float], size: int) -> object:
     return pytest.approx(expected, abs=5 * np.sqrt(0.25 / size))
 
 
-def lengths(weight: np.ndarray, ply: np.ndarray) -> np.ndarray:
-    """The number of drawn plies of each game that lasted more than four, and no others."""
-    found = []
+def openings(weight: np.ndarray, ply: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each game that lasted longer than its opening can: whether its setup was drawn, and how
+    many plies after that. All of a setup is drawn or none, and nothing else is."""
+    setups, counts = [], []
     for board in range(weight.shape[1]):
         starts = np.flatnonzero(ply[:, board] == 0)
         for start, end in itertools.pairwise(starts):
             drawn = weight[start:end, board] == 0
-            assert (drawn == (np.arange(end - start) < drawn.sum())).all()
-            if end - start > 4:
-                found.append(drawn.sum())
-    return np.array(found)
+            setup, after = drawn[:SETUP], drawn[SETUP:]
+            assert setup.all() or not setup.any()
+            assert (after == (np.arange(len(after)) < after.sum())).all()
+            if len(after) > MOST:
+                setups.append(setup[0])
+                counts.append(after.sum())
+    return np.array(setups), np.array(counts)
 
 
-def test_each_game_draws_its_own_number_of_first_plies():
-    rank, weight, ply = play(opening_plies=3)
-    found = lengths(weight, ply)
-    assert found.size > 500
-    assert shares(found)[:4] == near([0.25] * 4, found.size)
+def test_each_game_draws_its_setup_and_its_number_of_plies():
+    rank, weight, ply = play(setup_prob=0.25, opening_prob=0.6, opening_plies=MOST)
+    setups, counts = openings(weight, ply)
+    assert counts.size > 300
+    assert setups.mean() == near(0.25, counts.size)
+    assert np.bincount(counts, minlength=MOST + 1) / counts.size == near(
+        [0.4, 0.3, 0.3], counts.size
+    )
+    # One does not hang on the other.
+    assert np.corrcoef(setups, counts > 0)[0, 1] == pytest.approx(0, abs=5 / np.sqrt(counts.size))
     # Drawn plies are of the raw policy and teach no policy; the others are the search's.
     drawn = weight == 0
-    first = rank[drawn & (ply < 2)]
+    first = rank[drawn & (ply < SETUP)]
     assert shares(first)[3:5] == near([0.25, 0.75], first.size)
-    assert set(rank[~drawn & (ply < 2)]) == {2}
+    assert set(rank[~drawn & (ply < SETUP)]) == {2}
 
 
 def test_share_of_random_openings():
-    """Random ones take any legal ply, and at least one."""
-    rank, weight, ply = play(opening_plies=3, random_opening_prob=0.25)
-    found = lengths(weight, ply)
-    least, more = 0.75 / 4, 0.75 / 4 + 0.25 / 3
-    assert shares(found)[:4] == near([least, more, more, more], found.size)
+    """Random ones take any legal ply."""
+    rank, weight, ply = play(setup_prob=1.0, opening_plies=MOST, random_opening_prob=0.25)
+    setups, counts = openings(weight, ply)
+    assert setups.all() and counts.min() == 1 and counts.max() == MOST
     first = rank[(weight == 0) & (ply == 1)]
-    # Of the games with two drawn plies or more, a quarter of 2/3 random ones, the rest of 2/4.
-    share = 0.25 * 2 / 3 / (0.25 * 2 / 3 + 0.75 * 2 / 4)
-    others = [share / LEGAL] * LEGAL
-    others[3] += (1 - share) / 4
-    others[4] += (1 - share) * 3 / 4
+    others = [0.25 / LEGAL] * LEGAL
+    others[3] += 0.75 / 4
+    others[4] += 0.75 * 3 / 4
     assert shares(first) == near(others, first.size)
+
+
+def test_first_games_stand_at_all_plies_and_go_on_from_there():
+    """So that the first iterations search placements, too, whatever their coins are."""
+    variant = tiny.variants(tiny.RULES, BOARDS)
+
+    @jax.jit
+    def start(key: jax.Array):
+        return stagger(variant, first_boards(variant), key, plies=8)
+
+    key, other_key = jax.random.split(jax.random.key(3))
+    boards, same, other = start(key), start(key), start(other_key)
+    ply = np.asarray(boards.position.ply)
+    shares = np.bincount(ply, minlength=9) / BOARDS
+    assert shares[:4] == near([1 / 9] * 4, BOARDS) or (shares[:4] > 0.08).all()
+    assert not np.asarray(boards.position.terminated).any()
+    assert not np.asarray(boards.opening.plies).any()
+    # As many stones as placements, as many walls as plays.
+    stones = (np.asarray(boards.position.stones) >= 0).sum(axis=(1, 2))
+    np.testing.assert_array_equal(stones, np.minimum(ply, SETUP))
+    walls = np.bitwise_count(np.asarray(boards.position.walls)).sum(axis=(1, 2, 3))
+    np.testing.assert_array_equal(walls, np.maximum(ply - SETUP, 0))
+    chex.assert_trees_all_equal(boards, same)
+    assert (ply != np.asarray(other.position.ply)).any()
 
 
 def test_temperature_draws_from_the_policy_and_learns_it():

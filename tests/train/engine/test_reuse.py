@@ -1,5 +1,6 @@
 """Sessions that keep their trees find what a slow independent search finds over the same moves."""
 
+import dataclasses
 import re
 
 import jax
@@ -35,7 +36,9 @@ def step(state, slot):
 
 
 def slow_search(sessions: Sessions) -> SlowSearch:
-    return SlowSearch(fetch(initial_state(sessions.rules)), sessions.guide.search, look, step)
+    # The searches of this file have 17 to 32 simulations.
+    options = dataclasses.replace(sessions.guide.search, max_considered_actions=8)
+    return SlowSearch(fetch(initial_state(sessions.rules)), options, look, step)
 
 
 _action_of = jax.jit(actions.action_of_slot)

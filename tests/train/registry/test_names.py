@@ -85,6 +85,12 @@ def test_time_and_options_are_taken_apart(text, target, seconds, symmetries, ful
     assert (counted.simulations, counted.seconds, counted.symmetries) == (9, None, symmetries)
 
 
+def test_considered_actions_are_an_option_of_all_that_searches(here):
+    assert read_name("pretrained:big@4").considered == 0
+    name = read_name("heuristic-search:wjx@5?considered=3")
+    assert name.considered == 3 and name.full == "heuristic-search:wjx@5?considered=3"
+
+
 def test_rounds_are_an_option_of_all_that_searches(here):
     for text, rounds in (("rounds=true", True), ("rounds=false", False), ("symmetries=2", None)):
         assert read_name(f"pretrained:big?{text}").rounds is rounds
@@ -112,6 +118,7 @@ def test_rounds_are_an_option_of_all_that_searches(here):
                 ("symmetries", "unknown option"),
                 ("turns=8", "unknown option"),
                 ("rounds=yes", "true, false"),
+                ("considered=0", "1 to 1024"),
             )
         ),
         ("wjx?symmetries=8", "no options"),

@@ -38,6 +38,7 @@ def test_simulations_double_up_to_the_last(first, last, expected):
 def test_a_player_may_weigh_values_otherwise_than_self_play():
     trained = SearchConfig(simulations=8, first_simulations=2, value_scale=0.2)
     assert as_player(trained, 64) == SearchConfig(simulations=64, value_scale=0.2)
+    assert as_player(as_player(trained, 4), 64) == as_player(trained, 64)
     trusting = dataclasses.replace(trained, player_value_scale=1.5)
     assert as_player(trusting, 64) == SearchConfig(simulations=64, value_scale=1.5)
     # The player's search is that of a run whose self-play has the player's scale.
@@ -49,8 +50,19 @@ def test_a_player_may_weigh_values_otherwise_than_self_play():
 
 
 @pytest.mark.parametrize(
+    ("simulations", "actions"),
+    [(1, 2), (4, 2), (5, 4), (16, 4), (17, 8), (32, 8), (33, 16), (100_000, 16)],
+)
+def test_a_player_considers_as_many_actions_as_its_simulations_can_look_into(simulations, actions):
+    assert as_player(SearchConfig(), simulations).max_considered_actions == actions
+    told = SearchConfig(player_max_considered_actions=5)
+    assert as_player(told, simulations).max_considered_actions == 5
+
+
+@pytest.mark.parametrize(
     ("options", "word"),
     [
+        ({"player_max_considered_actions": -1}, "player_max_considered_actions"),
         ({"engine": "mtcx"}, "engine"),
         ({"kind": "mcts"}, "kind"),
         ({"simulations": 0}, "simulations"),

@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.arena.active_games import GameLog, Openings
+from train.arena.active_games import GameLog
+from train.arena.openings import Openings, with_drawn_plies
 from wallgo_jax.game import actions, referee
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import Position, State
@@ -102,6 +103,9 @@ def play_slots(
       is_valid: bool[K]; where False nothing is played.
     """
     active, log = match
+    seatings = log.rewards.shape[0] // openings.queue.shape[0]
+    opening = jnp.minimum(active.game[boards] // seatings, openings.queue.shape[0] - 1)
+    slots = with_drawn_plies(openings, opening, states, slots)
     public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
     after, rewards = jax.vmap(referee.play)(states, slots)
     over = is_valid & after.position.terminated
@@ -116,7 +120,6 @@ def play_slots(
         rewards=log.rewards.at[ended].set(rewards, mode="drop"),
         actions=log.actions.at[written, ply].set(public, mode="drop"),
     )
-    seatings = no_game // openings.queue.shape[0]
     return SeatedMatch(_go_on(active, openings, after.position, boards, is_valid, seatings), log)
 
 

@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.arena import host_match, match_programs
-from train.arena.active_games import GameLog, Openings, open_games
+from train.arena.active_games import GameLog
 from train.arena.match_programs import MOST_PROGRAMS, Act, Programs, never, own_openings
+from train.arena.openings import OpeningOptions, Openings, Positions, open_games
 from train.arena.seats.games import SeatedMatch, boards_to_move, play_slots, set_up
 from train.arena.seats.result import SeatedResult, keep_finished
 from train.arena.seats.seating import check_rules, seatings_of
@@ -40,6 +41,8 @@ class SeatOptions:
       batch: games in parallel on all devices together; rounded up to a multiple of the players on
         each device.
       opening_plies: random plies at the start, the same in all games of an opening.
+      players_place: the players place the stones; the random plies come after.
+      positions: of a file, which games start from in place of random plies.
       devices: share the boards; None for all devices of this process.
       should_stop: asked every few plies; where it says True the match ends with the games that are
         over.
@@ -51,6 +54,8 @@ class SeatOptions:
     games: int
     batch: int = 400
     opening_plies: int = 0
+    players_place: bool = False
+    positions: Positions | None = None
     devices: Devices | None = None
     should_stop: Callable[[], bool] = never
 
@@ -58,6 +63,11 @@ class SeatOptions:
         for name, least in (("games", 1), ("batch", 1), ("opening_plies", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"match: {name} ({getattr(self, name)}) must be at least {least}")
+
+    @property
+    def opening(self) -> OpeningOptions:
+        """How the games open."""
+        return OpeningOptions(self.opening_plies, self.players_place, self.positions)
 
 
 class Field(NamedTuple):
@@ -149,7 +159,7 @@ def _programs_of(field: Field, rules: Rules, options: SeatOptions) -> Programs:
         devices,
         boards=-(-share // rules.players) * rules.players,
         capacity=match_programs.capacity_of(own, least=_LEAST_CAPACITY),
-        opening_plies=options.opening_plies,
+        opening=options.opening,
     )
 
 
@@ -162,7 +172,7 @@ def _programs(
     *,
     boards: int,
     capacity: int,
-    opening_plies: int,
+    opening: OpeningOptions,
 ) -> Programs:
     """Make the programs for N = `boards` boards and Q = `capacity` openings on each device."""
     variant, seated = make_variant(rules), np.array(seatings_of(seats))
@@ -170,7 +180,7 @@ def _programs(
     own = functools.partial(own_openings, capacity=capacity, devices=devices)
 
     def begin(count: jax.Array, key: jax.Array) -> tuple[Openings, SeatedMatch]:
-        openings = open_games(variant, *own(count), key, plies=opening_plies)
+        openings = open_games(variant, *own(count), key, opening)
         return openings, set_up(openings, boards=boards, seatings=seatings, plies=rules.max_plies)
 
     def go_on(

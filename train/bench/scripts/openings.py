@@ -31,7 +31,8 @@ DEFAULTS = (
     *("--selfplay.full_search_prob", "0.25", "--search.simulations", "16"),
     *("--search.first_simulations", "0", "--selfplay.bootstrap_iterations", "0"),
     *("--selfplay.opponent", "", "--selfplay.cheap_noise", "false"),
-    *("--selfplay.opening_plies", "0", "--selfplay.random_opening_prob", "0"),
+    *("--selfplay.setup_prob", "0", "--selfplay.opening_plies", "0"),
+    *("--selfplay.random_opening_prob", "0"),
     *("--selfplay.temperature", "0", "--search.prior_boost", "[]"),
 )
 """The self-play that is counted, where the command line does not say: none of its openings vary."""

@@ -14,6 +14,9 @@ from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from train.arena.openings import OpeningOptions, Positions
     from train.arena.result import MatchResult
     from train.runtime.display import Display
     from wallgo_jax.game.rules import Rules
@@ -56,6 +59,11 @@ class Match(options.MatchSettings):
     every order of the players."""
     batch: int = 400
     """Games played in parallel."""
+    players_place: options.Flag = False
+    """Let the players place all stones; the random plies come after."""
+    openings: options.OptionalFile = None
+    """File of positions to start from in place of random plies: the ends of recorded games, or
+    diagrams; each is played in every seating."""
     records: options.OptionalFile = None
     """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
     sprt: Annotated[str, tyro.conf.arg(metavar="ELO0,ELO1", help_behavior_hint="")] = ""
@@ -87,7 +95,7 @@ class Match(options.MatchSettings):
         try:
             match.check_rules(rules)
             test = parse_sprt(self.sprt) if self.sprt else None
-            how = match.MatchOptions(self.games, self.batch, self.opening_plies)
+            how = match.MatchOptions(self.games, self.batch, *self.opening(rules))
         except ValueError as error:
             raise UsageError(str(error)) from None
         first, second = map(self.player_maker(rules), names)
@@ -113,14 +121,38 @@ class Match(options.MatchSettings):
                 key=jax.random.key(self.seed),
                 on_progress=on_progress,
             )
-        self._show(result, test, display)
+        self._show(result, test, display, how.opening)
         return result, is_interrupted()
 
-    def _show(self, result: MatchResult, test: Sprt | None, display: Display) -> None:
+    @property
+    def inputs(self) -> tuple[str | Path | None, ...]:
+        """What may name a file that is read."""
+        return *super().inputs, self.openings
+
+    def opening(self, rules: Rules) -> tuple[int, bool, Positions | None]:
+        """How the games open: random plies, whether the players place, positions of a file.
+
+        Raises:
+          UsageError: two ways are asked for, or the file cannot be read.
+        """
+        from train.arena.openings import read_openings
+
+        if self.openings is None:
+            return self.opening_plies, self.players_place, None
+        if self.players_place:
+            raise UsageError("match: --openings and --players-place exclude one another")
+        found = read_openings(self.openings, rules)
+        if self.records is not None and not found.has_games:
+            raise UsageError("match: --records needs --openings of games: a diagram has no plies")
+        return 0, False, found
+
+    def _show(
+        self, result: MatchResult, test: Sprt | None, display: Display, opening: OpeningOptions
+    ) -> None:
         """Print the table, and write what was asked for."""
         from train.arena import report, sprt
 
-        caption = f"seed {self.seed} · {self.opening_plies} random opening plies"
+        caption = f"seed {self.seed} · {opening.text}"
         verdict = None if test is None else sprt.verdict_of(test, result)
         if test is not None:
             caption += f" · SPRT {self.sprt}"
@@ -138,7 +170,9 @@ class Match(options.MatchSettings):
         if self.json is not None:
             asked = {
                 "seed": self.seed,
-                "opening_plies": self.opening_plies,
+                "opening_plies": opening.plies,
+                "players_place": opening.players_place,
+                "openings": None if self.openings is None else str(self.openings),
                 "sprt": sprt.verdict_record(test, verdict) if test and verdict else None,
             }
             options.write_json(self.json, asked | report.match_record(result))
@@ -173,6 +207,10 @@ class Gate(options.MatchSettings):
     """Random plies that both games of a pair start with."""
     sprt: Annotated[str, tyro.conf.arg(metavar="ELO0,ELO1")] = "-10,0"
     """Leads in Elo points of a player that is weaker, and of one that is not."""
+    players_place: options.Flag = False
+    """Let the players place all stones; the random plies come after."""
+    openings: options.OptionalFile = None
+    """File of positions to start from, as in match."""
     records: options.OptionalFile = None
     """File to write the games to, a JSON object a line; compressed if it ends in .gz."""
 
@@ -198,6 +236,8 @@ class Gate(options.MatchSettings):
             games=self.games,
             batch=self.batch,
             sprt=self.sprt,
+            players_place=self.players_place,
+            openings=self.openings,
             records=self.records,
             **shared,
         )

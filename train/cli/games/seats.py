@@ -12,6 +12,7 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 from wallgo_jax.game.rules import Rules
 
 if TYPE_CHECKING:
+    from train.arena.openings import OpeningOptions
     from train.arena.seats.match import SeatOptions
     from train.arena.seats.result import SeatedResult
     from train.cli.games.match import Match
@@ -36,7 +37,7 @@ def run_match(command: Match, names: Sequence[str], rules: Rules) -> int:
         )
     try:
         seated = fill_seats(names, rules)
-        how = match.SeatOptions(command.games, command.batch, command.opening_plies)
+        how = match.SeatOptions(command.games, command.batch, *command.opening(rules))
     except ValueError as error:
         raise UsageError(str(error)) from None
     make = command.player_maker(rules)
@@ -62,7 +63,7 @@ def run_match(command: Match, names: Sequence[str], rules: Rules) -> int:
             key=jax.random.key(command.seed),
             on_progress=on_progress,
         )
-    _show(command, result, games, display)
+    _show(command, result, games, display, how.opening)
     return EXIT_INTERRUPTED if is_interrupted() else 0
 
 
@@ -173,10 +174,12 @@ def report_line(result: SeatedResult, *, seconds: float) -> str:
     return f"{wins} won, {result.draws} drawn, {seconds:.1f} s"
 
 
-def _show(command: Match, result: SeatedResult, games: int, display: Display) -> None:
+def _show(
+    command: Match, result: SeatedResult, games: int, display: Display, opening: OpeningOptions
+) -> None:
     from train.arena.seats import report
 
-    caption = f"seed {command.seed} · {command.opening_plies} random opening plies"
+    caption = f"seed {command.seed} · {opening.text}"
     if len(result.games) < games:
         caption = f"stopped after {len(result.games)} of {games} games · {caption}"
     display.console.print(report.seats_table(result, caption=caption))
@@ -184,5 +187,9 @@ def _show(command: Match, result: SeatedResult, games: int, display: Display) ->
         options.write_seats(command.records, result)
         options.say_written(command.records, f"{len(result.games)} games")
     if command.json is not None:
-        asked = {"seed": command.seed, "opening_plies": command.opening_plies}
+        asked = {
+            "seed": command.seed,
+            "opening_plies": opening.plies,
+            "players_place": opening.players_place,
+        }
         options.write_json(command.json, asked | report.seats_record(result))

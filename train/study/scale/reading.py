@@ -116,7 +116,8 @@ class MobilityConfig:
 
 @dataclasses.dataclass(frozen=True)
 class FootingConfig:
-    """Equal footing: equal time, many simulations, oneself with fewer simulations.
+    """Equal footing: equal time, many simulations, a player with fewer simulations, a player that
+    considers fewer actions.
 
     Attributes:
       player: a network.
@@ -125,6 +126,12 @@ class FootingConfig:
       opponents: other players, without a budget.
       budgets: budgets of both sides, such as `64`, `2000` or `0.1s`.
       games: of each match with an opponent.
+      considering: players without a budget, each matched with itself where it considers
+        `most_considered` actions at equal simulations; none by default.
+      considered: numbers of actions that these players consider; 0 for what they choose.
+      considered_simulations: simulations of both sides.
+      most_considered: actions that the other side considers.
+      considered_games: games of each of these matches.
       opening_plies: random plies that games start with.
     """
 
@@ -137,15 +144,25 @@ class FootingConfig:
     )
     budgets: tuple[str, ...] = ("64", "0.1s", "2000")
     games: int = 40
+    considering: tuple[str, ...] = ()
+    considered: tuple[int, ...] = (2, 4, 8)
+    considered_simulations: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
+    most_considered: int = 16
+    considered_games: int = 200
     opening_plies: int = 2
 
     def __post_init__(self) -> None:
-        check_players("footing", (self.player, *self.opponents))
+        check_players("footing", (self.player, *self.opponents, *self.considering))
         check_distinct("footing", opponents=self.opponents, budgets=self.budgets)
-        check_counts("footing", doublings=self.doublings)
+        check_counts(
+            "footing",
+            doublings=self.doublings,
+            considered_simulations=self.considered_simulations,
+            most_considered=(self.most_considered,),
+        )
         if list(self.doublings) != sorted(set(self.doublings)) or len(self.doublings) < 2:
             raise ValueError("footing: doublings must be two or more rising numbers")
-        for name in ("doubling_games", "games"):
+        for name in ("doubling_games", "games", "considered_games"):
             if getattr(self, name) < 2 or getattr(self, name) % 2:
                 raise ValueError(f"footing: {name} ({getattr(self, name)}) must be even, 2 or more")
         check_least("footing", 0, opening_plies=self.opening_plies)

@@ -64,16 +64,35 @@ def report(work: Work) -> Report:
         for opponent in scale.opponents
         for budget in scale.budgets
     ]
+    narrowed = [
+        _score(work, _named(name, simulations, actions), other, scale.considered_games)
+        for name in scale.considering
+        for simulations in scale.considered_simulations
+        for other in [_named(name, simulations, scale.most_considered)]
+        for actions in scale.considered
+        if actions <= simulations
+    ]
+    tables = [_doubling_table(doublings), _meeting_table(meetings)]
+    pictures = [_doubling_picture(doublings, steps, scale.player), _meeting_picture(meetings)]
+    if narrowed:
+        tables.append(_match_table("What considering fewer actions is worth", narrowed))
+        pictures.append(_narrowed_picture(narrowed, scale.most_considered))
     return Report(
         title="Equal footing",
         text=_text(work),
-        tables=[_doubling_table(doublings), _meeting_table(meetings)],
-        pictures=[_doubling_picture(doublings, steps, scale.player), _meeting_picture(meetings)],
+        tables=tables,
+        pictures=pictures,
         data={
             "doublings": [_record(score) for score in doublings],
             "meetings": [_record(score) for score in meetings],
+            "considered": [_record(score) for score in narrowed],
         },
     )
+
+
+def _named(player: str, simulations: int, considered: int) -> str:
+    """A player's name with its simulations and the actions it considers; 0 for its own choice."""
+    return f"{player}@{simulations}" + (f"?considered={considered}" if considered else "")
 
 
 def _score(work: Work, first: str, second: str, games: int) -> Score:
@@ -129,6 +148,11 @@ def _text(work: Work) -> list[str]:
 
 
 def _doubling_table(scores: list[Score]) -> Table:
+    return _match_table("What more simulations are worth", scores)
+
+
+def _match_table(title: str, scores: list[Score]) -> Table:
+    """Matches of a player with itself, in points of Elo."""
     rows = []
     for score in scores:
         low, high = score.interval
@@ -142,7 +166,7 @@ def _doubling_table(scores: list[Score]) -> Table:
             )
         )
     heads = ("match", "games", "win rate", "95 %", "Elo")
-    return Table("What more simulations are worth", heads, tuple(rows))
+    return Table(title, heads, tuple(rows))
 
 
 def _meeting_table(scores: list[Score]) -> Table:
@@ -186,6 +210,44 @@ def _doubling_picture(scores: list[Score], steps: list[tuple[int, int]], player:
     axes.set_xticks([more for _, more in steps], [f"{more:,}" for _, more in steps])
     axes.axhline(0, color="#6e7781", linewidth=1)
     return Picture("doublings", "95 % intervals over games", figure)
+
+
+def _narrowed_picture(scores: list[Score], most: int) -> Picture:
+    """Win rates over simulations, a line for each player and number of considered actions."""
+    from train.metrics.plot_style import COLOURS, new_plot
+
+    figure, axes = new_plot(
+        title=f"Fewer considered actions against {most}",
+        x_label="simulations of both sides",
+        y_label="win rate",
+    )
+    lines: dict[tuple[str, str], list[tuple[int, Score]]] = {}
+    for score in scores:
+        name = read_name(score.first)
+        label = f"{name.considered} actions" if name.considered else "own choice"
+        lines.setdefault((name.target or name.kind, label), []).append((name.budget, score))
+    labels = list(dict.fromkeys(label for _, label in lines))
+    players = list(dict.fromkeys(player for player, _ in lines))
+    for (player, label), points in lines.items():
+        budgets = [budget for budget, _ in points]
+        axes.errorbar(
+            budgets,
+            [score.rate for _, score in points],
+            yerr=[
+                [score.rate - score.interval[0] for _, score in points],
+                [score.interval[1] - score.rate for _, score in points],
+            ],
+            color=COLOURS[labels.index(label)],
+            linestyle=("-", "--", ":", "-.")[players.index(player) % 4],
+            marker="o",
+            label=f"{label}, {player}",
+        )
+    budgets = sorted({budget for points in lines.values() for budget, _ in points})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(budgets, [str(budget) for budget in budgets])
+    axes.axhline(0.5, color="#6e7781", linewidth=1)
+    axes.legend(frameon=False, fontsize=8)
+    return Picture("considered", "95 % intervals over games", figure)
 
 
 def _meeting_picture(scores: list[Score]) -> Picture:

@@ -1,0 +1,191 @@
+"""The positions that the games of a match begin from: random plies, or positions of a file.
+
+Q openings, O plies of an opening, P players.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from train.runtime.devices import broadcast_boards
+from train.runtime.errors import UsageError
+from train.runtime.host import fetch
+from wallgo_jax.cli.sources import SourceRequest, read_positions
+from wallgo_jax.formats.diagram import rules_of
+from wallgo_jax.game import actions, referee
+from wallgo_jax.game.actions import NO_ACTION
+from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.state import Position, State, Variant, initial_position
+
+
+class Openings(NamedTuple):
+    """The position where each group of games begins, in every seating once."""
+
+    position: Position  # [Q]
+    rewards: jax.Array  # float32[Q, P], of games that the opening ended, else zeros
+    actions: jax.Array  # int32[Q, O] public ids, NO_ACTION after the end
+    queue: jax.Array  # int32[Q], openings in the order of play, those without play last
+    live: jax.Array  # int32[1], how many of the queue are played
+    draws: jax.Array
+    """uint32[Q, K], random bits of the plies that are drawn once all stones are placed; K = 0 where
+    random plies open the games."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Positions:
+    """Positions of a file.
+
+    Attributes:
+      position: NumPy arrays [N].
+      actions: int32[N, O] public ids of the plies that led there, NO_ACTION behind them.
+      has_games: whether these plies are known; those of a diagram are not.
+    """
+
+    position: Position
+    actions: np.ndarray
+    has_games: bool
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+
+@dataclasses.dataclass(frozen=True)
+class OpeningOptions:
+    """How the games of a match open.
+
+    Attributes:
+      plies: random plies, the same in every game of an opening.
+      players_place: the players place the stones, and the random plies come after.
+      positions: of a file, in place of random plies, taken in turn.
+    """
+
+    plies: int = 0
+    players_place: bool = False
+    positions: Positions | None = None
+
+    @property
+    def text(self) -> str:
+        """The options in words."""
+        if self.positions is not None:
+            return f"{len(self.positions)} openings of a file"
+        after = " after the players' placements" if self.players_place else ""
+        return f"{self.plies} random opening plies{after}"
+
+
+def read_openings(path: Path | str, rules: Rules) -> Positions:
+    """Read the positions that a match opens with: the ends of the games of a file, or a diagram.
+
+    Raises:
+      UsageError: the file cannot be read, or a position is over, or by other rules.
+    """
+    try:
+        found = list(read_positions(SourceRequest(str(path))))
+    except ValueError as error:
+        raise UsageError(f"--openings: {error}") from None
+    for number, (state, _) in enumerate(found, start=1):
+        if rules_of(state) != rules or state.grid != rules.size:
+            raise UsageError(f"--openings: {path}: position {number} is by other rules")
+        if bool(state.position.terminated):
+            raise UsageError(f"--openings: {path}: position {number} is over")
+    known = [played for _, played in found if played is not None]
+    table = np.full((len(found), max(map(len, known), default=0)), NO_ACTION, np.int32)
+    for row, played in zip(table, known, strict=False):
+        row[: len(played)] = played
+    positions = fetch([state.position for state, _ in found])
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *positions)
+    return Positions(stacked, table, has_games=len(known) == len(found))
+
+
+def open_games(
+    variant: Variant,
+    numbers: jax.Array,
+    is_own: jax.Array,
+    key: jax.Array,
+    how: OpeningOptions,
+) -> Openings:
+    """Open the games of a match.
+
+    Args:
+      variant: what is played.
+      numbers: int32[Q], of the openings in the whole match; with the key, all that an opening
+        depends on, so that the number of devices changes no opening.
+      is_own: bool[Q], which of them this device plays.
+      key: consumed.
+      how: they open.
+    """
+    positions = how.positions
+    count = numbers.shape[0]
+    variants = broadcast_boards(variant, count)
+    rewards = jnp.zeros((count, variant.start.shape[0]), jnp.float32)
+    bits = _random_bits(key, numbers, plies=how.plies if positions is None else 0)
+    if positions is None:
+        position = jax.vmap(initial_position)(variants)
+        played = jnp.zeros((count, 0), jnp.int32)
+    else:
+        row = numbers % len(positions)
+        position = jax.tree.map(lambda x: jnp.asarray(x)[row], positions.position)
+        played = jnp.asarray(positions.actions)[row]
+
+    def ply(carry: tuple[State, jax.Array], bits: jax.Array) -> tuple[Any, jax.Array]:
+        states, rewards = carry
+        slots = jax.vmap(actions.draw_slot)(states, bits)
+        public = jax.vmap(actions.action_of_slot)(states, slots).astype(jnp.int32)
+        after, new = jax.vmap(referee.play)(states, slots)
+        is_live = ~states.position.terminated
+        rewards = jnp.where(is_live[:, None], new, rewards)
+        return (after, rewards), jnp.where(is_live, public, NO_ACTION)
+
+    if not how.players_place and positions is None:
+        first = State(variants, position), rewards
+        (after, rewards), found = jax.lax.scan(ply, first, bits.T)
+        position, played, bits = after.position, found.T, bits[:, :0]
+    is_played = is_own & ~position.terminated
+    return Openings(
+        position=position,
+        rewards=rewards,
+        actions=played,
+        queue=jnp.argsort(~is_played, stable=True).astype(jnp.int32),
+        live=is_played.sum(dtype=jnp.int32)[None],
+        draws=bits,
+    )
+
+
+def is_drawn(states: State, plies: int) -> jax.Array:
+    """bool[K]: whether the next ply is one of so many that are drawn after the setup."""
+    since_setup = states.position.ply - states.variant.num_placements
+    return (0 <= since_setup) & (since_setup < plies)
+
+
+def with_drawn_plies(
+    openings: Openings, opening: jax.Array, states: State, slots: jax.Array
+) -> jax.Array:
+    """int32[K]: the slots to play: those of the players, or drawn ones just after the setup.
+
+    Args:
+      openings: of the match.
+      opening: int32[K], which of them each board plays.
+      states: [K].
+      slots: int32[K], of the players.
+    """
+    plies = openings.draws.shape[1]
+    if plies == 0:
+        return slots
+    since_setup = states.position.ply - states.variant.num_placements
+    bits = openings.draws[opening, jnp.clip(since_setup, 0, plies - 1)]
+    return jnp.where(is_drawn(states, plies), jax.vmap(actions.draw_slot)(states, bits), slots)
+
+
+def _random_bits(key: jax.Array, numbers: jax.Array, *, plies: int) -> jax.Array:
+    """uint32[Q, O]: random bits for plies of openings int32[Q]."""
+
+    def of_opening(number: jax.Array) -> jax.Array:
+        own = jax.random.fold_in(key, number)
+        return jax.vmap(lambda ply: jax.random.bits(jax.random.fold_in(own, ply)))(
+            jnp.arange(plies)
+        )
+
+    return jax.vmap(of_opening)(numbers)
