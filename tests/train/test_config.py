@@ -68,6 +68,7 @@ value_scale = 0.5
 player_value_scale = 0.75
 visit_offset = 20
 rescale_values = false
+first_play = "minizero"
 rounds = true
 c_init = 2
 c_base = 1000
@@ -206,6 +207,7 @@ FULL_CONFIG = RunConfig(
         0.75,
         20.0,
         False,
+        "minizero",
         2.0,
         1000.0,
         0.5,

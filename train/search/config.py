@@ -8,6 +8,7 @@ from train.functions import CustomSearch
 KINDS = ("gumbel", "puct")
 ENGINES = ("native", "mctx")
 OPPONENTS = ("paranoid", "maxn")
+FIRST_PLAYS = ("mctx", "minizero", "katago")
 MAX_SIMULATIONS = 100_000
 MOVE_CLASSES = ("placement", "stay", "one_step", "two_steps")
 """Classes of moves: placements of stones, and plays by the steps of the stone."""
@@ -40,9 +41,12 @@ class SearchConfig:
         self-play [number]. There a small one keeps the learned policies soft, and a player may
         trust its values more.
       visit_offset: gumbel: visits that are added to the most visits of a slot [visits].
-      rescale_values: spread the values of a node's slots over 0 to 1 before they are weighed, as
-        mctx does. Without it they are expected rewards, from -1 to 1; puct then gives a slot
-        without visits MiniZero's first-play value, the mean of the visited slots' and of a loss.
+      rescale_values: gumbel: spread the values of a node's slots over 0 to 1 before they are
+        weighed, as mctx does. Without it they are expected rewards, from -1 to 1.
+      first_play: puct: the value of a slot without visits: `katago` (the node's value, less 0.2
+        times the root of the visited slots' share of the prior), `minizero` (the mean of the
+        visited slots' values and of a loss) or `mctx` (the least known value; all values are
+        spread over 0 to 1).
       c_init: puct: weight of the prior against the value; at least 0.001 for engine `mctx`
         [number].
       c_base: puct: visits of a node at which that weight has grown by log 2 [visits].
@@ -78,6 +82,7 @@ class SearchConfig:
     player_value_scale: float = 0.0
     visit_offset: float = 50.0
     rescale_values: bool = True
+    first_play: str = "katago"
     c_init: float = 1.25
     c_base: float = 19652.0
     dirichlet_fraction: float = 0.25
@@ -98,6 +103,10 @@ class SearchConfig:
             raise ValueError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
         if self.engine not in ENGINES:
             raise ValueError(f"engine {self.engine!r} is not one of {', '.join(ENGINES)}")
+        if self.first_play not in FIRST_PLAYS:
+            raise ValueError(
+                f"first_play {self.first_play!r} is not one of {', '.join(FIRST_PLAYS)}"
+            )
         if self.opponents not in OPPONENTS:
             raise ValueError(f"opponents {self.opponents!r} is not one of {', '.join(OPPONENTS)}")
         if self.opponents == "maxn" and self.engine != "native":

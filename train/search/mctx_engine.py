@@ -15,10 +15,14 @@ import jax
 import jax.numpy as jnp
 import mctx
 
+from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.engine import Budget, Choice, Choose, Root
-from train.search.puct import make_puct_choice
+from train.search.puct import FIRST_PLAY_REDUCTION, make_puct_choice, root_reduction
 from train.search.tree import ROOT, Play
+
+_LEAST_VALUE = -4.0
+"""Less than any value with any reduction."""
 
 # Type checkers do not see the fields of chex's dataclasses, which these two are.
 _RootFnOutput: Any = mctx.RootFnOutput
@@ -56,9 +60,13 @@ def make_puct(config: SearchConfig, *, explores: bool) -> Choose:
 
     mctx's own Dirichlet noise falls on illegal slots as well, whose share is lost.
     """
-    qtransform = mctx.qtransform_by_parent_and_siblings
-    if not config.rescale_values:
-        qtransform = qtransform_by_first_play
+    qtransform = {
+        "mctx": mctx.qtransform_by_parent_and_siblings,
+        "minizero": qtransform_by_first_play,
+        "katago": functools.partial(
+            qtransform_by_reduction, at_root=root_reduction(config, explores=explores)
+        ),
+    }[config.first_play]
 
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
         # mctx draws a move and noise from the parts of the key that `make_puct_choice` uses too;
@@ -90,6 +98,23 @@ def qtransform_by_first_play(tree: Any, node_index: Any) -> jax.Array:
     qvalues, is_seen = tree.qvalues(node_index), tree.children_visits[node_index] > 0
     first_play = (jnp.sum(qvalues, where=is_seen) - 1.0) / (jnp.sum(is_seen) + 1.0)
     return jnp.where(is_seen, qvalues, first_play)
+
+
+def qtransform_by_reduction(tree: Any, node_index: Any, *, at_root: float) -> jax.Array:
+    """`train.search.puct.reduced_qvalues`, float32[A], of one node of mctx's tree of one board.
+
+    Where each legal slot is visited and worse than a first play, an illegal one would win below the
+    root, where mctx masks nothing: it is worth less than any.
+
+    Args:
+      at_root: the reduction at the root.
+    """
+    qvalues, is_seen = tree.qvalues(node_index), tree.children_visits[node_index] > 0
+    logits = tree.children_prior_logits[node_index]
+    prior = jax.nn.softmax(logits)
+    reduction = jnp.where(node_index == ROOT, at_root, FIRST_PLAY_REDUCTION)
+    first_play = tree.node_values[node_index] - reduction * jnp.sqrt(jnp.sum(prior, where=is_seen))
+    return jnp.where(is_seen, qvalues, jnp.where(logits > MASKED, first_play, _LEAST_VALUE))
 
 
 def _root(root: Root) -> Any:

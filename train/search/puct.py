@@ -5,15 +5,17 @@ through self-play" (Science, 2018), with the scale of values of Schrittwieser et
 Atari, Go, chess and shogi by planning with a learned model" (Nature, 2020), appendix B. The slot
 chosen at a node is the one of the largest sum of
 
-    value   by default the slot's Q-value, scaled so that the least and the largest of the node's
-            value and the Q-values of its visited slots become 0 and 1; 0 for a slot not visited.
-            Without `rescale_values` the Q-value itself; a first-play value for a slot not visited
+    value   the slot's Q-value, or a first-play value for a slot not visited, by the rule of
+            `search.first_play`: KataGo's, MiniZero's or mctx's
     prior   sqrt(N) (c_init + log((N + c_base + 1) / c_base)) P / (n + 1), where the node has N
             visits, the slot n visits and the prior P
     noise   below 1e-7, which breaks ties
 
-It finds what `mctx.muzero_policy` finds without its noise, from the same key. The values that are
-not rescaled are MiniZero's, see `unscaled_qvalues`.
+By mctx's rule it finds what `mctx.muzero_policy` finds without its noise, from the same key. Over
+many moves of a flat prior the prior's part is about 0.02 sqrt(N), while by the rules of mctx and
+MiniZero a visited slot leads the others by up to 1: visits stay with the first slot that does
+better than the node. By KataGo's rule a slot that is not visited is worth nearly as much as the
+node.
 
 B boards, A slots.
 """
@@ -34,6 +36,8 @@ from train.search.tree import Node, Play, Select, init_tree, root_view
 
 _LEAST_SPREAD, _TIE_BREAK = 1e-8, 1e-7
 """mctx's: values closer together than the first are not spread further; the largest noise."""
+FIRST_PLAY_REDUCTION = 0.2
+"""KataGo's `fpuReductionMax`."""
 
 Grow = Callable[[jax.Array, Root, Play], tuple[jax.Array, jax.Array, Any]]
 """(key, root, play) -> visits int32[B, A] of the root's slots, its value float32[B], the tree."""
@@ -88,22 +92,42 @@ def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]
 
 
 def _make_grow(config: SearchConfig, budgets: Sequence[Budget], has_model: bool) -> Grow:
-    select, most = make_puct_slot(config), max(each.simulations for each in budgets)
+    most = max(each.simulations for each in budgets)
+    below = make_puct_slot(config)
 
     def grow(key: jax.Array, root: Root, play: Play) -> tuple[jax.Array, jax.Array, Any]:
         made = root.logits, root.value, root.position
         tree = init_tree(*made, nodes=most + 1, has_model=has_model)
         tree_key, count = jax.random.split(key, 3)[2], simulations_of(budgets, root.budget)
-        tree = simulate(tree, tree_key, at_root=select, below=select, play=play, count=count)
+        reduction = where_explored(
+            budgets,
+            root.budget,
+            jnp.float32(root_reduction(config, explores=True)),
+            jnp.float32(root_reduction(config, explores=False)),
+        )
+        at_root = make_puct_slot(config, reduction=reduction)
+        tree = simulate(tree, tree_key, at_root=at_root, below=below, play=play, count=count)
         found = root_view(tree)
         return found.slot_visits, found.value, tree
 
     return grow
 
 
-def make_puct_slot(config: SearchConfig) -> Select:
-    """`puct_slot` with a config's weights and its scale of values."""
-    qvalues = scaled_qvalues if config.rescale_values else unscaled_qvalues
+def root_reduction(config: SearchConfig, *, explores: bool) -> float:
+    """By how much a slot of the root that is not visited falls behind the node at most: by nothing
+    where noise shall be tried, as KataGo has it (`rootFpuReductionMax`)."""
+    return 0.0 if explores and config.dirichlet_fraction > 0 else FIRST_PLAY_REDUCTION
+
+
+def make_puct_slot(
+    config: SearchConfig, *, reduction: jax.Array | float = FIRST_PLAY_REDUCTION
+) -> Select:
+    """`puct_slot` with a config's weights and its rule of first plays; `reduction` is KataGo's."""
+    qvalues: QValues = {
+        "mctx": scaled_qvalues,
+        "minizero": unscaled_qvalues,
+        "katago": functools.partial(reduced_qvalues, reduction=reduction),
+    }[config.first_play]
     return functools.partial(puct_slot, c_init=config.c_init, c_base=config.c_base, qvalues=qvalues)
 
 
@@ -118,7 +142,7 @@ def puct_slot(
       node: whose slots are chosen from; MASKED logits mark the illegal ones.
       c_init: weight of the prior against the value.
       c_base: visits at which that weight has grown by log 2.
-      qvalues: `scaled_qvalues` or `unscaled_qvalues`.
+      qvalues: `scaled_qvalues`, `unscaled_qvalues` or `reduced_qvalues`.
     """
     visits = node.visits[:, None]
     weight = jnp.sqrt(visits) * (c_init + jnp.log((visits + c_base + 1.0) / c_base))
@@ -160,6 +184,19 @@ def unscaled_qvalues(node: Node) -> jax.Array:
     known = jnp.where(is_seen, node.slot_qvalues, 0.0).sum(axis=1, keepdims=True)
     count = is_seen.astype(jnp.float32).sum(axis=1, keepdims=True)
     return jnp.where(is_seen, node.slot_qvalues, (known - 1.0) / (count + 1.0))
+
+
+def reduced_qvalues(node: Node, *, reduction: jax.Array | float) -> jax.Array:
+    """float32[B, A] from -1 to 1: Q-values as the node's mover expects them.
+
+    A slot without visits has KataGo's first-play value (lightvector/KataGo, cpp/search,
+    `getFpuValueForChildrenAssumeVisited`): the node's value less `reduction` times the root of the
+    share of the prior that is visited.
+    """
+    is_seen = node.slot_visits > 0
+    seen = jnp.where(is_seen, jax.nn.softmax(node.logits, axis=1), 0.0).sum(axis=1)
+    first = node.value - reduction * jnp.sqrt(seen)
+    return jnp.where(is_seen, node.slot_qvalues, first[:, None])
 
 
 def dirichlet(key: jax.Array, legal: jax.Array, *, alpha: float) -> jax.Array:

@@ -23,7 +23,7 @@ SLOTS, SEED = 20, 11
 # Searches that several tests compare with others; more boards take some of them another way down.
 GUMBEL = SearchConfig(24, 4, value_scale=0.3, visit_offset=5.0, rescale_values=False)
 GUMBEL_BOARDS = 7
-PUCT = SearchConfig(24, kind="puct", c_init=2.0, rescale_values=False, temperature_plies=4)
+PUCT = SearchConfig(24, kind="puct", c_init=2.0, temperature_plies=4)
 PUCT_BOARDS = 12
 
 

@@ -1,9 +1,8 @@
 """A slow search that keeps its tree, written without looking at the fast one: one node at a time.
 
 It follows the papers: Danihelka et al., "Policy improvement by planning with Gumbel" (ICLR 2022),
-without noise, and the AlphaZero rule with values scaled as MuZero's or, if they are not rescaled,
-with one loss among the values of the visited slots for a slot without visits. Of more than two
-players all others play against the one at the root (Sturtevant and Korf, "On Pruning Techniques for
+without noise, and the AlphaZero rule with values scaled as MuZero's, or as they are, with
+MiniZero's or KataGo's value for a slot without visits. Of more than two players all others play against the one at the root (Sturtevant and Korf, "On Pruning Techniques for
 Multi-Player Games", 2000), so that a tree is of use to that player alone.
 """
 
@@ -64,6 +63,7 @@ class SlowSearch:
         self.config, self.look, self.step = config, look, step
         self.player = mover_of(state)  # whose share the tree's values are
         self.root = self.node(state)
+        self.noisy_root: Node | None = None  # one whose prior has noise
 
     def node(self, state: State) -> Node:
         logits, values, legal = self.look(state)
@@ -157,12 +157,16 @@ class SlowSearch:
 
     def puct(self, node: Node) -> int:
         values = {slot: node.q(slot) for slot in node.children}
-        known = [node.value, *values.values()]
-        low, high = min(known), max(known)
-        unseen = (sum(values.values()) - 1) / (len(values) + 1)
-        if self.config.rescale_values:
+        if self.config.first_play == "mctx":
+            known = [node.value, *values.values()]
+            low, high = min(known), max(known)
             values = {s: (value - low) / max(high - low, 1e-8) for s, value in values.items()}
             unseen = 0.0
+        elif self.config.first_play == "minizero":
+            unseen = (sum(values.values()) - 1) / (len(values) + 1)
+        else:
+            tried = sum(node.prior()[slot] for slot in values)
+            unseen = node.value - (0.0 if node is self.noisy_root else 0.2) * math.sqrt(tried)
         c_base = self.config.c_base
         weight = self.config.c_init + math.log((node.visits + c_base + 1) / c_base)
         prior = node.prior()

@@ -77,7 +77,7 @@ def test_searches_of_the_game_are_the_same():
 OTHER_WEIGHTS = [
     (hashed_game.GUMBEL, True, hashed_game.GUMBEL_BOARDS),
     (hashed_game.PUCT, True, hashed_game.PUCT_BOARDS),
-    (SearchConfig(24, kind="puct", c_init=0.001, c_base=1e9), False, 7),
+    (SearchConfig(24, kind="puct", first_play="mctx", c_init=0.001, c_base=1e9), False, 7),
 ]
 
 

@@ -11,7 +11,7 @@ from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.search import make_search
 
-CONFIG = SearchConfig(simulations=24, kind="puct", opponents="maxn", c_init=1.5)
+CONFIG = SearchConfig(simulations=24, kind="puct", first_play="mctx", opponents="maxn", c_init=1.5)
 
 evaluate = jax.jit(lambda states: random_evaluator((), states))
 

@@ -14,7 +14,7 @@ from train.search.config import SearchConfig
 from train.search.evaluator import Evaluation, Opposed
 from train.search.search import make_search
 
-PUCT = SearchConfig(simulations=24, kind="puct", c_init=1.5)
+PUCT = SearchConfig(simulations=24, kind="puct", first_play="mctx", c_init=1.5)
 
 
 def rival(variables: Any, states: Any, analysis: Any = None) -> Evaluation:

@@ -1,5 +1,6 @@
 """PUCT's rule of selection, its noise at the root and its draw of the move."""
 
+import functools
 from typing import Any
 
 import jax
@@ -14,8 +15,15 @@ from tests.support.learner.searching import mctx_tree_of, node_of
 from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.engine import Budget, Root
-from train.search.mctx_engine import qtransform_by_first_play
-from train.search.puct import make_puct_choice, make_puct_slot, scaled_qvalues, unscaled_qvalues
+from train.search.mctx_engine import qtransform_by_first_play, qtransform_by_reduction
+from train.search.puct import (
+    make_puct_choice,
+    make_puct_slot,
+    reduced_qvalues,
+    root_reduction,
+    scaled_qvalues,
+    unscaled_qvalues,
+)
 from train.search.tree import Node
 
 
@@ -44,6 +52,21 @@ def test_values_without_rescaling_are_those_expected():
     np.testing.assert_allclose(found, np.hstack([seen, unseen, unseen]), atol=1e-6)
 
 
+def test_first_plays_by_katago_fall_behind_the_node_as_more_of_the_prior_is_visited():
+    """Shares 0.64, 0.36 and 0 of the prior are visited: 0.7 - 0.2 * 0.8, 0.7 - 0.2 * 0.6, 0.7."""
+    logits = np.log([[0.64, 0.36, 1e-9]] * 3)
+    node = node_of(logits, [[5, 0, 0], [0, 1, 0], [0, 0, 0]], qvalues=[[0.5, -0.25, 9]] * 3)
+    node = node._replace(value=jnp.full(3, 0.7))
+    found = jax.jit(lambda node, r: reduced_qvalues(node, reduction=r))(node, 0.2)
+    expected = [[0.5, 0.54, 0.54], [0.58, -0.25, 0.58], [0.7, 0.7, 0.7]]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    # At a root with noise not at all.
+    config = SearchConfig(kind="puct")
+    assert root_reduction(config, explores=True) == 0
+    assert root_reduction(config, explores=False) == 0.2
+    assert root_reduction(SearchConfig(dirichlet_fraction=0.0), explores=True) == 0.2
+
+
 @pytest.mark.parametrize(
     ("visits", "slot"),
     [
@@ -62,41 +85,46 @@ def test_slot_of_the_largest_score_by_hand(visits, slot):
     and 0 for the others. The weight is 2 sqrt(N), divided by a slot's visits and one."""
     logits = np.array([[np.log(0.6), np.log(0.3), np.log(0.1), MASKED]])
     node = node_of(logits, [visits], qvalues=[[1.0, 0.0, 0.0, 9.0]])
-    select = jax.jit(make_puct_slot(SearchConfig(c_init=2.0, c_base=1e9)))
-    assert select(None, node).tolist() == [slot]
+    config = SearchConfig(c_init=2.0, c_base=1e9, first_play="mctx")
+    assert jax.jit(make_puct_slot(config))(None, node).tolist() == [slot]
 
 
 @pytest.mark.parametrize(
-    ("visits", "qvalues", "rescaled", "expected"),
+    ("visits", "qvalues", "by_rule"),
     [
-        # The weight 4: 0 + 2.4 / 3, 1 + 1.2 / 2, 0.4; then -0.05 + 0.8, 0.02 + 0.6, -0.34 + 0.4.
-        ([2, 1, 0, 0], [-0.05, 0.02, 0.0, 9.0], 1, 0),
-        # The weight 4: 1 + 2.4 / 4, 1.2, 0.4; then 0.1 + 0.6, -0.45 + 1.2, -0.45 + 0.4.
-        ([3, 0, 0, 0], [0.1, 0.0, 0.0, 9.0], 0, 1),
-        # As before, with a value that makes up for less of the prior: 0.9, -0.35 + 1.2, 0.05.
-        ([3, 0, 0, 0], [0.3, 0.0, 0.0, 9.0], 0, 0),
+        # The weight 4: 0 + 2.4 / 3, 1 + 1.2 / 2, 0.4; then -0.05 + 0.8, 0.02 + 0.6, -0.34 + 0.4;
+        # then the same with -0.19 + 0.4 for the third.
+        ([2, 1, 0, 0], [-0.05, 0.02, 0.0, 9.0], (1, 0, 0)),
+        # The weight 4: 1 + 2.4 / 4, 1.2, 0.4; then 0.1 + 0.6, -0.45 + 1.2, -0.45 + 0.4; then 0.7,
+        # -0.15 + 1.2, -0.15 + 0.4.
+        ([3, 0, 0, 0], [0.1, 0.0, 0.0, 9.0], (0, 1, 1)),
+        # As before, with a value that makes up for less of the prior: 0.9, -0.35 + 1.2, 0.05; by
+        # KataGo's rule 0.9, 1.05, 0.25: its first play does not hang on the visited value.
+        ([3, 0, 0, 0], [0.3, 0.0, 0.0, 9.0], (0, 0, 1)),
     ],
 )
-def test_slot_depends_on_the_scale_of_values(visits, qvalues, rescaled, expected):
+def test_slot_depends_on_the_rule_of_first_plays(visits, qvalues, by_rule):
     """Priors and weight as above; the node's own value is 0."""
     logits = np.array([[np.log(0.6), np.log(0.3), np.log(0.1), MASKED]])
     node = node_of(logits, [visits], qvalues=[qvalues])
-    for rescale_values, slot in ((True, rescaled), (False, expected)):
-        config = SearchConfig(c_init=2.0, c_base=1e9, rescale_values=rescale_values)
+    for first_play, slot in zip(("mctx", "minizero", "katago"), by_rule, strict=True):
+        config = SearchConfig(c_init=2.0, c_base=1e9, first_play=first_play)
         assert jax.jit(make_puct_slot(config))(None, node).tolist() == [slot]
 
 
 @pytest.mark.parametrize(
-    ("c_init", "c_base", "rescale_values"),
+    ("c_init", "c_base", "first_play"),
     [
-        (1.25, 19652.0, True),
-        (2.0, 10.0, True),
-        (0.0, 19652.0, True),
-        (1.25, 19652.0, False),
-        (0.0, 19652.0, False),
+        (1.25, 19652.0, "mctx"),
+        (2.0, 10.0, "mctx"),
+        (0.0, 19652.0, "mctx"),
+        (1.25, 19652.0, "minizero"),
+        (0.0, 19652.0, "minizero"),
+        (1.25, 19652.0, "katago"),
+        (0.0, 19652.0, "katago"),
     ],
 )
-def test_slot_is_mctxs(c_init, c_base, rescale_values):
+def test_slot_is_mctxs(c_init, c_base, first_play):
     """Nodes of no visits, of few and of many, with ties: noise from the same keys breaks them."""
     draw = np.random.default_rng(0)
     chance = np.array([0.0, 0.05, 0.5, 1.0] * 16)[:, None]
@@ -107,8 +135,10 @@ def test_slot_is_mctxs(c_init, c_base, rescale_values):
     node = node._replace(value=jnp.asarray(draw.uniform(-1, 1, 64), jnp.float32))
     keys = jax.random.split(jax.random.key(0), 64)
     # By default without a word of ours.
-    own = {} if rescale_values else {"qtransform": qtransform_by_first_play}
-    config = SearchConfig(c_init=c_init, c_base=c_base, rescale_values=rescale_values)
+    at_root = functools.partial(qtransform_by_reduction, at_root=0.2)
+    transforms = {"minizero": qtransform_by_first_play, "katago": at_root}
+    own = {"qtransform": transforms[first_play]} if first_play in transforms else {}
+    config = SearchConfig(c_init=c_init, c_base=c_base, first_play=first_play)
 
     @jax.jit
     @jax.vmap
