@@ -2,8 +2,9 @@
 
 It follows the papers: Danihelka et al., "Policy improvement by planning with Gumbel" (ICLR 2022),
 without noise, and the AlphaZero rule with values scaled as MuZero's, or as they are, with
-MiniZero's or KataGo's value for a slot without visits. Of more than two players all others play against the one at the root (Sturtevant and Korf, "On Pruning Techniques for
-Multi-Player Games", 2000), so that a tree is of use to that player alone.
+MiniZero's or KataGo's value for a slot without visits. Of more than two players all others play
+against the one at the root (Sturtevant and Korf, "On Pruning Techniques for Multi-Player Games",
+2000), so that a tree is of use to that player alone.
 """
 
 import dataclasses
