@@ -7,7 +7,7 @@ after the end changes nothing and pays zeros, the mask of a finished game is all
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,9 @@ from wallgo_jax.game import state as state_lib
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import assert_board
 from wallgo_jax.game.terrain import BoardAnalysis, Terrain
+from wallgo_jax.serialization import register_with_flax
+
+T = TypeVar("T")
 
 VERSION = "1"
 """It rises whenever a game may run or look different; records and checkpoints hold it."""
@@ -86,6 +89,11 @@ class State:
         return display.to_html(self)
 
 
+def _compiled(method: Any) -> Any:
+    """Compile a method once for all equal envs; inside another program it leaves no call."""
+    return functools.partial(jax.jit, static_argnums=0, inline=True)(method)
+
+
 class WallGo:
     """An environment for boards that share grid size, player count and room for stones.
 
@@ -112,6 +120,7 @@ class WallGo:
         self.sizes = state_lib.sizes_of(rules, grid=grid, stones=stones)
         self.grid = self.sizes.grid
         self._variant = state_lib.make_variant(rules, grid=grid, stones=stones)
+        register_with_flax(State, state_lib.Grid)
 
     def _identity(self) -> tuple[Rules, int | None, int, str]:
         return self.rules, self.grid if self.has_playable else None, self.sizes.stones, self.planes
@@ -173,6 +182,12 @@ class WallGo:
     def init(self, key: jax.Array | None = None) -> State:
         """Start a new game; the key, which pgx's interface has, is not used."""
         arguments.check_key(key)
+        # Flax may have been loaded since this env was made.
+        register_with_flax(State, state_lib.Grid)
+        return self._first_state()
+
+    @_compiled
+    def _first_state(self) -> State:
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
         nothing = jnp.zeros(self.num_players, jnp.float32)
@@ -185,6 +200,10 @@ class WallGo:
         Its rewards are zeros, and its plies count as its steps.
         """
         assert_board(game)
+        return self._state_of(game)
+
+    @_compiled
+    def _state_of(self, game: state_lib.State) -> State:
         nothing = jnp.zeros(self.num_players, jnp.float32)
         sets, position = self._sets(game), game.position
         return self._make_state(game, nothing, position.ply, position.terminated, sets, sets)
@@ -194,6 +213,10 @@ class WallGo:
         del key
         self._check_state(state, "step")
         arguments.check_action(action, num_actions=self.num_actions, function="step")
+        return self._play(state, jnp.asarray(action, jnp.int32))
+
+    @_compiled
+    def _play(self, state: State, action: jax.Array) -> State:
         game, rewards, count, analysis = self._advance(state, action)
         sets = self._next_sets(state, game, analysis)
         over = game.position.terminated
@@ -210,6 +233,10 @@ class WallGo:
         del key
         self._check_state(state, "step_auto_reset")
         arguments.check_action(action, num_actions=self.num_actions, function="step_auto_reset")
+        return self._play_on(state, jnp.asarray(action, jnp.int32))
+
+    @_compiled
+    def _play_on(self, state: State, action: jax.Array) -> State:
         game, rewards, count, analysis = self._advance(state, action)
         over = game.position.terminated
         # A new game is a select, not a second `init`: its planes need no flood and no history.
@@ -223,9 +250,11 @@ class WallGo:
         """bool[grid, grid, C]: the planes of the state, the same for every player."""
         del player
         self._check_state(state, "observe")
-        return observation_lib.observe(
-            state.game, planes=self.planes, has_playable=self.has_playable
-        )
+        return self._observe(state.game)
+
+    @_compiled
+    def _observe(self, game: state_lib.State) -> jax.Array:
+        return observation_lib.observe(game, planes=self.planes, has_playable=self.has_playable)
 
     def random_action(self, state: State, key: jax.Array) -> jax.Array:
         """int32: a legal public action, each as likely as the others within one in 2^16 / their
@@ -235,18 +264,29 @@ class WallGo:
         `num_actions`, which costs far more than a step of the game.
         """
         self._check_state(state, "random_action")
-        bits = jax.random.bits(key, (), jnp.uint32)
-        return chance.choose_from_mask(bits, state.legal_action_mask)
+        return self._draw(state.legal_action_mask, key)
+
+    @_compiled
+    def _draw(self, mask: jax.Array, key: jax.Array) -> jax.Array:
+        return chance.choose_from_mask(jax.random.bits(key, (), jnp.uint32), mask)
 
     def territory(self, state: State) -> jax.Array:
         """int32[P]: the number of cells of the regions whose stones all belong to one player."""
         self._check_state(state, "territory")
-        return referee.territory(state.game)
+        return self._territory(state.game)
+
+    @_compiled
+    def _territory(self, game: state_lib.State) -> jax.Array:
+        return referee.territory(game)
 
     def legal_slots(self, state: State) -> jax.Array:
         """bool[num_slots]: the legal actions in the compact action space."""
         self._check_state(state, "legal_slots")
-        return actions.legal_slots(state.game)
+        return self._legal_slots(state.game)
+
+    @_compiled
+    def _legal_slots(self, game: state_lib.State) -> jax.Array:
+        return actions.legal_slots(game)
 
     def _check_state(self, state: State, function: str) -> None:
         arguments.check_state(
@@ -289,7 +329,7 @@ class WallGo:
         game, rewards, analysis = referee.step_with_analysis(state.game, slot, is_legal)
         # Mask and planes are wide: without a barrier the ply is worked out for each of their bits.
         position, rewards = fusion_barrier((game.position, rewards), token=before.ply < 0)
-        count = state._step_count + ~before.terminated
+        count = state._step_count + (~before.terminated).astype(jnp.int32)
         return state_lib.State(game.variant, position), rewards, count, analysis
 
     def _make_state(
@@ -312,7 +352,7 @@ class WallGo:
         show = functools.partial(observation_lib.show, grid=self.grid, token=game.position.ply < 0)
         observation = show(sets)
         final = observation if sets is final_sets else show(final_sets)
-        return State(
+        made = State(
             current_player=game.position.player.astype(jnp.int32),
             observation=observation,
             rewards=rewards,
@@ -324,6 +364,17 @@ class WallGo:
             _planes=sets,
             game=game,
         )
+        return with_own_buffers(made)
+
+
+def with_own_buffers(tree: T) -> T:
+    """Arrays of a program, none of them twice, so that a caller can donate them."""
+    leaves, structure = jax.tree.flatten(tree)
+    first = {id(leaf): place for place, leaf in reversed([*enumerate(leaves)])}
+    return jax.tree.unflatten(
+        structure,
+        [leaf if first[id(leaf)] == place else jnp.copy(leaf) for place, leaf in enumerate(leaves)],
+    )
 
 
 def make(

@@ -122,7 +122,7 @@ def _present(state: State, planes: str, precomputed: Precomputed | None) -> jax.
     # XLA lays out the rows of many sets entry by entry and would work out a fused input at each.
     stones = fusion_barrier(terrain.stones, token=token)
     frame = _frame(state, stones, owned)
-    turn = position.player == jnp.arange(players)
+    turn = position.player == jnp.arange(players, dtype=position.player.dtype)
     # The turn stands between the board's channels and those of territory.
     first_turn = channels(planes, players).index(Channel("turn", 0))
     parts = [frame[:, :first_turn], _filled(turn, variant.playable), frame[:, first_turn:]]

@@ -152,7 +152,8 @@ def bits_to_mask(words: jax.Array, length: int) -> jax.Array:
 
 def halves(words: jax.Array) -> jax.Array:
     """uint32[W] -> uint16[2 W], the same string of bits."""
-    return jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)
+    both = jnp.stack([words & jnp.uint32(0xFFFF), words >> jnp.uint32(16)], axis=-1)
+    return both.astype(jnp.uint16).reshape(-1)
 
 
 def to_rows(words: jax.Array, grid: int) -> jax.Array:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 def pick(values: jax.Array, index: jax.Array) -> jax.Array:
     """Return `values[index]` of `[n]` values in their dtype; 0 where the index is out of range."""
-    hit = jnp.arange(values.shape[0]) == index
+    hit = jnp.arange(values.shape[0], dtype=index.dtype) == index
     return jnp.sum(jnp.where(hit, values, 0), dtype=values.dtype)
 
 

@@ -135,15 +135,16 @@ def _put_on_board(state: State, slot: jax.Array) -> Position:
     origin = jnp.sum(jnp.where(is_stone, own, 0))
     delta = pick(jnp.asarray(make_move_deltas(grid)), move)
     target = jnp.where(setup, slot, origin + delta)
-    is_mover = jnp.arange(players) == position.player
+    is_mover = jnp.arange(players, dtype=position.player.dtype) == position.player
     moved = is_mover[:, None] & is_stone[None, :]
-    entry = jnp.stack([position.player * stones + stone, origin, side]).astype(jnp.int8)
+    mover = position.player.astype(jnp.int32)
+    entry = jnp.stack([mover * stones + stone, origin, side]).astype(jnp.int8)
     builds = is_mover & ~setup
     return position._replace(
-        stones=jnp.where(moved, target, position.stones).astype(jnp.int8),
+        stones=jnp.where(moved, target.astype(jnp.int8), position.stones),
         walls=position.walls
         | jnp.where(builds[:, None, None], wall_bits(target, side, grid=grid)[None], 0),
-        walls_left=position.walls_left - builds,
+        walls_left=position.walls_left - builds.astype(jnp.int16),
         trail=jnp.concatenate([entry[None], position.trail[: TRAIL_LENGTH - 1]]),
         ply=position.ply + jnp.int16(1),
     )
@@ -242,12 +243,14 @@ def _next_player(
         candidate = (seat + ahead) % players
         choice = jnp.where(choose(can_move, candidate), candidate, choice)
     setup = actions.in_setup(variant, position)
-    return jnp.where(setup, scheduled_player(variant, position), choice).astype(jnp.int8)
+    return jnp.where(setup, scheduled_player(variant, position).astype(jnp.int32), choice).astype(
+        jnp.int8
+    )
 
 
 def scheduled_player(variant: Variant, position: Position) -> jax.Array:
     """int8: the player who places the next stone; undefined once every stone is placed."""
-    is_next = jnp.arange(variant.order.shape[0]) == position.ply
+    is_next = jnp.arange(len(variant.order), dtype=position.ply.dtype) == position.ply
     return jnp.sum(jnp.where(is_next, variant.order, 0))
 
 
@@ -275,7 +278,7 @@ def payoff(
     """
     players = territory.shape[0]
     level = _is_most(territory, jnp.ones((players,), jnp.bool_))
-    others = jnp.arange(players) != last_mover
+    others = jnp.arange(players, dtype=last_mover.dtype) != last_mover
     for place in range(variant.tie.shape[0]):
         rule = variant.tie[place]
         by_region = _is_most(largest, level)
@@ -301,7 +304,7 @@ def _shares(who: jax.Array, *, winner: bool) -> jax.Array:
 
 def illegal_penalty(offender: jax.Array, players: int) -> jax.Array:
     """float32[P]: -1 to who played an illegal action, +1 / (P - 1) to each other player."""
-    return _shares(jnp.arange(players) == offender, winner=False)
+    return _shares(jnp.arange(players, dtype=offender.dtype) == offender, winner=False)
 
 
 def last_mover(position: Position) -> jax.Array:
@@ -312,7 +315,7 @@ def last_mover(position: Position) -> jax.Array:
 
 def reward_of(rewards: jax.Array, player: jax.Array) -> jax.Array:
     """float32[...]: the share of one player, int[...], of float32[..., P] rewards."""
-    who = jnp.arange(rewards.shape[-1]).reshape([1] * player.ndim + [-1])
+    who = jnp.arange(rewards.shape[-1], dtype=player.dtype).reshape([1] * player.ndim + [-1])
     return jnp.where(who == player[..., None], rewards, 0.0).sum(axis=-1)
 
 
@@ -352,7 +355,7 @@ def take_back(position: Position, *, grid: int) -> tuple[jax.Array, Position]:
     is_builder = is_stone.any(axis=1)
     rest = jnp.concatenate([position.trail[1:], empty_trail()[:1]])
     return stone != NO_STONE, position._replace(
-        stones=jnp.where(is_stone, origin, position.stones).astype(jnp.int8),
+        stones=jnp.where(is_stone, origin.astype(jnp.int8), position.stones),
         walls=jnp.where(is_builder[:, None, None], position.walls & ~built[None], position.walls),
         trail=rest,
     )
