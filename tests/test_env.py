@@ -8,11 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import serialization
 
 import wallgo_jax
+from tests.support import compiling
 from tests.support.game.board_text import go, place
 from tests.support.game.small import GAME, NUM_ACTIONS, SMALL
 from wallgo_jax.game import state as state_lib
+from wallgo_jax.game.rules import PRESETS
 
 PLANES, CHANNELS = "BTRHDV", 13 + 36 + 8 + 12
 
@@ -303,3 +306,75 @@ def test_state_restarts_by_its_own_rules(step_auto_reset):
     assert state.terminated
     assert state.rewards.tolist() == [0.0, 0.0]
     assert_trees_equal(state.game, first.game)
+
+
+def test_outside_jit_nothing_is_compiled_at_a_second_call(env):
+    key = jax.random.key(0)
+    state = env.init(key)
+    action = env.random_action(state, key)
+
+    def call_all(action):
+        after = env.step(state, action)
+        env.step_auto_reset(state, action)
+        env.observe(after), env.territory(after), env.legal_slots(after), env.state_of(after.game)
+        env.init(key), env.random_action(after, key)
+
+    call_all(action)
+    with compiling.count_compilations() as count:
+        call_all(action)
+    assert count() == 0
+
+
+def test_states_from_the_host_are_played_on(env):
+    state = env.init()
+    action = int(np.flatnonzero(state.legal_action_mask)[3])
+    held = jax.device_get(state)
+    chex.assert_trees_all_equal(env.step(held, action), env.step(state, action))
+
+
+def test_a_state_can_be_donated(env):
+    """No two of its arrays share a buffer, at the start and after a step."""
+    step = jax.jit(env.step, donate_argnums=0)
+    state = env.init()
+    for number in range(3):
+        action = env.random_action(state, jax.random.key(number))
+        expected = jax.device_get(env.step(jax.device_get(state), action))
+        state = step(state, action)
+        chex.assert_trees_all_equal(state, expected)
+
+
+def test_a_batch_of_any_size_can_be_exported(env):
+    states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), 3))
+    actions = jax.vmap(env.random_action)(states, jax.random.split(jax.random.key(1), 3))
+    (size,) = jax.export.symbolic_shape("size")
+    like = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((size, *x.shape[1:]), x.dtype), (states, actions)
+    )
+
+    def step(states, actions):
+        return jax.tree.leaves(jax.vmap(env.step)(states, actions))
+
+    exported = jax.export.export(jax.jit(step))(*like)
+    for one, other in zip(exported.call(states, actions), step(states, actions), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_flax_writes_and_reads_states(env):
+    state = env.step(env.init(), int(np.flatnonzero(env.init().legal_action_mask)[0]))
+    read = serialization.from_bytes(env.init(), serialization.to_bytes(state))
+    chex.assert_trees_all_equal(read, jax.device_get(state))
+    assert read.game.grid == state.game.grid
+    with pytest.raises(ValueError, match="State"):
+        serialization.from_state_dict(state, {"game": 1})
+
+
+def test_nothing_depends_on_implicit_promotion_of_types():
+    """For three players, with all planes."""
+    rules = PRESETS["playwallgo-3p"]
+    with jax.numpy_dtype_promotion("strict"):
+        env = wallgo_jax.make(rules, planes="BTRHDLWV")
+        state = env.init()
+        action = env.random_action(state, jax.random.key(0))
+        for play in (env.step, env.step_auto_reset):
+            state = play(state, action)
+        env.observe(state), env.territory(state), env.legal_slots(state)
