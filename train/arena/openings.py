@@ -184,7 +184,7 @@ def _random_bits(key: jax.Array, numbers: jax.Array, *, plies: int) -> jax.Array
 
     def of_opening(number: jax.Array) -> jax.Array:
         own = jax.random.fold_in(key, number)
-        return jax.vmap(lambda ply: jax.random.bits(jax.random.fold_in(own, ply)))(
+        return jax.vmap(lambda ply: jax.random.bits(jax.random.fold_in(own, ply), (), jnp.uint32))(
             jnp.arange(plies)
         )
 

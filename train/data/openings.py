@@ -67,13 +67,17 @@ def open_games(
         jax.random.fold_in(key, _SALT), 4
     )
     shape, begins = position.ply.shape, position.ply == 0
-    has_plies = jax.random.bernoulli(plies_key, options.opening_prob, shape)
-    plies = jax.random.randint(count_key, shape, 1, max(options.opening_plies, 1) + 1)
+
+    def draw(key: jax.Array, chance: float) -> jax.Array:
+        return jax.random.bernoulli(key, jnp.float32(chance), shape)
+
+    has_plies = draw(plies_key, options.opening_prob)
+    plies = jax.random.randint(count_key, shape, 1, max(options.opening_plies, 1) + 1, jnp.int32)
     plies = jnp.where(has_plies & (options.opening_plies > 0), plies, 0)
     drawn = Opening(
-        has_setup=jax.random.bernoulli(setup_key, options.setup_prob, shape),
+        has_setup=draw(setup_key, options.setup_prob),
         plies=plies.astype(jnp.int16),
-        is_random=jax.random.bernoulli(random_key, options.random_opening_prob, shape),
+        is_random=draw(random_key, options.random_opening_prob),
     )
     return jax.tree.map(lambda new, old: jnp.where(begins, new, old), drawn, opening)
 

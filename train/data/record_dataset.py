@@ -207,14 +207,14 @@ def take(examples: Examples, index: jax.Array, *, has_reply: bool) -> Sample:
         reply = Reply(
             position=jax.tree.map(lambda x: x[after], examples.position),
             policy=jax.nn.one_hot(examples.slot[after], slots),
-            policy_weight=jnp.ones(index.shape),
+            policy_weight=jnp.ones(index.shape, jnp.float32),
             exists=(examples.game[after] == game) & (after != index),
         )
     return Sample(
         variant=jax.tree.map(lambda x: x[game], examples.variant),
         position=position,
         policy=jax.nn.one_hot(examples.slot[index], slots),
-        policy_weight=jnp.ones(index.shape),
+        policy_weight=jnp.ones(index.shape, jnp.float32),
         root_value=None,
         outcome=jax.tree.map(lambda x: x[game], examples.outcome),
         reply=reply,

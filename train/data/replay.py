@@ -147,7 +147,7 @@ def sample(
     chex.assert_tree_shape_prefix(variant, (boards,))
     chex.assert_shape((replay_state.written, replay_state.finished), ((), (boards,)))
     ends = jnp.cumsum(replay_state.finished)
-    place = jax.random.randint(key, (size,), 0, jnp.maximum(ends[-1], 1))
+    place = jax.random.randint(key, (size,), 0, jnp.maximum(ends[-1], 1), jnp.int32)
     board = jnp.searchsorted(ends, place, side="right").astype(jnp.int32)
     empty = rows - jnp.minimum(replay_state.written, rows)
     age = empty + place - (ends - replay_state.finished)[board]

@@ -123,7 +123,7 @@ def stagger(variant: Variant, boards: Boards, key: jax.Array, *, plies: int) -> 
       key: consumed.
     """
     count_key, play_key = jax.random.split(key)
-    count = jax.random.randint(count_key, boards.position.ply.shape, 0, plies + 1)
+    count = jax.random.randint(count_key, boards.position.ply.shape, 0, plies + 1, jnp.int32)
 
     def ply(position: Position, number: jax.Array) -> tuple[Position, None]:
         states = State(variant, position)
@@ -198,7 +198,7 @@ def make_selfplay(
 
 def toss_coins(key: jax.Array, *, plies: int, full_search_prob: float) -> jax.Array:
     """bool[T], the plies of an iteration that are searched in full; the key is consumed."""
-    return jax.random.bernoulli(key, full_search_prob, (plies,))
+    return jax.random.bernoulli(key, jnp.float32(full_search_prob), (plies,))
 
 
 def _make_ply(

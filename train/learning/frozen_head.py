@@ -113,8 +113,8 @@ def _train(
     steps = count // config.batch
     optimizer = optax.adam(config.learning_rate)
     init_key, order_key = jax.random.split(key)
-    first = jax.random.normal(init_key, (width, config.hidden)) * (2 / width) ** 0.5
-    weights = (first, jnp.zeros(config.hidden), jnp.zeros(config.hidden), jnp.zeros(()))
+    first = jax.random.normal(init_key, (width, config.hidden), jnp.float32) * (2 / width) ** 0.5
+    weights = (first, *(jnp.zeros(shape, jnp.float32) for shape in (config.hidden, config.hidden, ())))
 
     def step(state: Any, rows: jax.Array) -> tuple[Any, None]:
         weights, moments = state

@@ -123,7 +123,7 @@ def make_learner(
         chex.assert_rank((sample.policy, sample.policy_weight), (2, 1))
         chex.assert_tree_shape_prefix(sample, sample.policy_weight.shape)
         turns = NUM_SYMMETRIES if config.symmetry else 1
-        turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns)
+        turn = jax.random.randint(key, sample.policy.shape[:1], 0, turns, jnp.int32)
         targets, shown = prepare(sample, turn)
         params, stats = state.variables
         (_, (stats, found)), gradient = jax.value_and_grad(loss_of, has_aux=True)(

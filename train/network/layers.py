@@ -109,7 +109,7 @@ class ResidualBlock(nnx.Module):
         self.norm1 = Norm(config, dtype=dtype, rngs=rngs)
         self.conv2 = nnx.Conv(width, width, (3, 3), **options)
         self.norm2 = Norm(config, dtype=dtype, rngs=rngs)
-        self.scale = nnx.Param(jnp.zeros(())) if plain else None
+        self.scale = nnx.Param(jnp.zeros((), jnp.float32)) if plain else None
 
     def __call__(self, x: jax.Array, board: Board) -> jax.Array:
         playable = board.playable
@@ -130,9 +130,9 @@ class TransformerBlock(nnx.Module):
         self.norm1 = nnx.LayerNorm(width, **options)
         self.query_key_value = nnx.Linear(width, 3 * width, **options)
         self.merge_heads = nnx.Linear(width, width, **options)
-        self.offset_bias = nnx.Param(jnp.zeros((config.heads, BIAS_SPAN, BIAS_SPAN)))
+        self.offset_bias = nnx.Param(jnp.zeros((config.heads, BIAS_SPAN, BIAS_SPAN), jnp.float32))
         self.walking_bias = (
-            nnx.Param(jnp.zeros((config.heads, MOST_STEPS + 1))) if config.walking_bias else None
+            nnx.Param(jnp.zeros((config.heads, MOST_STEPS + 1), jnp.float32)) if config.walking_bias else None
         )
         self.norm2 = nnx.LayerNorm(width, **options)
         self.expand = nnx.Linear(width, hidden, **options)

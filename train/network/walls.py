@@ -139,7 +139,7 @@ class WalledConvolution(nnx.Module):
         self.dtype = dtype
         initial = nnx.initializers.lecun_normal()
         self.kernel = nnx.Param(initial(rngs.params(), (1 + NUM_SIDES, width, width)))
-        self.bias = nnx.Param(jnp.zeros(width)) if use_bias else None
+        self.bias = nnx.Param(jnp.zeros(width, jnp.float32)) if use_bias else None
 
     def __call__(self, x: jax.Array, gates: jax.Array) -> jax.Array:
         y = convolve_walled(x, gates, self.kernel[...].astype(self.dtype))
@@ -159,7 +159,7 @@ class WalledBlock(nnx.Module):
         self.norm1 = Norm(config, dtype=dtype, rngs=rngs)
         self.walled = WalledConvolution(width, **options)
         self.norm2 = Norm(config, dtype=dtype, rngs=rngs)
-        self.scale = nnx.Param(jnp.zeros(())) if plain else None
+        self.scale = nnx.Param(jnp.zeros((), jnp.float32)) if plain else None
 
     def __call__(self, x: jax.Array, board: Board) -> jax.Array:
         playable, gates = board.playable, board.gates

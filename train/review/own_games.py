@@ -170,7 +170,7 @@ def _programs(evaluate: Evaluator, options: SearchConfig) -> tuple[Any, Any]:
     @jax.jit
     def open_ply(variables: Any, states: State, rewards: jax.Array, key: jax.Array) -> Any:
         del variables
-        bits = jax.random.bits(key, states.position.ply.shape)
+        bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
         return _play(states, rewards, jax.vmap(actions.draw_slot)(states, bits))
 
     @jax.jit

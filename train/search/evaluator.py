@@ -223,7 +223,7 @@ def _step_for_each(
     returns = jnp.where(after.terminated[:, None], rewards, values)
     return Step(
         reward=referee.reward_of(returns, mover),
-        discount=jnp.where(after.terminated, GAME_OVER, SAME_SIDE),
+        discount=jnp.where(after.terminated, GAME_OVER, SAME_SIDE).astype(jnp.float32),
         logits=evaluation.logits,
         value=jnp.where(after.terminated, 0.0, evaluation.value[:, 0]),
         position=after,
@@ -240,10 +240,11 @@ def value_of(value: jax.Array, mover: jax.Array, player: jax.Array) -> jax.Array
 
 def side_of(player: jax.Array, root: jax.Array) -> jax.Array:
     """float32[B]: 1 where a player is the root's, -1 where it is one of the others."""
-    return jnp.where(player == root, 1.0, -1.0)
+    return jnp.where(player == root, jnp.float32(1.0), jnp.float32(-1.0))
 
 
 def discount_of(mover: jax.Array, after: Position, root: jax.Array) -> jax.Array:
     """float32[B]: how a value after the step counts for the side that made it."""
     same = (after.player == root) == (mover == root)
-    return jnp.where(after.terminated, GAME_OVER, jnp.where(same, SAME_SIDE, OTHER_SIDE))
+    discount = jnp.where(after.terminated, GAME_OVER, jnp.where(same, SAME_SIDE, OTHER_SIDE))
+    return discount.astype(jnp.float32)

@@ -144,13 +144,13 @@ def puct_slot(
       c_base: visits at which that weight has grown by log 2.
       qvalues: `scaled_qvalues`, `unscaled_qvalues` or `reduced_qvalues`.
     """
-    visits = node.visits[:, None]
+    visits = node.visits[:, None].astype(jnp.float32)
     weight = jnp.sqrt(visits) * (c_init + jnp.log((visits + c_base + 1.0) / c_base))
     prior = weight * jax.nn.softmax(node.logits, axis=1) / (node.slot_visits + 1)
     score = qvalues(node) + prior
     if keys is not None:
         # Anew at each node, slot by slot, as mctx draws it: the keys decide the ties.
-        draw = jax.vmap(lambda key: jax.random.uniform(key, node.logits.shape[1:]))
+        draw = jax.vmap(lambda key: jax.random.uniform(key, node.logits.shape[1:], jnp.float32))
         score += _TIE_BREAK * draw(keys)
     # Where c_init is 0, an illegal slot could otherwise win by its noise.
     slot = first_largest(jnp.where(node.logits > MASKED, score, -jnp.inf))

@@ -126,7 +126,7 @@ def slot_below(node: Node, completed: jax.Array) -> jax.Array:
     """
     if node.is_modelled is not None:
         completed = jnp.where(node.is_modelled[:, None], 0.0, completed)
-    share = node.slot_visits / node.visits[:, None]
+    share = node.slot_visits.astype(jnp.float32) / node.visits[:, None]
     return first_largest(jax.nn.softmax(node.logits + completed, axis=1) - share)
 
 

@@ -192,7 +192,7 @@ def select_leaf(
         ways = [descend, *(functools.partial(descend_alone, most=most) for most in few)]
         return jax.lax.switch(sum((left <= most for most in few), jnp.int32(0)), ways, walk)
 
-    start = choose(keys, jnp.full(count, ROOT), root, at_root, rows_of(count, boards))
+    start = choose(keys, jnp.full(count, ROOT, jnp.int32), root, at_root, rows_of(count, boards))
     walk = jax.lax.while_loop(lambda walk: walk.goes_on.any(), go_on, start)
     return start.slot, (walk.node, walk.slot, walk.child)
 
@@ -248,12 +248,13 @@ def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boar
         else:
             value = share(returns, parent)
         visits = _read_now(of(tree.visits, parent), parent, boards)
-        mean = (of(tree.values, parent) * visits + value) / (visits + 1.0)
+        count = visits.astype(jnp.float32)
+        mean = (of(tree.values, parent) * count + value) / (count + 1.0)
         if returns is None:
             qvalue = of(tree.rewards, parent) + of(tree.discounts, parent) * mean
         else:
             own = share(returns, of(tree.parents, parent))
-            qvalue = (of(tree.qvalues, parent) * visits + own) / (visits + 1.0)
+            qvalue = (of(tree.qvalues, parent) * count + own) / (count + 1.0)
             qvalue = jnp.where(parent == ROOT, 0.0, qvalue)
         # A board that has arrived waits for the others: what it writes beyond the nodes drops.
         above = jnp.where(node == ROOT, no_node, parent)

@@ -111,13 +111,13 @@ def init_tree(
         empty = jnp.zeros((boards, nodes, *root.shape[1:]), root.dtype)
         return empty.at[:, ROOT].set(root)
 
-    no_steps = jnp.zeros((boards, nodes))
+    no_steps = jnp.zeros((boards, nodes), jnp.float32)
     return Tree(
         logits=with_room(logits),
         # The fewest bytes that tell the nodes apart: this is one of the two large arrays.
         children=jnp.full((boards, nodes, slots), NO_CHILD, np.min_scalar_type(nodes - 1)),
         positions=jax.tree.map(with_room, position),
-        parents=jnp.full((boards, nodes), ROOT),
+        parents=jnp.full((boards, nodes), ROOT, jnp.int32),
         visits=with_room(jnp.ones(boards, jnp.int32)),
         raw_values=with_room(value),
         values=with_room(value),
@@ -125,7 +125,7 @@ def init_tree(
         discounts=no_steps,
         qvalues=no_steps,
         root_visits=jnp.zeros((boards, slots), jnp.int32),
-        root_qvalues=jnp.zeros((boards, slots)),
+        root_qvalues=jnp.zeros((boards, slots), jnp.float32),
         is_modelled=jnp.zeros((boards, nodes), bool) if has_model else None,
     )
 

@@ -259,7 +259,7 @@ class WallGoGymnax:
 
     def _start(self, key: jax.Array, params: EnvParams) -> EnvState:
         """Start a game without any ply."""
-        drawn = jax.random.randint(key, (), 0, self._env.num_players)
+        drawn = jax.random.randint(key, (), 0, self._env.num_players, jnp.int32)
         seat = jnp.where(jnp.asarray(params.seat) == RANDOM_SEAT, drawn, params.seat)
         seat = RANDOM_SEAT if self._opponent is None else seat
         return EnvState(jnp.int32(0), jnp.asarray(seat, jnp.int32), self._env.init())

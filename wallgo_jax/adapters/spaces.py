@@ -20,7 +20,7 @@ class Discrete:
 
     def sample(self, key: jax.Array) -> jax.Array:
         """int32: each as likely as the others."""
-        return jax.random.randint(key, self.shape, 0, self.n)
+        return jax.random.randint(key, self.shape, 0, self.n, jnp.int32)
 
     def contains(self, x: jax.Array) -> jax.Array:
         """bool: whether x is one of them."""
@@ -42,7 +42,8 @@ class Box:
     def sample(self, key: jax.Array) -> jax.Array:
         """Draw each entry uniformly."""
         low, high = jnp.float32(self.low), jnp.float32(self.high)
-        return jax.random.uniform(key, self.shape, minval=low, maxval=high).astype(self.dtype)
+        drawn = jax.random.uniform(key, self.shape, jnp.float32, minval=low, maxval=high)
+        return drawn.astype(self.dtype)
 
     def contains(self, x: jax.Array) -> jax.Array:
         """bool: whether every entry lies between the bounds."""

@@ -128,7 +128,7 @@ def _descend(rules: Rules, games: int) -> Any:
         states = State(variants, position)
         words = jax.vmap(actions.legal_words)(states)
         counts = jnp.where(position.terminated, 0, _bits(words))
-        slots = jax.vmap(chance.choose_bit)(jax.random.bits(key, counts.shape), words)
+        slots = jax.vmap(chance.choose_bit)(jax.random.bits(key, counts.shape, jnp.uint32), words)
         after, _ = jax.vmap(referee.step)(states, slots)
         return after.position, counts
 
