@@ -114,7 +114,10 @@ def _train(
     optimizer = optax.adam(config.learning_rate)
     init_key, order_key = jax.random.split(key)
     first = jax.random.normal(init_key, (width, config.hidden), jnp.float32) * (2 / width) ** 0.5
-    weights = (first, *(jnp.zeros(shape, jnp.float32) for shape in (config.hidden, config.hidden, ())))
+    weights = (
+        first,
+        *(jnp.zeros(shape, jnp.float32) for shape in (config.hidden, config.hidden, ())),
+    )
 
     def step(state: Any, rows: jax.Array) -> tuple[Any, None]:
         weights, moments = state

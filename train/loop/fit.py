@@ -262,7 +262,9 @@ def _make_programs(config: RunConfig) -> _Programs:
 
     def learn(state: LearnerState, examples: Examples, learned: jax.Array, key: jax.Array):
         sample_key, turn_key = jax.random.split(key)
-        place = jax.random.randint(sample_key, (config.learner.batch,), 0, learned.shape[0], jnp.int32)
+        place = jax.random.randint(
+            sample_key, (config.learner.batch,), 0, learned.shape[0], jnp.int32
+        )
         return learner.update(state, choose(examples, learned[place]), turn_key)
 
     def validation_losses(variables: Any, examples: Examples, index: jax.Array) -> Losses:

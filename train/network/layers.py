@@ -132,7 +132,9 @@ class TransformerBlock(nnx.Module):
         self.merge_heads = nnx.Linear(width, width, **options)
         self.offset_bias = nnx.Param(jnp.zeros((config.heads, BIAS_SPAN, BIAS_SPAN), jnp.float32))
         self.walking_bias = (
-            nnx.Param(jnp.zeros((config.heads, MOST_STEPS + 1), jnp.float32)) if config.walking_bias else None
+            nnx.Param(jnp.zeros((config.heads, MOST_STEPS + 1), jnp.float32))
+            if config.walking_bias
+            else None
         )
         self.norm2 = nnx.LayerNorm(width, **options)
         self.expand = nnx.Linear(width, hidden, **options)

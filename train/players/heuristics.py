@@ -342,7 +342,9 @@ def make_heuristic_evaluator(config: HeuristicConfig) -> Evaluator:
         still = score(state, position.player, config)
         value = jnp.tanh((scores.max() + still) / 2 / config.scale)
         if players == 2:
-            return Evaluation(_logits_of(scores, config), value * jnp.array([1.0, -1.0], jnp.float32))
+            return Evaluation(
+                _logits_of(scores, config), value * jnp.array([1.0, -1.0], jnp.float32)
+            )
         order = (position.player + jnp.arange(players)) % players
         values = jnp.tanh(_scores_among(state, config)[order] / config.scale).at[0].set(value)
         values -= values.mean()

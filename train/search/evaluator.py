@@ -218,7 +218,7 @@ def _step_for_each(
     """A step whose returns are each player's own: rewards at the end, values before it."""
     players = rewards.shape[1]
     # The evaluation begins with the player to move.
-    order = (jnp.arange(players)[None] - after.player[:, None]) % players
+    order = (jnp.arange(players, dtype=jnp.int32)[None] - after.player[:, None]) % players
     values = jnp.take_along_axis(evaluation.value, order, axis=1)
     returns = jnp.where(after.terminated[:, None], rewards, values)
     return Step(

@@ -105,7 +105,7 @@ def simulate_rounds(
         others = jnp.where(legal, -jnp.inf, 2.0 * NO_CHANCE)
         ranked = jnp.where(is_due, jnp.maximum(score(root), NO_CHANCE), others)
         slots = jax.lax.top_k(ranked, min(room, ranked.shape[1]))[1].T
-        is_visit = jnp.arange(len(slots))[:, None] < count[None]
+        is_visit = jnp.arange(len(slots), dtype=jnp.int32)[:, None] < count[None]
         return visit_leaves(tree, slots, is_visit, below=below, play=play)
 
     for room, number in schedule.rounds:
@@ -128,11 +128,11 @@ def visit_leaves(
       play: makes a step and evaluates what follows.
     """
     visits, boards = slots.shape
-    rows = jnp.tile(jnp.arange(boards), visits)
+    rows = jnp.tile(jnp.arange(boards, dtype=jnp.int32), visits)
     made = is_visit.reshape(-1)
     first = slots.reshape(-1)
     # The writes of visits that are not made go past the last node, each to a place of its own.
-    number = jnp.repeat(jnp.arange(visits), boards)
+    number = jnp.repeat(jnp.arange(visits, dtype=jnp.int32), boards)
     nowhere, fresh = tree.visits.shape[1] + number, tree.visits[rows, ROOT] + number
     _, (parent, slot, child) = select_leaf(
         tree, None, root_view(tree, rows), rows, lambda keys, node: first, below
@@ -204,7 +204,9 @@ def _rise(
     Returns:
       The tree, and float32[R], what each visit is worth at the root.
     """
-    no_node = tree.visits.shape[1] + jnp.arange(len(node))  # each row's own: no two are the same
+    no_node = tree.visits.shape[1] + jnp.arange(
+        len(node), dtype=jnp.int32
+    )  # each row's own: no two are the same
 
     def of(array: jax.Array, node: jax.Array) -> jax.Array:
         return array.at[rows, node].get(mode="clip")
@@ -252,7 +254,7 @@ def _count_at_root(tree: Tree, returns: jax.Array, is_visit: jax.Array) -> Tree:
 def _copy_to_root(tree: Tree, rows: jax.Array, slot: jax.Array, made: jax.Array) -> Tree:
     """Copy visits and Q-values of the root's children at slots int32[R], those that changed."""
     child = tree.children[rows, ROOT, slot].astype(jnp.int32)
-    at = jnp.where(made, slot, tree.root_visits.shape[1] + jnp.arange(len(slot)))
+    at = jnp.where(made, slot, tree.root_visits.shape[1] + jnp.arange(len(slot), dtype=jnp.int32))
 
     def put(array: jax.Array, new: jax.Array) -> jax.Array:
         return array.at[rows, at].set(new, mode="drop", unique_indices=True)

@@ -91,10 +91,10 @@ def simulate(
 
     if count is not None:
         grown = jax.lax.fori_loop(
-            1, count + 1, lambda new, carry: one_simulation(carry, new)[0], (key, tree)
+            jnp.int32(1), count + 1, lambda new, carry: one_simulation(carry, new)[0], (key, tree)
         )
         return grown[1]
-    fresh = jnp.arange(1, nodes) if fresh is None else fresh
+    fresh = jnp.arange(1, nodes, dtype=jnp.int32) if fresh is None else fresh
     return jax.lax.scan(one_simulation, (key, tree), fresh)[0][1]
 
 
@@ -127,7 +127,7 @@ def visit_leaf(
     """
     first, (parent, slot, child) = select_leaf(tree, keys, root, boards, at_root, below)
     is_made = child == NO_CHILD
-    node = jnp.where(is_made, fresh, child)
+    node = jnp.where(is_made, fresh, child).astype(jnp.int32)
     position = jax.tree.map(lambda x: entries_of(x, parent, boards), tree.positions)
     step = play(slot, _read_now(position, parent, boards))
     tree = _expand(tree, parent, slot, node, step, boards)
@@ -179,7 +179,7 @@ def select_leaf(
 
     def descend_alone(walk: _Walk, most: int) -> _Walk:
         # Boards that go on come first; beyond them a row past the last, whose writes drop.
-        places = jnp.sort(jnp.where(walk.goes_on, jnp.arange(count), count))[:most]
+        places = jnp.sort(jnp.where(walk.goes_on, jnp.arange(count, dtype=jnp.int32), count))[:most]
         valid = jnp.minimum(places, count - 1)
         keys, at = jax.tree.map(lambda x: x[valid], (walk.keys, walk.child))
         own = valid if boards is None else boards[valid]

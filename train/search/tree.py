@@ -175,4 +175,4 @@ def entries_of(array: jax.Array, node: jax.Array, boards: Boards = None) -> jax.
 
 def rows_of(count: int, boards: Boards) -> jax.Array:
     """int32[K]: the boards, or all of them."""
-    return jnp.arange(count) if boards is None else boards
+    return jnp.arange(count, dtype=jnp.int32) if boards is None else boards
