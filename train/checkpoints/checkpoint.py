@@ -132,7 +132,9 @@ def _check_arrays(folder: Path, target: Any) -> None:
     Reading them here first, one by one, gives one error: orbax reads all at once, and where one
     fails the others print tracebacks of their own.
     """
-    store = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{folder}/"}).result()
+    # Not as a URL, which some characters of a path would end.
+    base = {"driver": "file", "path": f"{folder}/"}
+    store = tensorstore.KvStore.open({"driver": "ocdbt", "base": base}).result()
     keys = store.list().result()
     if not keys or not all(store.read(key).result().value for key in keys):
         raise ValueError("some of its arrays are not there")

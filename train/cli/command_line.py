@@ -22,6 +22,9 @@ from wallgo_jax.cli.parsing import (
     refuse_unknown,
 )
 
+_NO_BACKEND = "Unable to initialize backend"
+"""So JAX's error begins where a platform of JAX_PLATFORMS is not there."""
+
 
 def main(
     arguments: Sequence[str] | None = None, *, set_up: Callable[[], None] = lambda: None
@@ -66,12 +69,18 @@ def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
             return run()
     except UsageError as error:
         return _refuse(str(error))
-    except (RuntimeError, MemoryError) as error:
+    except (RuntimeError, MemoryError, AssertionError) as error:
         # A host callback's UsageError comes out of a JAX program as a JaxRuntimeError.
         from train.runtime.host import usage_error_message
         from train.runtime.memory import out_of_memory_message
 
         complaint = usage_error_message(error) or out_of_memory_message(error)
+        if str(error).startswith(_NO_BACKEND):
+            complaint = " ".join(str(error).split())
+        elif isinstance(error, AssertionError) and _has_no_device():
+            complaint = (
+                f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX finds no such device here"
+            )
         if isinstance(error, ProcessLostError):
             complaint = str(error)
         if complaint is None:
@@ -88,6 +97,16 @@ def _main(arguments: Sequence[str], set_up: Callable[[], None]) -> int:
         if complaint is None:
             raise
         return _refuse(complaint)
+
+
+def _has_no_device() -> bool:
+    """Whether JAX_PLATFORMS names platforms of which JAX has none; it then asserts one."""
+    import jax
+
+    try:
+        return "JAX_PLATFORMS" in os.environ and not jax.devices()
+    except (RuntimeError, AssertionError):
+        return True
 
 
 def _read_command(words: list[str]) -> Callable[[], int]:

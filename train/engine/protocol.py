@@ -12,7 +12,7 @@ import dataclasses
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from train.engine.answers import Candidate, Evaluation, SessionError, Standing
 from train.engine.sessions import Sessions
@@ -25,8 +25,11 @@ MAX_NAME = 200
 MAX_MESSAGE = 65_536
 """Longest request, in bytes."""
 
+_TOO_LARGE = 2**63
 MAX_ERROR = 400
 """Longest error, in characters."""
+
+T = TypeVar("T", bound=int | float | None)
 
 Request = Mapping[str, Any]
 Response = dict[str, Any]
@@ -218,13 +221,19 @@ def _integer(request: Request, key: str) -> int | None:
     value = request.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise SessionError(f"{key}: {_short(value)} is not a whole number")
-    return value
+    return _bounded(key, value)
 
 
 def _number(request: Request, key: str) -> float | None:
     value = request.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise SessionError(f"{key}: {_short(value)} is not a number")
+    return _bounded(key, value)
+
+
+def _bounded(key: str, value: T) -> T:
+    if value is not None and not abs(value) < _TOO_LARGE:
+        raise SessionError(f"{key}: {_short(value)} is too large")
     return value
 
 

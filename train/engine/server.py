@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from train.engine.protocol import MAX_MESSAGE, Protocol, Response, failure
 _MOST_OPEN = 4096
 """Requests that are read before the first of them is answered."""
 _BLOCK = 65_536
+_LOOK_EVERY = 1.0
+"""Seconds between looks at whether anybody still reads the output."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -44,17 +47,21 @@ class LineSplitter:
         yield from self.add(b"\n") if self._rest or self._is_too_long else ()
 
 
-async def serve(protocol: Protocol, *, read_from: int, send: Send) -> None:
+async def serve(
+    protocol: Protocol, *, read_from: int, send: Send, write_to: int | None = None
+) -> None:
     """Answer what comes from a file descriptor until it ends, or SIGTERM comes.
 
     At the end of input, or where it cannot be read on, all that was asked is answered; at a SIGTERM
-    nothing more is. Then all sessions end.
+    nothing more is, nor where nobody reads the output any more. Then all sessions end.
 
     Args:
       protocol: answers.
       read_from: descriptor of a pipe, a terminal or a file.
       send: writes a response; a BrokenPipeError ends the serving.
+      write_to: descriptor that `send` writes to; None where it is not known.
     """
+    ended = asyncio.Event()
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes | EOFError | None]()
     room = threading.Semaphore(_MOST_OPEN)
 
@@ -81,13 +88,14 @@ async def serve(protocol: Protocol, *, read_from: int, send: Send) -> None:
     # A thread, since a loop can wait for pipes alone. It may stay in `read` when the process ends.
     threading.Thread(target=read, name="reader", daemon=True).start()
     stopped = asyncio.Event()
-    serving = asyncio.create_task(_serve_lines(lines, answer))
+    serving = asyncio.create_task(_serve_lines(lines, answer, ended))
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
         # A loop outside the main thread, or on Windows, takes no signals.
         loop.add_signal_handler(signal.SIGTERM, stopped.set)
     waiting = asyncio.create_task(stopped.wait())
+    leaving = asyncio.create_task(_wait_for_no_reader(ended, write_to))
     try:
-        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({serving, waiting, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             serving.result()
     except* BrokenPipeError:
@@ -95,14 +103,30 @@ async def serve(protocol: Protocol, *, read_from: int, send: Send) -> None:
     finally:
         serving.cancel()
         waiting.cancel()
-        await asyncio.gather(serving, waiting, return_exceptions=True)
+        leaving.cancel()
+        await asyncio.gather(serving, waiting, leaving, return_exceptions=True)
         protocol.close()
 
 
-async def _serve_lines(lines: "asyncio.Queue[bytes | EOFError | None]", answer: Callable) -> None:
+async def _serve_lines(
+    lines: "asyncio.Queue[bytes | EOFError | None]", answer: Callable, ended: asyncio.Event
+) -> None:
     async with asyncio.TaskGroup() as group:
         while not isinstance(line := await lines.get(), EOFError):
             group.create_task(answer(line))
+        ended.set()
+
+
+async def _wait_for_no_reader(ended: asyncio.Event, descriptor: int | None) -> None:
+    """Return once the input has ended and nobody reads the output: there is no one to answer."""
+    await ended.wait()
+    if descriptor is None or not hasattr(select, "poll"):
+        await asyncio.Event().wait()
+        return
+    poll = select.poll()
+    poll.register(descriptor, 0)  # Errors and hang-ups are always told.
+    while not poll.poll(0):
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 def _lines_of(descriptor: int) -> Iterator[bytes | None]:

@@ -81,6 +81,7 @@ class Program:
         self._lines: queue.Queue[bytes | None] = queue.Queue(_MAX_UNREAD)
         self._log: collections.deque[bytes] = collections.deque(maxlen=20)
         self._stray, self._strays = "", 0  # the last line that is no response, and their number
+        self._begun = b""  # lines of an object whose braces are still open
         self._failure = ""  # why it is given up
         self._log_reader = threading.Thread(target=self._read_log, daemon=True)
         for thread in (
@@ -149,16 +150,25 @@ class Program:
         try:
             line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
         except queue.Empty:
-            stray = f"; it wrote {short(self._stray)!r}" if self._stray else ""
+            wrote = self._stray or self._begun.decode(errors="replace")
+            stray = f"; it wrote {short(wrote)!r}" if wrote else ""
             self._failure = f"gave no answer within {limit:g} s{stray}"
             return None
         if line is None:
             self._failure = self._how_it_ended()
             return None
-        with contextlib.suppress(ValueError, RecursionError):
-            response: Any = json.loads(line)
-            if isinstance(response, dict):
-                return response
+        for text in (line, self._begun + line):
+            with contextlib.suppress(ValueError, RecursionError):
+                response: Any = json.loads(text)
+                if isinstance(response, dict):
+                    self._begun = b""
+                    return response
+        # An object may go over several lines; one that begins in the first column begins anew.
+        begun = line if line.startswith(b"{") else self._begun + line
+        if begun.startswith(b"{") and len(begun) < MAX_RESPONSE:
+            self._begun = begun
+            return None
+        self._begun = b""
         self._note_stray(line.decode(errors="replace"))
         return None
 

@@ -210,10 +210,16 @@ def _has_started() -> bool:
 
 def enable_compilation_cache() -> None:
     """Keep compiled programs for the next start, in the user's cache directory or in
-    JAX_COMPILATION_CACHE_DIR."""
-    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        jax.config.update("jax_compilation_cache_dir", str(Path(caches) / "wallgo-jax"))
+    JAX_COMPILATION_CACHE_DIR; nowhere if there is no such directory that can be written."""
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    try:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wallgo-jax"
+        caches.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # Of an unknown user Python finds no home.
+        return
+    if os.access(caches, os.W_OK):
+        jax.config.update("jax_compilation_cache_dir", str(caches))
 
 
 def initialize_distributed() -> None:

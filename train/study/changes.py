@@ -99,7 +99,7 @@ def _digest_or_none(name: str) -> str:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
     except (ValueError, RecursionError) as error:

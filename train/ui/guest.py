@@ -52,7 +52,7 @@ class Guest:
         """Answer a message, JSON text; what is wrong with it is told."""
         try:
             message = json.loads(text)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # ValueError: also a number of too many digits
             await self.complain("not JSON")
             return
         if not isinstance(message, dict):

@@ -74,11 +74,14 @@ def flushed_output() -> Iterator[None]:
 
 def open_missing_streams() -> None:
     """Open the null device in place of each standard stream that the process was started without,
-    as after `>&-`."""
+    as after `>&-`; and let no character end a command that the output's encoding lacks."""
     # In the order of their numbers: a file takes the lowest number that is free.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")
 
 
 def program_name(module: str, script: str) -> str:

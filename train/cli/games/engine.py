@@ -84,7 +84,13 @@ class Engine:
         from train.engine.server import make_send, serve
 
         protocol = Protocol(engines)
-        asyncio.run(serve(protocol, read_from=sys.stdin.fileno(), send=make_send(responses)))
+        served = serve(
+            protocol,
+            read_from=sys.stdin.fileno(),
+            send=make_send(responses),
+            write_to=responses,
+        )
+        asyncio.run(served)
         if any(engine.is_compiling for engine in engines):
             leave(0)
         return 0

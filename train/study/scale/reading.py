@@ -217,7 +217,7 @@ def read_scale(path: Path | None) -> StudyConfig:
     if path is None:
         return StudyConfig()
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+        fields = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise UsageError(f"study {path}: no such file") from None
     except OSError as error:
