@@ -294,8 +294,8 @@ def _make_run_directory(directory: Path, files: Mapping[str, Any]) -> None:
     """Make the run's directory and those above it; it never exists without these files."""
     if "\\" in str(directory.absolute()):
         raise UsageError(
-            f"{directory}: cannot be made: tensorstore, which writes checkpoints, takes a backslash "
-            "for the end of a folder's name; choose another folder"
+            f"{directory}: cannot be made: tensorstore, which writes checkpoints, takes a "
+            "backslash for the end of a folder's name; choose another folder"
         )
     if not directory.exists():
         # A run's name opens with no dot, so no other run has this one.

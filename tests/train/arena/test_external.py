@@ -96,6 +96,15 @@ def test_the_example_of_the_docs_plays_whole_games(tmp_path):
     example.close()
 
 
+def test_a_response_may_go_over_several_lines(tmp_path):
+    text = _LOOP.replace("BEHAVIOUR", "").replace("json.dumps(answer)", "json.dumps(answer, indent=2)")
+    asked = Program(program(tmp_path / "program.py", text))
+    answers = asked.ask([START, ASK, ASK], seconds=10)
+    asked.close()
+    assert [answer["bgsId"] for answer in answers] == ["1"] * 3
+    assert answers[1]["bestMove"] == "A1"
+
+
 def test_a_program_that_makes_no_legal_move_loses_and_is_told_why(tmp_path):
     """It does something else in each game."""
     behaviour = """n = list(games).index(name) + 1

@@ -63,6 +63,9 @@ def test_details_name_candidates_whose_visits_add_up(protocol):
     json.dumps(told, allow_nan=False)
 
 
+NUMBERS = ("seconds", "simulations", "temperature", "expectedPly")
+
+
 @pytest.mark.parametrize(
     ("line", "word"),
     [
@@ -81,6 +84,7 @@ def test_details_name_candidates_whose_visits_add_up(protocol):
         (EVALUATE | {"simulations": -1}, "simulations"),
         (EVALUATE | {"simulations": 1.5}, "whole"),
         (EVALUATE | {"seconds": 0}, "seconds"),
+        *((EVALUATE | {key: int("9" * 400)}, f"{key}: 999") for key in NUMBERS),
         (EVALUATE | {"seconds": 1, "simulations": 1}, "both"),
         (EVALUATE | {"temperature": -1}, "temperature"),
         (EVALUATE | {"details": 1}, "details"),

@@ -14,6 +14,7 @@ import pytest
 from tests.support import compiling
 from tests.support.learner import tiny
 from train.cli.games.engine import Engine
+from train.engine import server
 from train.engine.protocol import MAX_MESSAGE
 from train.engine.server import LineSplitter, make_send, serve
 from train.engine.sessions import make_sessions
@@ -51,6 +52,30 @@ def test_nothing_is_kept_of_a_line_that_is_too_long():
     splitter = LineSplitter(longest=4)
     assert [*splitter.add(b"12345"), *splitter.add(b"678")] == [] and splitter._rest == b""
     assert [*splitter.add(b"9\nnext\n")] == [None, b"next"]
+
+
+def test_serving_ends_where_input_and_output_are_gone(monkeypatch):
+    """Though a request is still to be answered: there is no one to answer."""
+    monkeypatch.setattr(server, "_LOOK_EVERY", 0.01)
+    (ours, theirs), (reader, writer) = os.pipe(), os.pipe()
+    os.write(theirs, b"one\n")
+    protocol, began = Echo(answers=False), time.monotonic()
+
+    async def serve_and_leave():
+        serving = asyncio.create_task(
+            serve(protocol, read_from=ours, send=lambda response: None, write_to=writer)
+        )
+        await asyncio.sleep(0.1)
+        os.close(theirs)
+        await asyncio.sleep(0.1)
+        assert not serving.done()  # somebody may still read
+        os.close(reader)
+        await serving
+
+    asyncio.run(serve_and_leave())
+    assert protocol.closed and time.monotonic() - began < 30
+    os.close(ours)
+    os.close(writer)
 
 
 def served(protocol, data: bytes, *, signum: int | None = None) -> list[dict]:

@@ -178,6 +178,8 @@ def test_a_reloaded_page_finds_its_table_and_a_new_server_its_copy():
 WRONG = [
     ("{", "JSON"),
     ("[]", "object"),
+    ('{"type": "go", "node": ' + "9" * 5000 + "}", "JSON"),
+    ('{"type": "go", "node": ' + "9" * 400 + "}", "node"),
     ('{"type": "dance"}', "dance"),
     ('{"type": "play", "node": 0}', "move"),
     ('{"type": "play", "node": 0, "move": "' + "A" * 50 + '"}', "move"),

@@ -1,0 +1,87 @@
+"""Machines and folders off the beaten path: nothing is lost there, and no traceback is shown."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+from tests.support import compiling
+from tests.support.learner import tiny
+from tests.support.learner.commands import command
+from train.config import read_config
+from train.runtime import devices
+from wallgo_jax.cli.parsing import open_missing_streams
+
+
+@pytest.fixture
+def restored_cache():
+    before = jax.config.jax_compilation_cache_dir
+    yield
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
+def test_a_folder_may_have_any_name(tmp_path):
+    """But for a backslash, which is refused before anything is made."""
+    folder = tmp_path / "a?b#c%20|d"
+    words = ["run", tiny.PATH, "--iterations", 1, "--evaluation.opponents", "[]"]
+    assert command(*words, "--runs", folder).code == 0
+    run = folder / "tiny"
+    assert command("export", run, tmp_path / "models?").code == 0
+    assert command("run", "--resume", run, "--iterations", 2).code == 0
+    said = command(*words, "--runs", tmp_path / "a\\b")
+    assert said.code == 2 and "backslash" in said.err
+    assert not (tmp_path / "a\\b").exists()
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_no_character_ends_a_command_whose_output_has_few(monkeypatch, errors):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors=errors)
+    monkeypatch.setattr(sys, "stdout", out)
+    open_missing_streams()
+    print("7×7 · ┃")
+    out.flush()
+    assert out.buffer.getvalue() == b"7?7 ? ?\n"
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch, restored_cache):
+    def fail():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", fail)
+    jax.config.update("jax_compilation_cache_dir", None)
+    devices.enable_compilation_cache()
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+def test_a_cache_that_cannot_be_made_is_left_out(monkeypatch, tmp_path, restored_cache):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    jax.config.update("jax_compilation_cache_dir", None)
+    devices.enable_compilation_cache()
+    assert jax.config.jax_compilation_cache_dir is None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    devices.enable_compilation_cache()
+    assert jax.config.jax_compilation_cache_dir == str(tmp_path / "wallgo-jax")
+
+
+def test_a_config_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"\xef\xbb\xbfiterations = 3\n")
+    assert read_config(path).iterations == 3
+
+
+@pytest.mark.parametrize("platform", ["foo", "cuda"])
+def test_a_platform_that_is_not_there_is_told_in_a_line(tmp_path, platform):
+    words = [sys.executable, "-m", "train", "match", "random", "random", "--games", "2"]
+    environment = compiling.environment() | {"JAX_PLATFORMS": platform}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if platform == "cuda" and done.returncode == 0:
+        pytest.skip("there is one")
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert platform in done.stderr
+    assert not os.listdir(tmp_path)
