@@ -98,6 +98,8 @@ _PLACES = {name: f"api.{file}" for file, names in _FILES.items() for name in nam
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _PLACES[name].startswith("api."):
+        importlib.import_module(f"{__name__}.runtime.devices").set_up()
     return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
 
 

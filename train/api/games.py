@@ -15,7 +15,7 @@ from train.api.common.tables import (
     to_dataframe,
     usage_errors,
 )
-from train.api.players import Act, Player, make_players
+from train.api.players import Act, HasPlayer, Player, make_players
 from train.arena import tournament as tournament_lib
 from train.arena.config import parse_sprt
 from train.arena.elo import Ratings
@@ -35,7 +35,7 @@ from train.runtime.errors import UsageError
 from train.runtime.files import names_of_runs
 from wallgo_jax.game.rules import Rules
 
-Opponent = str | Player | Act
+Opponent = str | Player | Act | HasPlayer
 """A player by name, one that is made, or a function (states [B], key) -> slots int32[B]."""
 FORMS = ("round-robin", "double-elimination")
 AnyRules = Rules | Mapping[str, Any] | str

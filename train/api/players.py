@@ -3,8 +3,8 @@
 import functools
 import uuid
 import weakref
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -156,15 +156,16 @@ class Player:
 
 
 def make_player(
-    player: "str | Player | Act",
+    player: "str | Player | Act | HasPlayer",
     rules: Rules | Mapping[str, Any] | str | None = None,
     *,
     transfer: bool = False,
 ) -> Player:
-    """Make a player of a name (docs/players.md), or of a function.
+    """Make a player of a name (docs/players.md), of a run or of a function.
 
     Args:
-      player: its name; a function (states [B], key) -> slots int32[B]; or a player, as it is.
+      player: its name; a run, of which it has the newest weights; a function (states [B], key) ->
+        slots int32[B]; or a player, as it is.
       rules: to play, as a preset's name, a dict, a file or `Rules`; by default those that a trained
         player has learned, else `wallzero-4stone`.
       transfer: let networks play rules that they have not learned.
@@ -172,6 +173,7 @@ def make_player(
     Raises:
       UsageError: there is no such player, or it is for other rules.
     """
+    player = _newest_of(player, rules)
     if isinstance(player, Player):
         if rules is not None and read_rules(rules) != player.rules:
             raise UsageError(f"player {player.name!r}: was made for other rules")
@@ -184,18 +186,33 @@ def make_player(
 
 
 def make_players(
-    players: "list[str | Player | Act]", rules: Rules | Mapping[str, Any] | str | None
+    players: "Sequence[str | Player | Act | HasPlayer]",
+    rules: Rules | Mapping[str, Any] | str | None,
 ) -> list[Player]:
     """Make players of common rules: those said, else those that one of them has learned.
 
     Raises:
       UsageError: as `make_player`, or they have learned different rules.
     """
+    players = [_newest_of(player, rules) for player in players]
     if rules is None:
         names = [player for player in players if isinstance(player, str)]
         own = [player.rules for player in players if isinstance(player, Player)]
         rules = own[0] if own else registry.common_rules(names) or DEFAULT_RULES
     return [make_player(player, rules) for player in players]
+
+
+class HasPlayer(Protocol):
+    """A run, as far as it is asked for its newest player."""
+
+    def player(self, simulations: int | None = None, *, rules: Any = None) -> Player:
+        """The newest weights as a player."""
+        ...
+
+
+def _newest_of(player: "str | Player | Act | HasPlayer", rules: Any) -> "str | Player | Act":
+    newest = getattr(player, "player", None)
+    return newest(rules=rules) if callable(newest) else player  # type: ignore[return-value]
 
 
 def player_of_name(

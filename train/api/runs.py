@@ -46,10 +46,21 @@ class ReplayStatistics(NamedTuple):
     mean_ply: float | None  # of the positions held, by plies from the start of their game
 
 
+class _Kept(NamedTuple):
+    """What a run that is closed still shows."""
+
+    weights: Variables
+    games: list[Game]
+
+
+_GAMES_KEPT = 16
+
+
 class Run:
     """A run of training, which is iterated: each step plays, learns and gives its row of metrics.
 
-    `train.start` and `train.resume` make runs. A run holds its directory until it is closed.
+    `train.start` and `train.resume` make runs. A run holds its directory until it is closed; then
+    it keeps its weights, its rows and its newest games. It is a player wherever one is asked for.
 
     Attributes:
       config: of the run.
@@ -74,6 +85,7 @@ class Run:
             self._open.evaluate,
         )
         self._unsaved: Row | None = None
+        self._kept: _Kept | None = None
         self.rows: list[Row] = list(getattr(self._open.session.writer, "kept", ()))
 
     def __enter__(self) -> "Run":
@@ -129,6 +141,8 @@ class Run:
     @property
     def weights(self) -> Variables:
         """The weights that play, as NumPy arrays: averaged ones where the run averages them."""
+        if self._kept is not None:
+            return self._kept.weights
         self._session()
         return jax.tree.map(np.array, fetch(self._state.learner.player))
 
@@ -154,7 +168,9 @@ class Run:
 
     def newest_games(self, count: int = 1) -> list[Game]:
         """The games of self-play that ended last and that the replay holds as a whole, the newest
-        first; fewer where there are not as many."""
+        first; fewer where there are not as many. A run that is closed keeps the newest 16."""
+        if self._kept is not None:
+            return self._kept.games[:count]
         programs = self._opened().programs
         found = newest_games(self._state.replay_state, programs.variant, count)
         return [
@@ -252,6 +268,7 @@ class Run:
         if self._open is not None:
             try:
                 self.save()
+                self._kept = _Kept(self.weights, self.newest_games(_GAMES_KEPT))
             finally:
                 self._release()
 
@@ -355,7 +372,7 @@ def run(
     """Train to the end and play the final matches; arguments and errors are those of `start`.
 
     Returns:
-      The run, closed; its rows can be read.
+      The run, closed: it keeps its weights, its rows and its newest games.
     """
     started = start(
         config,

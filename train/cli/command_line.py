@@ -183,9 +183,8 @@ def _stopped() -> int:
 
 
 def _set_up_devices() -> None:
-    from train.runtime.devices import enable_compilation_cache, use_all_cores
+    from train.runtime import devices
 
-    use_all_cores()
-    enable_compilation_cache()
+    devices.set_up()
     # JAX logs the traceback of a callback that fails, and then raises it: once is enough.
     logging.getLogger("jax._src.callback").setLevel(logging.CRITICAL)

@@ -143,6 +143,16 @@ def devices_for(**numbers: int) -> Devices:
     return devices
 
 
+def set_up() -> None:
+    """Give JAX the devices and the cache of compiled programs that commands and the Python
+    interface have alike. What the program has set itself stays, and so do devices once JAX has
+    started."""
+    if getattr(jax.config, "jax_num_cpu_devices") < 1 and not _has_started():  # noqa: B009
+        use_all_cores()
+    if getattr(jax.config, "jax_compilation_cache_dir") is None:  # noqa: B009
+        enable_compilation_cache()
+
+
 def use_all_cores() -> None:
     """Make each core of the CPU a device, up to a power of two.
 

@@ -10,7 +10,7 @@ from wallgo_jax import display
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game import actions as actions_lib
 from wallgo_jax.game import referee
-from wallgo_jax.game.rules import Rules
+from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import State, initial_state
 from wallgo_jax.notation import COLOURS, NotatedMove
 from wallgo_jax.view.illegality import illegality
@@ -34,6 +34,11 @@ class Game(NamedTuple):
     def is_over(self) -> bool:
         """Whether the last position ends the game."""
         return bool(self.states[-1].position.terminated)
+
+    def __repr__(self) -> str:
+        rules, plies = name_of(self.rules), len(self.actions)
+        end = f"over, rewards {list(self.rewards)}" if self.is_over else "not over"
+        return f"<Game of {rules}, {plies} plies, {end}>"
 
     def _repr_html_(self) -> str:
         """Draw the game, stepped by a slider, for a notebook."""

@@ -55,6 +55,11 @@ def test_numbers_are_those_of_the_command_through_a_stop(by_command, tmp_path, c
     for name in ("evaluation.json", "game.jsonl", "game.txt"):
         assert (tmp_path / "tiny" / name).read_text() == (by_command / name).read_text()
     assert len(result.games) == 40
+    # Closed, it keeps what it has learned, and plays.
+    assert again.newest_games(1)[0].is_over
+    assert again.player(simulations=0).name == "net:tiny/6"
+    won = train.match(again, run, games=2, opening_plies=1)
+    assert {won.first, won.second} == {"tiny/6@2", "tiny/3@2"}
     assert_equal(
         load_network(str(by_command)).variables, load_network(str(run.directory)).variables
     )

@@ -97,7 +97,9 @@ def test_the_example_of_the_docs_plays_whole_games(tmp_path):
 
 
 def test_a_response_may_go_over_several_lines(tmp_path):
-    text = _LOOP.replace("BEHAVIOUR", "").replace("json.dumps(answer)", "json.dumps(answer, indent=2)")
+    text = _LOOP.replace("BEHAVIOUR", "").replace(
+        "json.dumps(answer)", "json.dumps(answer, indent=2)"
+    )
     asked = Program(program(tmp_path / "program.py", text))
     answers = asked.ask([START, ASK, ASK], seconds=10)
     asked.close()

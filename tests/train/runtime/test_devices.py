@@ -340,3 +340,24 @@ def test_steps_in_one_program_learn_what_steps_alone_learn(monkeypatch):
     assert alone[-1].keys() == together[-1].keys() >= {"loss", "policy_loss"}
     for one, other in zip(alone, together, strict=True):
         assert one == pytest.approx(other, rel=1e-3)
+
+
+def test_python_gets_the_devices_and_the_cache_of_the_commands(monkeypatch, tmp_path):
+    """In a new process, before JAX has started; a program's own settings stay."""
+    text = """
+import os, jax, train
+{before}
+train.make_player
+print(jax.device_count(), jax.config.jax_compilation_cache_dir)
+"""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(compiling.ROOT)}
+
+    def said(before: str) -> list[str]:
+        words = [sys.executable, "-c", text.format(before=before)]
+        return subprocess.check_output(words, env=environment, text=True).split()
+
+    cores = 1 << (len(os.sched_getaffinity(0)).bit_length() - 1)
+    assert said("") == [str(min(cores, 16)), str(tmp_path / "wallgo-jax")]
+    own = "jax.config.update('jax_num_cpu_devices', 3); jax.devices()"
+    assert said(own) == ["3", str(tmp_path / "wallgo-jax")]
