@@ -235,6 +235,7 @@ class Run:
                 made(opponent),
                 games=options.final_games if games is None else games,
                 opening_plies=options.opening_plies,
+                players_place=options.players_place,
                 seed=seed,
             )
             for opponent in (options.opponents if opponents is None else opponents)
