@@ -4,7 +4,7 @@ import functools
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -34,6 +34,18 @@ Act = Callable[[State, jax.Array], jax.Array]
 """(states [B], key) -> legal slots int32[B]; JAX must be able to trace it."""
 _TOKENS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """What this process knows functions by; an id may come again."""
+
+
+class PlayerEvaluation(NamedTuple):
+    """An evaluation of one board; of a batch, every array has a leading axis [B]."""
+
+    policy: np.ndarray
+    """float32[A], chances of the slots, or of the public actions; 0 where they are not legal."""
+    values: np.ndarray
+    """float32[P], expected rewards of the players, -1 to 1, player 0 first."""
+    owners: np.ndarray | None
+    """float32[H, W, P + 1], chances of each cell's final owners, player 0 first, nobody last; None
+    without a head for them."""
 
 
 class Player:
@@ -120,6 +132,26 @@ class Player:
         if options:
             guide = guide._replace(search=change_search(guide.search, options))
         return search_states(guide, self.rules, states, simulations=simulations, seed=seed)
+
+    def evaluate(self, states: States, *, public: bool = False) -> "PlayerEvaluation":
+        """Show what the network, or the heuristic of a search, says of positions without a search.
+
+        Args:
+          states: one board or a batch [B] of games that are not over.
+          public: the policy is over public actions, in place of slots.
+
+        Raises:
+          UsageError: the player has nothing to evaluate positions with.
+        """
+        found = self.search(states, simulations=0)
+        policy = found.prior
+        if public:
+            policy = np.zeros((*policy.shape[:-1], self.env.num_actions), np.float32)
+            # Slots that are not legal have no chance, so it does not matter which actions they are.
+            place = np.where(found.legal, found.actions, 0)
+            rows = np.indices(place.shape)[:-1]
+            np.add.at(policy, (*rows, place), found.prior)
+        return PlayerEvaluation(policy, found.values, found.owners)
 
     def _boards(self, states: States) -> Batch:
         batch = batch_of(states, self.rules)

@@ -319,3 +319,24 @@ def test_a_player_acts_by_the_search_that_it_shows(monkeypatch):
     acted, acts_exploring = caught.value.args
     assert shown == dataclasses.replace(acted, engine="native")
     assert explores is acts_exploring is False
+
+
+def test_an_evaluation_has_plain_arrays_for_slots_actions_and_players(api_run):
+    """One board and a batch; public actions in place of slots; Blue to move."""
+    player = api_run.player(simulations=0)
+    env = player.env
+    first = env.init()
+    second = env.step(first, int(np.flatnonzero(first.legal_action_mask)[2]))
+    states = jax.tree.map(lambda *x: np.stack(x), first, second)
+    found, by_action = player.evaluate(states), player.evaluate(states, public=True)
+    shown = player.search(states, simulations=0)
+    np.testing.assert_array_equal(found.policy, shown.prior)
+    np.testing.assert_array_equal(found.values, shown.values)
+    np.testing.assert_allclose(by_action.policy.sum(axis=1), 1, rtol=1e-5)
+    assert by_action.policy.shape == (2, env.num_actions)
+    assert not by_action.policy[~np.asarray(states.legal_action_mask)].any()
+    board, slot = 1, int(found.policy[1].argmax())
+    action = int(shown.actions[board, slot])
+    assert by_action.policy[board, action] == found.policy[board, slot]
+    np.testing.assert_allclose(player.evaluate(second).values, found.values[1], atol=1e-6)
+    assert found.owners is None or found.owners.shape[:3] == (2, 3, 3)

@@ -226,7 +226,9 @@ def _narrowed_picture(scores: list[Score], most: int) -> Picture:
     for score in scores:
         name = read_name(score.first)
         label = f"{name.considered} actions" if name.considered else "own choice"
-        lines.setdefault((Path(name.target).name or name.kind, label), []).append((name.budget, score))
+        lines.setdefault((Path(name.target).name or name.kind, label), []).append(
+            (name.budget, score)
+        )
     labels = list(dict.fromkeys(label for _, label in lines))
     players = list(dict.fromkeys(player for player, _ in lines))
     for (player, label), points in lines.items():
