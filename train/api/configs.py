@@ -15,6 +15,7 @@ from train.config import (
     read_saved_config,
 )
 from train.functions import Function
+from train.network.custom import read_network
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game import rules as rules_lib
@@ -88,7 +89,7 @@ def use_functions(
             continue
         pair, name = call, ""
         if key == "network.custom":
-            pair, name = _pair(call)
+            pair, name = read_network(call)
         elif not callable(call):
             raise UsageError(f"{key}: {call!r} is no function")
         try:
@@ -105,17 +106,6 @@ def with_functions(config: RunConfig, told: Mapping[str, Function]) -> RunConfig
         changed = dataclasses.replace(getattr(config, table), **{key: function})
         config = dataclasses.replace(config, **{table: changed})
     return config
-
-
-def _pair(network: Any) -> tuple[Any, str]:
-    """(init, evaluate) of a network, and its name: that of evaluate."""
-    is_pair = isinstance(network, tuple) and len(network) == 2
-    pair = (
-        network if is_pair else (getattr(network, "init", None), getattr(network, "evaluate", None))
-    )
-    if not all(map(callable, pair)):
-        raise UsageError("network: must be a pair of functions, (init, evaluate)")
-    return tuple(pair), getattr(pair[1], "__name__", "")
 
 
 def _read(source: Source | None) -> tuple[RunConfig, str]:

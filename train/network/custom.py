@@ -1,14 +1,17 @@
-"""A network of one's own, any pair of init and evaluate functions, behind the usual interface.
+"""Networks of your own behind the usual interface: functions, or modules of Flax as they are.
 
 B boards, H W cells, C planes, P players.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+import functools
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
 
 import chex
 import jax
 import jax.numpy as jnp
+from flax import linen, nnx
 
 from train.network.restnet import Network, Output, Variables, mover_first
 from train.network.slots import POLICY_PLANES
@@ -16,38 +19,78 @@ from train.runtime.errors import UsageError
 from wallgo_jax.planes import Channel
 
 
+class CustomNetwork(NamedTuple):
+    """The functions of a network."""
+
+    init: Callable[[jax.Array, jax.Array], Variables]
+    """(key, planes bool[1, H, W, C]) -> variables."""
+    evaluate: Callable[[Variables, jax.Array], Any]
+    """(variables, planes bool[B, H, W, C]) -> what `make_custom_network` takes; uses running
+    statistics."""
+    evaluate_batch: Callable[[Variables, jax.Array], tuple[Any, Any]]
+    """Likewise, with batch statistics; also returns the new running ones."""
+
+
+def read_network(network: Any) -> tuple[CustomNetwork, str]:
+    """Read a network that Python passes, and the name by which checkpoints know it.
+
+    Args:
+      network: a pair of functions (init, evaluate), an object that has both, a module of Flax's
+        NNX, whose weights a run begins with, or one of Linen.
+
+    Raises:
+      UsageError: it is none of these, or a module of Linen that has more than parameters.
+    """
+    if isinstance(network, nnx.Module):
+        return _of_nnx(network)
+    if isinstance(network, linen.Module):
+        return _of_linen(network)
+    is_pair = isinstance(network, tuple) and len(network) == 2
+    pair = (
+        network if is_pair else (getattr(network, "init", None), getattr(network, "evaluate", None))
+    )
+    if not all(map(callable, pair)):
+        raise UsageError(
+            "network: must be a pair of functions, (init, evaluate), or a module of Flax"
+        )
+    return _of_functions(*pair), getattr(pair[1], "__name__", "")
+
+
 def make_custom_network(
-    functions: Sequence[Callable[..., Any]],
+    functions: CustomNetwork,
     channels: tuple[Channel, ...],
     *,
     players: int,
     size: int,
     has_mover_first: bool,
 ) -> Network:
-    """Make a network of the pair (init, evaluate).
+    """Make a network of functions that evaluate planes bool[B, H, W, C] as an `Output`, or as
+    policy logits float32[B, H, W, 53] and a value float32[B] of the player to move, or float32[B,
+    P], its own first.
 
     Args:
-      functions: init (key, planes bool[1, H, W, C]) -> parameters, a tree of arrays; evaluate
-        (parameters, planes bool[B, H, W, C]) -> `Output`, or policy logits float32[B, H, W, 53]
-        and value float32[B] of the player to move, or float32[B, P], its own first.
+      functions: of the network.
       channels: of the planes.
       players: P.
       size: side of the board that `init` is shown.
       has_mover_first: renumber the planes of the usual sets, so that the player to move is first.
     """
-    own_init, own_evaluate = functions
     example = (1, size, size, len(channels))
 
     def init(key: jax.Array) -> Variables:
-        return Variables(own_init(key, jnp.zeros(example, bool)), {})
+        return functions.init(key, jnp.zeros(example, bool))
+
+    def show(planes: jax.Array) -> jax.Array:
+        chex.assert_shape(planes, (None, None, None, len(channels)))
+        return mover_first(planes, channels) if has_mover_first else planes
 
     def evaluate(variables: Variables, planes: jax.Array) -> Output:
-        chex.assert_shape(planes, (None, None, None, len(channels)))
-        shown = mover_first(planes, channels) if has_mover_first else planes
-        return _checked(own_evaluate(variables.params, shown), planes.shape, players)
+        found = functions.evaluate(variables, show(planes))
+        return _checked(found, planes.shape, players)
 
     def evaluate_batch(variables: Variables, planes: jax.Array) -> tuple[Output, Any]:
-        return evaluate(variables, planes), variables.batch_stats
+        found, stats = functions.evaluate_batch(variables, show(planes))
+        return _checked(found, planes.shape, players), stats
 
     shapes = jax.eval_shape(init, jax.random.key(0))
     # Wrong shapes are told now, not in the first iteration.
@@ -79,3 +122,60 @@ def _checked(found: Any, planes: tuple[int, ...], players: int) -> Output:
 
 def _refuse(*arguments: Any) -> NoReturn:
     raise UsageError("network: one that Python passed has no trunk or attention to look at")
+
+
+@functools.cache  # So that programs of a network that is told again are not compiled again.
+def _of_functions(init: Callable[..., Any], evaluate: Callable[..., Any]) -> CustomNetwork:
+    def evaluate_params(variables: Variables, planes: jax.Array) -> Any:
+        return evaluate(variables.params, planes)
+
+    return CustomNetwork(
+        init=lambda key, planes: Variables(init(key, planes), {}),
+        evaluate=evaluate_params,
+        evaluate_batch=lambda variables, planes: (
+            evaluate_params(variables, planes),
+            variables.batch_stats,
+        ),
+    )
+
+
+def _of_linen(module: linen.Module) -> tuple[CustomNetwork, str]:
+    def init(key: jax.Array, planes: jax.Array) -> Any:
+        made = module.init(key, planes)
+        if more := sorted(made.keys() - {"params"}):
+            raise UsageError(
+                f"network: {type(module).__name__} has {', '.join(more)} beside its parameters, "
+                "which nothing updates; write it in NNX, or without them"
+            )
+        return made
+
+    return _of_functions(init, module.apply), _name(module, repr(module))
+
+
+def _of_nnx(module: nnx.Module) -> tuple[CustomNetwork, str]:
+    _, params, rest = nnx.split(module, nnx.Param, ...)
+    first = Variables(nnx.to_pure_dict(params), nnx.to_pure_dict(rest))
+
+    def build(variables: Variables, *, learns: bool) -> nnx.Module:
+        own = nnx.clone(module)
+        own.train() if learns else own.eval()
+        graph, params, rest = nnx.split(own, nnx.Param, ...)
+        nnx.replace_by_pure_dict(params, variables.params)
+        nnx.replace_by_pure_dict(rest, variables.batch_stats)
+        return nnx.merge(graph, params, rest)
+
+    def evaluate(variables: Variables, planes: jax.Array) -> Any:
+        return build(variables, learns=False)(planes)  # type: ignore[operator]
+
+    def evaluate_batch(variables: Variables, planes: jax.Array) -> tuple[Any, Any]:
+        own = build(variables, learns=True)
+        found = own(planes)  # type: ignore[operator]
+        return found, nnx.to_pure_dict(nnx.state(own, nnx.Not(nnx.Param)))
+
+    functions = CustomNetwork(lambda key, planes: first, evaluate, evaluate_batch)
+    return functions, _name(module, str(jax.tree.map(lambda x: (x.shape, str(x.dtype)), first)))
+
+
+def _name(module: Any, about: str) -> str:
+    """A name that tells modules apart: the class, and a digest of how it is made."""
+    return f"{type(module).__name__}-{zlib.crc32(about.encode()):08x}"

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen, nnx
 
 import train
 from tests.support.learner import tiny
@@ -121,3 +122,67 @@ def test_wrong_shapes_are_told(tmp_path):
 
     with pytest.raises(train.UsageError, match=r"network: its policy has the shape .*50\), not"):
         start(tmp_path, network=(init, narrow))
+
+
+class LinenNet(linen.Module):
+    """A policy and a value by a layer each."""
+
+    width: int = 4
+
+    @linen.compact
+    def __call__(self, planes):
+        x = linen.relu(linen.Dense(self.width)(planes.astype(jnp.float32)))
+        return linen.Dense(53)(x), jnp.tanh(linen.Dense(1)(x.mean((1, 2)))[:, 0])
+
+
+class NnxNet(nnx.Module):
+    """The same, with batch norm."""
+
+    def __init__(self, planes: int, *, width: int = 4, rngs: nnx.Rngs) -> None:
+        self.first = nnx.Linear(planes, width, rngs=rngs)
+        self.norm = nnx.BatchNorm(width, rngs=rngs)
+        self.policy, self.value = nnx.Linear(width, 53, rngs=rngs), nnx.Linear(width, 1, rngs=rngs)
+
+    def __call__(self, planes):
+        x = nnx.relu(self.norm(self.first(planes.astype(jnp.float32))))
+        return self.policy(x), jnp.tanh(self.value(x.mean((1, 2)))[:, 0])
+
+
+@pytest.mark.parametrize("kind", ["linen", "nnx"])
+def test_a_module_of_flax_is_a_network_as_it_is(kind, tmp_path):
+    planes = len(channels_of(tiny.config().network, 2))
+    made = {
+        "linen": [LinenNet(), LinenNet(8)],
+        "nnx": [NnxNet(planes, width=width, rngs=nnx.Rngs(0)) for width in (4, 8)],
+    }
+    network, other = made[kind]
+    config = train.make_config(tiny.PATH, iterations=3, name=kind)
+    with train.start(config, runs=tmp_path, network=network) as run:
+        before = jax.tree.map(np.array, run.weights)
+        next(run), next(run)
+        assert any(
+            (a != b).any()
+            for a, b in zip(*map(jax.tree.leaves, (before, run.weights)), strict=True)
+        )
+        if kind == "nnx":
+            assert (
+                before.batch_stats["norm"]["mean"] != run.weights.batch_stats["norm"]["mean"]
+            ).any()
+    assert train.match(run, "random", games=2).first == f"{kind}/2@2"
+    # A wider one has another name, and does not go on with the run.
+    with pytest.raises(train.UsageError, match=f"{type(network).__name__}-"):
+        train.resume(tmp_path / kind, network=other)
+    with train.resume(tmp_path / kind, network=network) as again:
+        next(again)
+    assert again.iterations == 3
+
+
+def test_a_linen_module_with_statistics_is_refused(tmp_path):
+    class Normed(linen.Module):
+        @linen.compact
+        def __call__(self, planes):
+            x = linen.BatchNorm(use_running_average=True)(planes.astype(jnp.float32))
+            return linen.Dense(53)(x), jnp.tanh(x.mean((1, 2, 3)))
+
+    with pytest.raises(train.UsageError, match="batch_stats"):
+        train.start(tiny.config(), runs=tmp_path, network=Normed())
