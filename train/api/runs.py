@@ -314,7 +314,8 @@ def start(
       config: as `make_config` takes it; the quickstart's by default.
       runs: directory of all runs.
       progress: show what the command line shows.
-      network: a network of your own: a module of Flax, or (init, evaluate); this and the others as in docs/api.md.
+      network: your own: a module of Flax, or (init, evaluate); this and the others as in
+        docs/api.md.
       planes: a function that shows more planes.
       search: a function that searches.
       loss: a function whose number is added to the loss.
