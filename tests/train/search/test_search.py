@@ -3,11 +3,13 @@
 import functools
 from collections.abc import Callable
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.learner import tiny
 from tests.support.learner.searching import (
     BLUE,
     DUEL,
@@ -25,6 +27,8 @@ from tests.support.learner.searching import (
 )
 from train.network import NetworkConfig
 from train.network.build import network_for
+from train.players.config import HeuristicsConfig
+from train.players.heuristics import make_heuristic_evaluator
 from train.search.config import SearchConfig
 from train.search.engine import Budget
 from train.search.evaluator import Evaluation, evaluator_for
@@ -188,3 +192,21 @@ def test_tree_holds_positions_only():
     stored = [f"[2,{nodes},7,7", f"[2,{nodes},49"]
     assert not any(shape in str(program) for shape in stored)
     assert f"[2,{nodes},208]" in str(program)
+
+
+@pytest.mark.parametrize("kind", ["gumbel", "puct"])
+def test_the_search_is_the_same_with_64_bit_types(kind):
+    """What JAX_ENABLE_X64 sets: every number of the search has its type from us."""
+    evaluate = make_heuristic_evaluator(HeuristicsConfig().wjx)
+    options = SearchConfig(simulations=12, kind=kind)
+
+    def found():
+        search = jax.jit(make_search(evaluate, options, explores=True))
+        states = jax.tree.map(lambda x: jnp.stack([x] * 3), initial_state(tiny.RULES))
+        return jax.device_get(search((), states, jax.random.key(3)))
+
+    plain = found()
+    with jax.enable_x64(True):
+        wide = found()
+    chex.assert_trees_all_equal_shapes_and_dtypes(plain, wide)
+    chex.assert_trees_all_close(plain, wide, atol=1e-6)
