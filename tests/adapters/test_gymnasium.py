@@ -10,6 +10,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
 import wallgo_jax
+import wallgo_jax.adapters.gymnasium as adapter
 from tests.support.game.board_text import place
 from tests.support.game.small import GAME, SMALL
 from wallgo_jax.adapters.gymnasium import ENV_ID, WallGoEnv
@@ -212,3 +213,15 @@ def test_renders(capsys):
     assert (picture.dtype, picture.ndim, picture.shape[2]) == (np.uint8, 3, 3)
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 3
     assert WallGoEnv(SMALL).render() is None
+
+
+def test_a_forked_process_is_told_to_be_spawned(monkeypatch):
+    """What a fork runs in the child; one before any game is harmless."""
+    env = adapter.WallGoEnv(SMALL)
+    monkeypatch.setattr(adapter, "_played", False)
+    adapter._note_fork()
+    env.reset(seed=0)
+    monkeypatch.setattr(adapter, "_is_forked", False)
+    adapter._note_fork()
+    with pytest.raises(RuntimeError, match="spawn"):
+        env.reset(seed=0)

@@ -12,6 +12,7 @@ Towers et al., "Gymnasium: A Standard Interface for Reinforcement Learning Envir
 this registers `wallgo_jax/WallGo-v1`.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
@@ -35,6 +36,20 @@ with needs("gymnasium"):
 
 RenderMode = Literal["ansi", "human", "rgb_array"]
 ENV_ID = f"wallgo_jax/WallGo-v{env_lib.VERSION}"
+
+_played = False
+"""Whether an env of this process has used JAX."""
+_is_forked = False
+"""Whether this process was forked from one whose envs had used JAX, which hangs in it."""
+
+
+def _note_fork() -> None:
+    global _is_forked
+    _is_forked = _played
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
@@ -97,7 +112,15 @@ class WallGoEnv(gymnasium.Env[np.ndarray, np.int64], EzPickle):
 
         Raises:
           ValueError: for another option, or a seat that there is not.
+          RuntimeError: the process was forked from one whose envs had used JAX.
         """
+        global _played
+        if _is_forked:
+            raise RuntimeError(
+                "WallGoEnv: this process was forked after JAX was used, and would hang; start it "
+                "anew: AsyncVectorEnv(..., context='spawn')"
+            )
+        _played = True
         super().reset(seed=seed)
         options = options or {}
         if unknown := sorted(set(options) - {"seat"}):
