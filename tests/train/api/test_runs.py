@@ -107,7 +107,8 @@ def test_named_opponents_have_the_heuristics_of_the_config(api_run, monkeypatch)
     monkeypatch.setattr(runs, "match", match)
     usual = train.make_player("wjx", tiny.RULES)
     own, same = api_run.evaluate(["wjx", usual], games=4, simulations=0, seed=3)
-    assert asked == 2 * [("net:tiny/2", {"games": 4, "opening_plies": 0, "seed": 3})]
+    how = {"games": 4, "opening_plies": 0, "players_place": False, "seed": 3}
+    assert asked == 2 * [("net:tiny/2", how)]
     assert own.registered.act is make_player("wjx", tiny.RULES, heuristics=weights).act
     assert own.registered.act is not usual.registered.act
     assert own.identity != usual.identity
