@@ -20,7 +20,7 @@ from train.arena import tournament as tournament_lib
 from train.arena.config import parse_sprt
 from train.arena.elo import Ratings
 from train.arena.match import MatchOptions, play_meeting
-from train.arena.openings import read_openings
+from train.arena.openings import choose_opening
 from train.arena.report import match_record
 from train.arena.result import MatchResult, wilson_interval
 from train.arena.seats.match import SeatOptions
@@ -129,11 +129,10 @@ def match(
     check_whole("match", games=games, batch=batch, opening_plies=opening_plies)
     with usage_errors():
         test = parse_sprt(str(sprt)) if sprt else None
-        if openings is not None and players_place:
-            raise UsageError("match: openings and players_place exclude one another")
-        found = None if openings is None else read_openings(openings, one.rules)
-        plies = opening_plies if found is None else 0
-        how = MatchOptions(games, batch, plies, players_place, found)
+        opening = choose_opening(
+            opening_plies, players_place=players_place, path=openings, rules=one.rules
+        )
+        how = MatchOptions(games, batch, *opening)
     title = " against ".join(player.name for player in made)
     with progress_bar(title, games, is_shown=progress) as on_progress:
         found = play_until_decided(

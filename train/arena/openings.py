@@ -53,8 +53,7 @@ class Positions:
         return len(self.actions)
 
 
-@dataclasses.dataclass(frozen=True)
-class OpeningOptions:
+class OpeningOptions(NamedTuple):
     """How the games of a match open.
 
     Attributes:
@@ -98,6 +97,21 @@ def read_openings(path: Path | str, rules: Rules) -> Positions:
     positions = fetch([state.position for state, _ in found])
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *positions)
     return Positions(stacked, table, has_games=len(known) == len(found))
+
+
+def choose_opening(
+    plies: int, *, players_place: bool, path: Path | str | None, rules: Rules
+) -> OpeningOptions:
+    """How a match opens, as a user asks for it.
+
+    Raises:
+      UsageError: two ways are asked for, or the file of positions cannot be used.
+    """
+    if path is None:
+        return OpeningOptions(plies, players_place)
+    if players_place:
+        raise UsageError("match: openings and players_place exclude one another")
+    return OpeningOptions(positions=read_openings(path, rules))
 
 
 def open_games(
@@ -154,12 +168,6 @@ def open_games(
     )
 
 
-def is_drawn(states: State, plies: int) -> jax.Array:
-    """bool[K]: whether the next ply is one of so many that are drawn after the setup."""
-    since_setup = states.position.ply - states.variant.num_placements
-    return (0 <= since_setup) & (since_setup < plies)
-
-
 def with_drawn_plies(
     openings: Openings, opening: jax.Array, states: State, slots: jax.Array
 ) -> jax.Array:
@@ -176,7 +184,8 @@ def with_drawn_plies(
         return slots
     since_setup = states.position.ply - states.variant.num_placements
     bits = openings.draws[opening, jnp.clip(since_setup, 0, plies - 1)]
-    return jnp.where(is_drawn(states, plies), jax.vmap(actions.draw_slot)(states, bits), slots)
+    is_drawn = (0 <= since_setup) & (since_setup < plies)
+    return jnp.where(is_drawn, jax.vmap(actions.draw_slot)(states, bits), slots)
 
 
 def _random_bits(key: jax.Array, numbers: jax.Array, *, plies: int) -> jax.Array:

@@ -8,6 +8,7 @@ import sys
 import time
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from tests.support import compiling
@@ -19,14 +20,16 @@ from train.arena.match import MatchOptions, play_match
 from train.arena.openings import OpeningOptions
 from train.arena.result import MatchResult
 from train.players import external
+from train.players.basic import Player
 from train.players.external import Program, make_external_player
 from train.registry import make_player
 from train.runtime.errors import UsageError
+from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import CANONICAL_SIDES, format_action, parse_action
 
 DUEL = Rules(size=3, stones=1, order=(0, 1))
-RANDOM, WJX = make_player("random", DUEL), make_player("wjx", DUEL)
+RANDOM = make_player("random", DUEL)
 BOARDS = 4  # of all matches here, so that they share programs
 
 _LOOP = """
@@ -232,21 +235,24 @@ def host_match(player, *, games: int) -> HostMatch:
 
 
 def test_players_may_place_the_stones_in_a_match_on_the_host():
-    """The same games as on the devices, up to the first ply that a player draws."""
-    placed = len(DUEL.order)
-    keys = jax.random.split(jax.random.key(1))
+    """The games are those that the devices play: placements of a player, then the same random
+    plies in both games of a pair."""
+
+    def act(variables, states, key):
+        return jax.vmap(actions.legal_slots)(states).argmax(axis=1).astype(jnp.int32)
+
+    first, keys = Player("first", (), jax.jit(act)), jax.random.split(jax.random.key(1))
     opening = OpeningOptions(plies=2, players_place=True)
-    match = HostMatch((WJX, WJX), DUEL, games=6, boards=BOARDS, opening=opening, keys=tuple(keys))
+    match = HostMatch(
+        (first, first), DUEL, games=6, boards=BOARDS, opening=opening, keys=(keys[0], keys[1])
+    )
     host = play_on_host(match, on_progress=lambda _: None, should_stop=lambda: False)
     options = MatchOptions(6, 6, 2, players_place=True)
-    device = play_match(WJX, WJX, DUEL, options, key=jax.random.key(1))
-    drawn = {game[placed : placed + 2] for game in host.games}
-    assert len({game[:placed] for game in host.games}) < len(host.games)
-    assert len(drawn) > 2
-    for one, other in zip(host.games[:3], host.games[3:], strict=True):
-        if one[:placed] == other[:placed]:
-            assert one[placed : placed + 2] == other[placed : placed + 2]
-    assert device.distinct_games > 1
+    device = play_match(first, first, DUEL, options, key=jax.random.key(1))
+    assert host.games == device.games
+    assert host.games[:3] == host.games[3:]
+    assert len({game[2:4] for game in host.games}) > 1
+    assert {game[:2] for game in host.games} == {(9 * 52, 9 * 52 + 1)}
 
 
 def test_a_match_stopped_with_few_boards_has_pairs_and_both_colours():

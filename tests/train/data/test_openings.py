@@ -127,8 +127,9 @@ def test_first_games_stand_at_all_plies_and_go_on_from_there():
     key, other_key = jax.random.split(jax.random.key(3))
     boards, same, other = start(key), start(key), start(other_key)
     ply = np.asarray(boards.position.ply)
+    # All games have their placements, and none ends within four plies.
     shares = np.bincount(ply, minlength=9) / BOARDS
-    assert shares[:4] == near([1 / 9] * 4, BOARDS) or (shares[:4] > 0.08).all()
+    assert (shares[:4] > 1 / 9 - 5 * np.sqrt(1 / 9 / BOARDS)).all()
     assert not np.asarray(boards.position.terminated).any()
     assert not np.asarray(boards.opening.plies).any()
     # As many stones as placements, as many walls as plays.

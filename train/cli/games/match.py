@@ -16,7 +16,7 @@ from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from train.arena.openings import OpeningOptions, Positions
+    from train.arena.openings import OpeningOptions
     from train.arena.result import MatchResult
     from train.runtime.display import Display
     from wallgo_jax.game.rules import Rules
@@ -129,22 +129,20 @@ class Match(options.MatchSettings):
         """What may name a file that is read."""
         return *super().inputs, self.openings
 
-    def opening(self, rules: Rules) -> tuple[int, bool, Positions | None]:
-        """How the games open: random plies, whether the players place, positions of a file.
+    def opening(self, rules: Rules) -> OpeningOptions:
+        """How the games open.
 
         Raises:
-          UsageError: two ways are asked for, or the file cannot be read.
+          UsageError: two ways are asked for, or the file cannot be used.
         """
-        from train.arena.openings import read_openings
+        from train.arena.openings import choose_opening
 
-        if self.openings is None:
-            return self.opening_plies, self.players_place, None
-        if self.players_place:
-            raise UsageError("match: --openings and --players-place exclude one another")
-        found = read_openings(self.openings, rules)
-        if self.records is not None and not found.has_games:
+        found = choose_opening(
+            self.opening_plies, players_place=self.players_place, path=self.openings, rules=rules
+        )
+        if self.records is not None and found.positions and not found.positions.has_games:
             raise UsageError("match: --records needs --openings of games: a diagram has no plies")
-        return 0, False, found
+        return found
 
     def _show(
         self, result: MatchResult, test: Sprt | None, display: Display, opening: OpeningOptions
