@@ -89,7 +89,7 @@ class State:
         return display.to_html(self)
 
 
-def _compiled(method: Any) -> Any:
+def compiled(method: Any) -> Any:
     """Compile a method once for all equal envs; inside another program it leaves no call."""
     return functools.partial(jax.jit, static_argnums=0, inline=True)(method)
 
@@ -186,7 +186,7 @@ class WallGo:
         register_with_flax(State, state_lib.Grid)
         return self._first_state()
 
-    @_compiled
+    @compiled
     def _first_state(self) -> State:
         variant = jax.tree.map(jnp.asarray, self._variant)
         game = state_lib.State(variant, state_lib.initial_position(variant))
@@ -202,7 +202,7 @@ class WallGo:
         assert_board(game)
         return self._state_of(game)
 
-    @_compiled
+    @compiled
     def _state_of(self, game: state_lib.State) -> State:
         nothing = jnp.zeros(self.num_players, jnp.float32)
         sets, position = self._sets(game), game.position
@@ -215,7 +215,7 @@ class WallGo:
         arguments.check_action(action, num_actions=self.num_actions, function="step")
         return self._play(state, jnp.asarray(action, jnp.int32))
 
-    @_compiled
+    @compiled
     def _play(self, state: State, action: jax.Array) -> State:
         game, rewards, count, analysis = self._advance(state, action)
         sets = self._next_sets(state, game, analysis)
@@ -235,7 +235,7 @@ class WallGo:
         arguments.check_action(action, num_actions=self.num_actions, function="step_auto_reset")
         return self._play_on(state, jnp.asarray(action, jnp.int32))
 
-    @_compiled
+    @compiled
     def _play_on(self, state: State, action: jax.Array) -> State:
         game, rewards, count, analysis = self._advance(state, action)
         over = game.position.terminated
@@ -252,7 +252,7 @@ class WallGo:
         self._check_state(state, "observe")
         return self._observe(state.game)
 
-    @_compiled
+    @compiled
     def _observe(self, game: state_lib.State) -> jax.Array:
         return observation_lib.observe(game, planes=self.planes, has_playable=self.has_playable)
 
@@ -266,7 +266,7 @@ class WallGo:
         self._check_state(state, "random_action")
         return self._draw(state.legal_action_mask, key)
 
-    @_compiled
+    @compiled
     def _draw(self, mask: jax.Array, key: jax.Array) -> jax.Array:
         return chance.choose_from_mask(jax.random.bits(key, (), jnp.uint32), mask)
 
@@ -275,7 +275,7 @@ class WallGo:
         self._check_state(state, "territory")
         return self._territory(state.game)
 
-    @_compiled
+    @compiled
     def _territory(self, game: state_lib.State) -> jax.Array:
         return referee.territory(game)
 
@@ -284,7 +284,7 @@ class WallGo:
         self._check_state(state, "legal_slots")
         return self._legal_slots(state.game)
 
-    @_compiled
+    @compiled
     def _legal_slots(self, game: state_lib.State) -> jax.Array:
         return actions.legal_slots(game)
 

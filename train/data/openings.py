@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from train.network import MASKED
+from train.runtime.numbers import is_off
 from train.search.search import SearchResult
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State
@@ -38,7 +39,7 @@ class Exploration:
     @property
     def draws_openings(self) -> bool:
         """Whether some games open with drawn plies."""
-        return self.setup_prob > 0 or self.opening_plies > 0
+        return not is_off(self.setup_prob) or self.opening_plies > 0
 
 
 SEARCH_DECIDES = Exploration()
@@ -96,13 +97,13 @@ def make_exploration(options: Exploration) -> _Play:
         keys = jax.random.split(jax.random.fold_in(key, _SALT + 1), 3)
         slot, ply = found.slot, states.position.ply
         is_drawn = jnp.zeros(slot.shape, bool)
-        if options.temperature > 0:
+        if not is_off(options.temperature):
             slot = _draw_by(keys[0], found.policy, temperature_at(ply, options))
         if options.draws_openings:
             since_setup = ply - states.variant.num_placements
             is_drawn = jnp.where(since_setup < 0, opening.has_setup, since_setup < opening.plies)
             drawn = jax.random.categorical(keys[1], found.prior).astype(jnp.int32)
-            if options.random_opening_prob > 0:
+            if not is_off(options.random_opening_prob):
                 drawn = jnp.where(opening.is_random, draw_legal(keys[2], states), drawn)
             slot = jnp.where(is_drawn, drawn, slot)
         return slot, is_drawn

@@ -221,11 +221,18 @@ def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> lis
 def _actions_of(
     replay_state: ReplayState, variant: Variant, rows: np.ndarray, board: int
 ) -> list[int]:
-    # By way of the host: the replay and the variant may lie on different devices.
-    chosen = jax.tree.map(
-        lambda x: x[rows, board], (replay_state.plies.position, replay_state.plies.slot)
+    # By way of the host: the replay and the variant may lie on different devices. All rows of the
+    # board, so that games of other lengths need no other program.
+    held = jax.tree.map(
+        lambda x: x[:, board], (replay_state.plies.position, replay_state.plies.slot)
     )
-    (position, slot), rules = fetch((chosen, jax.tree.map(lambda x: x[board], variant)))
-    public = jax.vmap(lambda p, s: actions.action_of_slot(State(rules, p), s))(position, slot)
+    (position, slot), rules = fetch((held, jax.tree.map(lambda x: x[board], variant)))
+    public = fetch(_public_actions(rules, position, slot))[rows]
     grid, size = rules.grid.side, int(rules.size)
-    return [in_own_grid(int(action), grid=grid, size=size) for action in fetch(public)]
+    return [in_own_grid(int(action), grid=grid, size=size) for action in public]
+
+
+@jax.jit
+def _public_actions(variant: Variant, position: Position, slot: jax.Array) -> jax.Array:
+    """int32[R]: the public actions of slots [R] in positions [R]."""
+    return jax.vmap(lambda p, s: actions.action_of_slot(State(variant, p), s))(position, slot)

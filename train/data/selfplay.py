@@ -29,6 +29,7 @@ from train.data.openings import (
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
 from train.data.sides import ByCoin, Choose, search_by_side
+from train.runtime.numbers import is_off
 from train.search.search import Search, SearchResult
 from wallgo_jax.board import bitboard
 from wallgo_jax.board.bitboard import Cells
@@ -280,7 +281,7 @@ def _play_ply(states: State, chosen: _Chosen, *, targets: TargetOptions) -> tupl
         is_drawn=is_drawn,
         entropies=policy_entropies(found.policy, states),
         shares=class_shares(found.policy, states),
-        surprise=found.surprise if targets.policy_surprise_weight > 0 else None,
+        surprise=None if is_off(targets.policy_surprise_weight) else found.surprise,
         seat=seat,
     )
     return jax.vmap(referee.restart_if_over)(after).position, played
@@ -289,7 +290,7 @@ def _play_ply(states: State, chosen: _Chosen, *, targets: TargetOptions) -> tupl
 def _policy_weight(is_full: jax.Array, is_left_out: jax.Array, cheap: float) -> jax.Array:
     """float32[B]: 1 for plies that were searched in full, `cheap` for the others, 0 for those that
     are left out."""
-    if cheap == 0:
+    if is_off(cheap):
         return (is_full & ~is_left_out).astype(jnp.float32)
     return jnp.where(is_left_out, 0.0, jnp.where(is_full, 1.0, cheap)).astype(jnp.float32)
 

@@ -19,6 +19,7 @@ from train.learning.losses import Losses, TrainingTargets, losses, make_targets
 from train.learning.optimizer import make_optimizer
 from train.network import Network, Output, Variables
 from train.network.build import Observe
+from train.runtime.numbers import is_off
 from wallgo_jax.board.geometry import NUM_SYMMETRIES
 from wallgo_jax.game.state import State
 
@@ -73,7 +74,7 @@ def make_learner(
 
     Args:
       network: the network that learns.
-      config: how it learns.
+      config: how it learns; its numbers may be arrays of a program that is traced.
       total_steps: length of the schedule of the learning rate.
       observe: shows states to the network.
       per_device: makes a function of arrays [N, ...] run on each device for itself, so that no
@@ -87,7 +88,7 @@ def make_learner(
     add_loss, change_targets = _own_loss(config), _own_targets(config)
 
     def init(variables: Variables) -> LearnerState:
-        averaged = jax.tree.map(jnp.copy, variables) if config.ema_decay else None
+        averaged = None if is_off(config.ema_decay) else jax.tree.map(jnp.copy, variables)
         optimizer_state = optimizer.init(variables.params)
         return LearnerState(variables, averaged, optimizer_state, jnp.zeros((), jnp.int32))
 

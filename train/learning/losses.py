@@ -13,6 +13,7 @@ from train.data import outcomes
 from train.data.replay import Reply, Sample
 from train.learning.config import LossWeights
 from train.network import Output, reply_logits, slot_logits
+from train.runtime.numbers import is_off
 from wallgo_jax.board import bitboard
 from wallgo_jax.game import actions, symmetry
 from wallgo_jax.game.state import State
@@ -139,7 +140,7 @@ def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:
 
 
 def _value_loss(output: Output, targets: TrainingTargets, value_mix: float) -> jax.Array:
-    root_value = targets.root_value if value_mix > 0 else None
+    root_value = None if is_off(value_mix) else targets.root_value
     if output.result is None:
         target = targets.outcome
         if root_value is not None:

@@ -47,13 +47,11 @@ def make_schedule(config: LearnerConfig, *, total_steps: int) -> optax.Schedule:
     """The learning rate by step."""
     peak, warmup = config.learning_rate, min(config.warmup, max(total_steps - 1, 0))
     if config.schedule == "cosine":
-        return optax.warmup_cosine_decay_schedule(
-            init_value=0.0 if warmup else peak,
-            peak_value=peak,
-            warmup_steps=warmup,
-            decay_steps=max(total_steps, warmup + 1),
-            end_value=config.final_rate * peak,
-        )
+        falling = max(total_steps, warmup + 1) - warmup
+        fall = optax.cosine_decay_schedule(peak, falling, alpha=config.final_rate)
+        # Not `warmup_cosine_decay_schedule`, whose peak cannot be an argument of a program.
+        rise = optax.linear_schedule(0.0, peak, warmup)
+        return optax.join_schedules([rise, fall], [warmup]) if warmup else fall
     halved: dict[int, float] = {}
     for share in config.lr_drops:
         place = round(share * total_steps)

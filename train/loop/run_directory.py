@@ -31,8 +31,7 @@ from train.functions import Function
 from train.metrics.rows import METRICS_FILE
 from train.runtime.devices import is_first_process, lost_process_message
 from train.runtime.errors import NotFiniteError, ProcessLostError, UsageError
-from train.runtime.files import CannotWriteError, reason_of, write_json
-from train.runtime.lock import locked
+from train.runtime.files import CannotWriteError, locked, reason_of, write_json
 from wallgo_jax.env import VERSION
 
 RESULT_FILE = "evaluation.json"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-from jax.stages import Traced
+import numpy as np
 
 from train.config import RunConfig
 from train.data.replay import ReplayState, Trajectory
@@ -27,15 +27,21 @@ from train.programs.memory import (
 )
 from train.programs.replay import FinishedPlies, ReplayPrograms, make_replay_programs
 from train.programs.selfplay import (
+    SelfplayPrograms,
     Stage,
-    inputs_of,
     load_opponent,
     make_selfplay_programs,
-    selfplay_of,
     stage_at,
     stages_from,
 )
-from train.programs.state import Keys, RunState, StatePrograms, make_keys, make_state_programs
+from train.programs.state import (
+    Keys,
+    RunState,
+    StatePrograms,
+    make_keys,
+    make_state_programs,
+    seed_of,
+)
 from train.registry import FrozenOpponent
 from train.runtime.devices import (
     BY_BOARD,
@@ -46,6 +52,14 @@ from train.runtime.devices import (
     make_deterministic,
 )
 from train.runtime.memory import Need, check_fits, device_memory, program_bytes, tree_bytes
+from train.runtime.numbers import (
+    Numbers,
+    is_off,
+    numbers_of,
+    unchecked,
+    with_numbers,
+    without_numbers,
+)
 from wallgo_jax.game.state import Variant
 
 
@@ -62,13 +76,11 @@ class RunParts(NamedTuple):
     variants: Variant  # NumPy arrays [B], what each board plays
     plies: Trajectory
     """Shapes of the plies [T, B] of an iteration."""
-    selfplay: Callable[[], Traced]
-    """Traces an iteration of the most simulations on all boards, the first time it is called."""
-    opponent: FrozenOpponent | None  # of self-play
 
 
 class Programs(NamedTuple):
-    """A run's programs, each compiled once."""
+    """A run's programs, each compiled once, also for other runs that differ in their numbers alone
+    (`train.runtime.numbers`)."""
 
     init: Callable[..., RunState]
     """() -> the first state, with random weights; (variables) -> the same with these."""
@@ -78,10 +90,10 @@ class Programs(NamedTuple):
     keys: Callable[[int], Keys]
     """Iteration -> its keys."""
     selfplay_at: Callable[[int], Callable[..., Any]]
-    """The program of an iteration, as `SelfplayPrograms.at`."""
+    """The program of an iteration, as `SelfplayPrograms.at`, which has the run's numbers."""
     add: Callable[[ReplayState, Trajectory], tuple[ReplayState, FinishedPlies]]
     learn_program: Callable[[], LearnProgram]
-    """The first call compiles it."""
+    """Its `learn` has the run's numbers; the first call compiles it."""
     compile: Callable[[int], float]
     """Compiles all that an iteration and those after it call, learning included, so that none of
     them waits for the compiler. Returns the seconds that it took, 0 where all is compiled. Raises
@@ -104,22 +116,15 @@ def make_programs(
     """
     if config.deterministic:
         make_deterministic()
-    parts, replay_programs, state = _checked_parts(config, devices, opponent)
-    devices, variants = parts.devices, parts.variants
-    variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
-    keys = make_keys(config, devices)
-
-    @functools.cache
-    def learn_program() -> LearnProgram:
-        like = LearnInputs(
-            learner=state.like.learner,
-            replay_state=state.like.replay_state,
-            variant=devices.like(variants, BY_BOARD),
-            keys=devices.like(jax.eval_shape(lambda: keys(0)).learn, EVERYWHERE),
-        )
-        return make_learn_program(config, parts.learner, replay_programs, like, devices)
-
-    selfplay = make_selfplay_programs(config, parts.network, variant, devices, parts.opponent)
+    devices = _checked_devices(config, devices)
+    opponent = opponent or load_opponent(config)
+    shape = _shape_of(config)
+    if opponent is None:
+        made = _shared(shape, devices, _jax_settings())
+    else:
+        made = _make(shape, devices, opponent)
+    check_held(config, made.state.like, made.plies_bytes, devices)
+    seed, numbers = seed_of(config), numbers_of(config)
     compiled: set[Stage] = set()
 
     def compile_from(iteration: int) -> float:
@@ -127,28 +132,106 @@ def make_programs(
         if stage in compiled:
             return 0.0
         started = time.perf_counter()
-        keys(iteration)
-        plies = _plies_bytes(parts)
+        made.keys(seed, iteration)
         needs = [
-            Need("self-play", selfplay.compile(iteration) - plies, SELFPLAY_KEYS),
-            Need("adding to the replay", replay_programs.compile_add(), ("selfplay.boards",)),
-            Need("learning", program_bytes(learn_program().compiled), LEARNER_KEYS),
-            *filter(None, [checkpoint_need(config, state.like)]),
+            Need("self-play", made.selfplay.compile(iteration) - made.plies_bytes, SELFPLAY_KEYS),
+            Need("adding to the replay", made.replay.compile_add(), ("selfplay.boards",)),
+            Need("learning", program_bytes(made.learn_program().compiled), LEARNER_KEYS),
+            *filter(None, [checkpoint_need(config, made.state.like)]),
         ]
-        check_fits(held_needs(config, state.like, plies), device_memory(), programs=needs)
+        held = held_needs(config, made.state.like, made.plies_bytes)
+        check_fits(held, device_memory(), programs=needs)
         compiled.update(stages_from(config, iteration))
         return time.perf_counter() - started
 
+    def learn_program() -> LearnProgram:
+        program = made.learn_program()
+        return program._replace(learn=functools.partial(program.learn, numbers))
+
     return Programs(
-        init=state.init,
-        place=state.place,
-        variant=variant,
-        keys=keys,
-        selfplay_at=selfplay.at,
-        add=replay_programs.add,
+        init=functools.partial(made.state.init, seed),
+        place=made.state.place,
+        variant=made.variant(),
+        keys=functools.partial(made.keys, seed),
+        selfplay_at=lambda iteration: functools.partial(made.selfplay.at(iteration), numbers),
+        add=made.replay.add,
         learn_program=learn_program,
         compile=compile_from,
     )
+
+
+class _Made(NamedTuple):
+    """The programs of all runs that differ in seeds and numbers alone, which are arguments."""
+
+    state: StatePrograms
+    replay: ReplayPrograms
+    selfplay: SelfplayPrograms
+    keys: Callable[[np.ndarray, int], Keys]
+    learn_program: Callable[[], LearnProgram]  # the first call compiles it
+    variant: Callable[[], Variant]  # [B], on the devices
+    plies_bytes: int  # of an iteration, on one device
+
+
+_MOST_SHARED = 4
+"""Configs whose compiled programs are kept for the next run: a sweep goes through few."""
+
+
+def _shape_of(config: RunConfig) -> RunConfig:
+    """The config of all runs that share programs with this one."""
+    plain = RunConfig()
+    # Read by what is done beside the programs, or an argument of theirs.
+    beside = ("name", "seed", "evaluation", "checkpoint", "tracking", "start_weights", "init_from")
+    return unchecked(without_numbers(config), **{key: getattr(plain, key) for key in beside})
+
+
+def _make(config: RunConfig, devices: Devices, opponent: FrozenOpponent | None) -> _Made:
+    """Build the programs of a `_shape_of` a config; nothing is compiled yet."""
+    parts = make_parts(config, devices)
+    network, variants = parts.network, parts.variants
+    replay_programs = make_replay_programs(config, parts.plies, variants, devices)
+    state = make_state_programs(config, network, parts.learner, variants, replay_programs, devices)
+    keys, seed = make_keys(config, devices), seed_of(config)
+
+    @functools.cache
+    def variant() -> Variant:
+        return devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
+
+    @functools.cache
+    def learn_program() -> LearnProgram:
+        like = LearnInputs(
+            numbers=devices.like(numbers_of(config), EVERYWHERE),
+            learner=state.like.learner,
+            replay_state=state.like.replay_state,
+            variant=devices.like(variants, BY_BOARD),
+            keys=devices.like(jax.eval_shape(keys, seed, 0).learn, EVERYWHERE),
+        )
+
+        def learner_of(numbers: Numbers) -> Learner:
+            return _make_learner(with_numbers(config, numbers), network, devices)
+
+        return make_learn_program(config, learner_of, replay_programs, like, devices)
+
+    return _Made(
+        state=state,
+        replay=replay_programs,
+        selfplay=make_selfplay_programs(config, network, variants, devices, opponent),
+        keys=keys,
+        learn_program=learn_program,
+        variant=variant,
+        plies_bytes=tree_bytes(devices.like(parts.plies, ROWS_BY_BOARD)),
+    )
+
+
+@functools.lru_cache(maxsize=_MOST_SHARED)
+def _shared(config: RunConfig, devices: Devices, settings: tuple[Any, ...]) -> _Made:
+    del settings
+    return _make(config, devices, None)
+
+
+def _jax_settings() -> tuple[Any, ...]:
+    """What JAX makes other programs by."""
+    names = ("enable_x64", "default_matmul_precision", "default_prng_impl", "numpy_dtype_promotion")
+    return tuple(getattr(jax.config, f"jax_{name}") for name in names)
 
 
 def check_run(config: RunConfig) -> None:
@@ -157,40 +240,24 @@ def check_run(config: RunConfig) -> None:
     Raises:
       UsageError: as `make_programs`, or arrays beyond the memory.
     """
-    _checked_parts(config, None, None)
+    devices = _checked_devices(config, None)
+    made = _make(config, devices, load_opponent(config))
+    check_held(config, made.state.like, made.plies_bytes, devices)
 
 
-def _checked_parts(
-    config: RunConfig, devices: Devices | None, opponent: FrozenOpponent | None
-) -> tuple[RunParts, ReplayPrograms, StatePrograms]:
-    """The parts of a run whose arrays fit, and what puts them onto the devices."""
+def _checked_devices(config: RunConfig, devices: Devices | None) -> Devices:
+    """The devices of a run, whose numbers of boards and samples they can share."""
     shared = {"selfplay_boards": config.selfplay.boards, "learner_batch": config.learner.batch}
     devices = devices_for(**shared) if devices is None else devices
     devices.check_divides(**shared)
     check_sizes_of_run(config)
-    parts = make_parts(config, devices, opponent)
-    network, learner, variants = parts.network, parts.learner, parts.variants
-    replay_programs = make_replay_programs(config, parts.plies, variants, devices)
-    state = make_state_programs(config, network, learner, variants, replay_programs, devices)
-    check_held(config, state.like, _plies_bytes(parts), devices)
-    return parts, replay_programs, state
+    return devices
 
 
-def _plies_bytes(parts: RunParts) -> int:
-    """Bytes of the plies of an iteration on one device."""
-    return tree_bytes(parts.devices.like(parts.plies, ROWS_BY_BOARD))
-
-
-def make_parts(
-    config: RunConfig, devices: Devices, opponent: FrozenOpponent | None = None
-) -> RunParts:
-    """Make a run's network, learner and shapes; nothing is put onto a device.
-
-    Args:
-      opponent: as in `make_programs`.
-    """
+def make_parts(config: RunConfig, devices: Devices) -> RunParts:
+    """Make a run's network, learner and shapes; nothing is put onto a device."""
     network = network_for(config.network, config.rules.players, size=config.grid_side)
-    variants, opponent = variants_of(config), opponent or load_opponent(config)
+    variants = variants_of(config)
     return RunParts(
         config=config,
         devices=devices,
@@ -198,8 +265,6 @@ def make_parts(
         learner=_make_learner(config, network, devices),
         variants=variants,
         plies=_shapes_of_plies(config, variants),
-        selfplay=functools.cache(lambda: _trace_selfplay(config, network, variants, opponent)),
-        opponent=opponent,
     )
 
 
@@ -218,20 +283,7 @@ def _shapes_of_plies(config: RunConfig, variants: Variant) -> Trajectory:
     selfplay = make_selfplay(
         make_random_search(),
         plies=config.selfplay.plies,
-        targets=TargetOptions(has_root_value=config.learner.value_mix > 0),
+        targets=TargetOptions(has_root_value=not is_off(config.learner.value_mix)),
     )
     boards = jax.eval_shape(first_boards, variants)
     return jax.eval_shape(selfplay, (), variants, boards, jax.random.key(0))[1]
-
-
-def _trace_selfplay(
-    config: RunConfig, network: Network, variants: Variant, opponent: FrozenOpponent | None
-) -> Traced:
-    """An iteration of the last stage on all boards, which returns boards, plies [T, B], metrics."""
-    # Stages differ in simulations, not in shapes; the last one has the most.
-    selfplay = selfplay_of(config, stage_at(config, config.iterations - 1), opponent)
-    first = functools.partial(first_boards, has_opponent=opponent is not None)
-    boards = jax.eval_shape(first, variants)
-    theirs = None if opponent is None else opponent.trained.variables
-    variables = inputs_of(config, network.shapes, 0, theirs)
-    return jax.jit(selfplay).trace(variables, variants, boards, jax.random.key(0))

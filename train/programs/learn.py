@@ -16,6 +16,7 @@ from train.data.replay import ReplayState, Sample
 from train.learning.learner import Learner, LearnerState, StepMetrics
 from train.programs.replay import HOST, ReplayPrograms
 from train.runtime.devices import EVERYWHERE, Devices
+from train.runtime.numbers import Numbers
 from wallgo_jax.game.state import Variant
 
 State = TypeVar("State")
@@ -26,9 +27,14 @@ Metrics = TypeVar("Metrics")
 _FIRST = np.int32(0)
 
 
+LearnerOf = Callable[[Numbers], Learner]
+"""Makes a run's learner of the numbers that its programs take as arguments."""
+
+
 class LearnInputs(NamedTuple):
     """Arguments of `LearnProgram.learn`, or their shapes and how they lie on the devices."""
 
+    numbers: Numbers
     learner: LearnerState
     replay_state: ReplayState
     variant: Variant  # [B]
@@ -38,20 +44,17 @@ class LearnInputs(NamedTuple):
 class LearnProgram(NamedTuple):
     """Learning, compiled."""
 
-    learn: Callable[
-        [LearnerState, ReplayState, Variant, jax.Array, int],
-        tuple[LearnerState, list[StepMetrics]],
-    ]
-    """(learner, replay, variant [B], keys [S], steps) -> the learner so many steps later, at most
-    S, and what each step saw: metrics of scalars, one a step, or one of arrays [S], of which the
-    first belong to the steps. The learner is consumed."""
+    learn: Callable[..., tuple[LearnerState, list[StepMetrics]]]
+    """(numbers, learner, replay, variant [B], keys [S], steps) -> the learner so many steps later,
+    at most S, and what each step saw: metrics of scalars, one a step, or one of arrays [S], of
+    which the first belong to the steps. The learner is consumed."""
     traced: Traced
     compiled: Compiled
 
 
 def make_learn_program(
     config: RunConfig,
-    learner: Learner,
+    learner_of: LearnerOf,
     replay_programs: ReplayPrograms,
     like: LearnInputs,
     devices: Devices,
@@ -68,19 +71,19 @@ def make_learn_program(
         make = _make_device_steps
     else:
         make = _make_loop
-    return make(learner, replay_programs, like, devices)
+    return make(learner_of, replay_programs, like, devices)
 
 
 def _make_host_steps(
-    learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
+    learner_of: LearnerOf, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
 ) -> LearnProgram:
     """The host samples the batch of the next step while the devices learn from the last."""
 
     def step(
-        state: LearnerState, sample: Sample, keys: jax.Array, index: jax.Array
+        numbers: Numbers, state: LearnerState, sample: Sample, keys: jax.Array, index: jax.Array
     ) -> tuple[LearnerState, StepMetrics]:
         _, turn_key = jax.random.split(keys[index])
-        return learner.update(state, sample, turn_key)
+        return learner_of(numbers).update(state, sample, turn_key)
 
     def sample_key_of(keys: jax.Array, index: jax.Array) -> jax.Array:
         return jax.random.split(keys[index])[0]
@@ -89,9 +92,11 @@ def _make_host_steps(
     # worked out beside the replay: on an accelerator it would wait for the step before.
     sample_key = jax.jit(sample_key_of).lower(replay_programs.beside(like.keys), _FIRST).compile()
     sample_like = replay_programs.sample_like()
-    traced, compiled = _compile(step, (like.learner, sample_like, like.keys, _FIRST), devices)
+    arguments = (like.numbers, like.learner, sample_like, like.keys, _FIRST)
+    traced, compiled = _compile(step, arguments, devices)
 
     def learn(
+        numbers: Numbers,
         state: LearnerState,
         replay_state: ReplayState,
         variant: Variant,
@@ -105,7 +110,7 @@ def _make_host_steps(
             return replay_programs.sample(replay_state, variant, key)
 
         def learn_from(state: LearnerState, batch: Sample, index: int) -> tuple[Any, StepMetrics]:
-            return compiled(state, batch, keys, np.int32(index))
+            return compiled(numbers, state, batch, keys, np.int32(index))
 
         return learn_ahead(state, steps, sample, learn_from)
 
@@ -146,13 +151,14 @@ def learn_ahead(
 
 
 def _make_device_steps(
-    learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
+    learner_of: LearnerOf, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
 ) -> LearnProgram:
     """Each step samples and learns on the devices, in a call of its own."""
-    step = _make_step(learner, replay_programs)
+    step = _make_step(learner_of, replay_programs)
     traced, compiled = _compile(step, (*like, _FIRST), devices)
 
     def learn(
+        numbers: Numbers,
         state: LearnerState,
         replay_state: ReplayState,
         variant: Variant,
@@ -161,7 +167,7 @@ def _make_device_steps(
     ) -> tuple[LearnerState, list[StepMetrics]]:
         found = []
         for index in map(np.int32, range(steps)):
-            state, metrics = compiled(state, replay_state, variant, keys, index)
+            state, metrics = compiled(numbers, state, replay_state, variant, keys, index)
             found.append(metrics)
         return state, found
 
@@ -169,53 +175,58 @@ def _make_device_steps(
 
 
 def _make_loop(
-    learner: Learner, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
+    learner_of: LearnerOf, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
 ) -> LearnProgram:
     """One call samples and learns all steps on the devices."""
-    step = _make_step(learner, replay_programs)
+    step = _make_step(learner_of, replay_programs)
 
     def learn_all(
+        numbers: Numbers,
         state: LearnerState,
         replay_state: ReplayState,
         variant: Variant,
         keys: jax.Array,
         steps: jax.Array,
     ) -> tuple[LearnerState, StepMetrics]:
-        # The loop does not change the replay, so it is not in the carry.
+        # The loop changes neither numbers nor replay, so they are not in the carry.
         def one(
             index: jax.Array, carry: tuple[LearnerState, StepMetrics]
         ) -> tuple[LearnerState, StepMetrics]:
-            state, seen = step(carry[0], replay_state, variant, keys, index)
+            state, seen = step(numbers, carry[0], replay_state, variant, keys, index)
             return state, jax.tree.map(lambda all, new: all.at[index].set(new), carry[1], seen)
 
-        like = jax.eval_shape(step, state, replay_state, variant, keys, jnp.int32(0))[1]
+        arguments = (numbers, state, replay_state, variant, keys, jnp.int32(0))
+        like = jax.eval_shape(step, *arguments)[1]
         nothing = jax.tree.map(lambda x: jnp.zeros((keys.shape[0], *x.shape), x.dtype), like)
         return jax.lax.fori_loop(0, steps, one, (state, nothing))
 
     traced, compiled = _compile(learn_all, (*like, _FIRST), devices)
 
     def learn(
+        numbers: Numbers,
         state: LearnerState,
         replay_state: ReplayState,
         variant: Variant,
         keys: jax.Array,
         steps: int,
     ) -> tuple[LearnerState, list[StepMetrics]]:
-        state, metrics = compiled(state, replay_state, variant, keys, np.int32(steps))
+        state, metrics = compiled(numbers, state, replay_state, variant, keys, np.int32(steps))
         return state, [metrics]
 
     return LearnProgram(learn, traced, compiled)
 
 
 _Step = Callable[
-    [LearnerState, ReplayState, Variant, jax.Array, jax.Array], tuple[LearnerState, StepMetrics]
+    [Numbers, LearnerState, ReplayState, Variant, jax.Array, jax.Array],
+    tuple[LearnerState, StepMetrics],
 ]
 
 
-def _make_step(learner: Learner, replay_programs: ReplayPrograms) -> _Step:
+def _make_step(learner_of: LearnerOf, replay_programs: ReplayPrograms) -> _Step:
     """A step that samples from the devices' replay and learns."""
 
     def step(
+        numbers: Numbers,
         state: LearnerState,
         replay_state: ReplayState,
         variant: Variant,
@@ -224,7 +235,7 @@ def _make_step(learner: Learner, replay_programs: ReplayPrograms) -> _Step:
     ) -> tuple[LearnerState, StepMetrics]:
         sample_key, turn_key = jax.random.split(keys[index])
         sample = replay_programs.sample(replay_state, variant, sample_key)
-        return learner.update(state, sample, turn_key)
+        return learner_of(numbers).update(state, sample, turn_key)
 
     return step
 
@@ -232,9 +243,9 @@ def _make_step(learner: Learner, replay_programs: ReplayPrograms) -> _Step:
 def _compile(
     function: Callable[..., Any], like: tuple[Any, ...], devices: Devices
 ) -> tuple[Traced, Compiled]:
-    """Compile a function of a learner, which it consumes and returns with metrics."""
+    """Compile a function of numbers and a learner, which it consumes and returns with metrics."""
     everywhere = devices.sharding(EVERYWHERE)
     # Weights and optimizer state are updated in place.
-    jitted = jax.jit(function, donate_argnums=0, out_shardings=everywhere)
+    jitted = jax.jit(function, donate_argnums=1, out_shardings=everywhere)
     traced = jitted.trace(*like)
     return traced, traced.lower().compile()

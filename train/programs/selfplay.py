@@ -41,6 +41,7 @@ from train.runtime.devices import (
 )
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.runtime.numbers import Numbers, is_off, numbers_of, unchecked, with_numbers
 from train.search.config import boosts_at, first_iterations, simulations_at
 from train.search.engine import Budget
 from train.search.evaluator import Opposed, evaluator_for
@@ -174,7 +175,7 @@ def make_bootstrap(config: RunConfig) -> Search:
 
 
 def _bootstrap_selfplay(config: RunConfig, opponent: FrozenOpponent | None) -> Callable[..., Any]:
-    search, has_root_value = make_bootstrap(config), config.learner.value_mix > 0
+    search, has_root_value = make_bootstrap(config), not is_off(config.learner.value_mix)
     return make_selfplay(
         _without_value(search) if has_root_value else search,
         plies=config.selfplay.plies,
@@ -200,9 +201,9 @@ def _search_selfplay(
     options = config.selfplay
     evaluate = evaluator_for(config.network, config.rules)
     model = None if opponent is None else opponent.evaluate
-    search_config = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
+    search_config = unchecked(config.search, simulations=simulations, first_simulations=0)
     how: Any = {"has_boosts": bool(config.search.prior_boost), "model": model}
-    if options.full_search_prob < 1:
+    if not is_off(options.full_search_prob, 1):
         cheap = min(options.cheap_simulations, simulations)
         budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
         search = by_budget(make_budgeted_search(evaluate, search_config, budgets, **how))
@@ -211,7 +212,7 @@ def _search_selfplay(
     targets = TargetOptions(
         policy_surprise_weight=options.policy_surprise_weight,
         cheap_policy_weight=options.cheap_policy_weight,
-        has_root_value=config.learner.value_mix > 0,
+        has_root_value=not is_off(config.learner.value_mix),
     )
     return make_selfplay(
         search,
@@ -232,9 +233,9 @@ class SelfplayPrograms(NamedTuple):
     """Self-play of each iteration."""
 
     at: Callable[[int], Callable[..., Any]]
-    """The program of an iteration: (variables, variant, boards, key) -> boards, plies [T, B],
-    SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call compiles
-    those of all later iterations, so that none of them waits for the compiler."""
+    """The program of an iteration: (numbers, variables, variant, boards, key) -> boards, plies
+    [T, B], SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call
+    compiles those of all later iterations, so that none of them waits for the compiler."""
     compile: Callable[[int], int]
     """Compiles the programs of an iteration and of all later ones. Returns the bytes that the
     largest takes on one device in addition to its arguments."""
@@ -250,7 +251,8 @@ def make_selfplay_programs(
     """Make the programs of all stages; nothing is compiled yet.
 
     Args:
-      variant: [B], on the devices.
+      config: the run; of the numbers that are arguments it says only which there are.
+      variant: [B], what each board plays, or its shapes.
       opponent: the frozen one, whose variables are put onto the devices once.
     """
     has_stages = len(stages_from(config, 0)) > 1
@@ -259,6 +261,7 @@ def make_selfplay_programs(
         variables = opponent.trained.variables
         theirs = devices.place(variables, jax.tree.map(lambda x: EVERYWHERE, variables))
     like = (
+        devices.like(numbers_of(config), EVERYWHERE),
         devices.like(inputs_of(config, network.shapes, 0, theirs), EVERYWHERE),
         devices.like(variant, BY_BOARD),
         devices.like(jax.eval_shape(first, variant), BY_BOARD),
@@ -283,8 +286,8 @@ def make_selfplay_programs(
         program = program_of(stage_at(config, iteration))
         if not config.search.prior_boost and theirs is None:
             return program
-        return lambda variables, *rest: program(
-            inputs_of(config, variables, iteration, theirs), *rest
+        return lambda numbers, variables, *rest: program(
+            numbers, inputs_of(config, variables, iteration, theirs), *rest
         )
 
     return SelfplayPrograms(selfplay_at, compile_from)
@@ -317,9 +320,11 @@ def _jitted(
     opponent: FrozenOpponent | None,
 ) -> Any:
     """Self-play on each device for itself, with one coin for all of them."""
-    selfplay = selfplay_of(config, stage, opponent)
 
-    def own_selfplay(variables: Any, variant: Variant, boards: Boards, key: jax.Array) -> Any:
+    def own_selfplay(
+        numbers: Numbers, variables: Any, variant: Variant, boards: Boards, key: jax.Array
+    ) -> Any:
+        selfplay = selfplay_of(with_numbers(config, numbers), stage, opponent)
         # Split before the devices get keys of their own: all search a ply equally deep.
         key, coin_key = _split_coins(key)
         boards, plies, metrics = selfplay(variables, variant, boards, device_key(key), coin_key)
@@ -329,9 +334,9 @@ def _jitted(
         by_board = sum_by_board(plies) if config.mix else None
         return boards, plies, SelfPlayFigures(jax.lax.psum(metrics, AXIS), variety, by_board)
 
-    in_specs = (EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)
+    in_specs = (EVERYWHERE, EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE)
     each: Any = BY_BOARD if config.mix else None
     specs: tuple[Any, ...] = (EVERYWHERE, EVERYWHERE, each)
     figures = SelfPlayFigures(*specs)
     per_device = devices.per_device(own_selfplay, in_specs, (BY_BOARD, ROWS_BY_BOARD, figures))
-    return jax.jit(per_device, donate_argnums=2)
+    return jax.jit(per_device, donate_argnums=3)

@@ -43,16 +43,23 @@ class StatePrograms(NamedTuple):
     """Functions that put a run's state onto the devices."""
 
     init: Callable[..., RunState]
-    """() -> the first state, with random weights; (variables) -> the same with these."""
+    """(seed) -> the first state, with random weights; (seed, variables) -> the same with these. The
+    seed is as in `seed_of`."""
     place: Callable[[RunState], RunState]
     """Takes a state of NumPy arrays, such as a checkpoint's."""
     like: RunState
     """Shapes, and how they lie on the devices."""
 
 
-def first_key(seed: int) -> jax.Array:
-    """The key of a run's random weights."""
-    return jax.random.fold_in(jax.random.key(seed), _INIT_SALT)
+def seed_of(config: RunConfig) -> np.ndarray:
+    """A run's seed as its programs take it: the data of its key, uint32[...]."""
+    return np.asarray(jax.random.key_data(jax.random.key(config.seed)))
+
+
+def first_key(seed: int | jax.Array) -> jax.Array:
+    """The key of a run's random weights, by its seed or by `seed_of`."""
+    key = jax.random.key(seed) if isinstance(seed, int) else jax.random.wrap_key_data(seed)
+    return jax.random.fold_in(key, _INIT_SALT)
 
 
 def make_state_programs(
@@ -69,26 +76,27 @@ def make_state_programs(
       variants: NumPy arrays [B], what each board plays.
     """
 
-    def init_all_but_replay(variables: Variables | None = None) -> RunState:
-        key = first_key(config.seed)
+    def init_all_but_replay(seed: jax.Array, variables: Variables | None = None) -> RunState:
+        key = first_key(seed)
         # Copied, for the first step of learning consumes the state.
         first = network.init(key) if variables is None else jax.tree.map(jnp.copy, variables)
         has_opponent = bool(config.selfplay.opponent)
         variant = jax.tree.map(jnp.asarray, variants)
         boards = first_boards(variant, has_opponent=has_opponent)
-        stagger_key = jax.random.fold_in(jax.random.key(config.seed), _STAGGER_SALT)
+        stagger_key = jax.random.fold_in(jax.random.wrap_key_data(seed), _STAGGER_SALT)
         boards = stagger(variant, boards, stagger_key, plies=_STAGGER_PLIES)
         # The replay has an init of its own, for it may lie in the host's memory.
         no_replay = cast(Any, ())
         return RunState(learner.init(first), boards, no_replay, jnp.zeros((), jnp.int32))
 
-    like = jax.eval_shape(init_all_but_replay)
+    like = jax.eval_shape(init_all_but_replay, seed_of(config))
     specs = jax.tree.map(lambda x: EVERYWHERE, like)
     specs = specs._replace(boards=jax.tree.map(lambda x: BY_BOARD, like.boards))
 
-    def init(variables: Variables | None = None) -> RunState:
-        state = jax.jit(init_all_but_replay, out_shardings=devices.shardings(specs))(variables)
-        return state._replace(replay_state=replay_programs.init())
+    jitted = jax.jit(init_all_but_replay, out_shardings=devices.shardings(specs))
+
+    def init(seed: np.ndarray, variables: Variables | None = None) -> RunState:
+        return jitted(seed, variables)._replace(replay_state=replay_programs.init())
 
     def place(state: RunState) -> RunState:
         rest = devices.place(state._replace(replay_state=cast(Any, ())), specs)
@@ -98,13 +106,13 @@ def make_state_programs(
     return StatePrograms(init, place, placed)
 
 
-def make_keys(config: RunConfig, devices: Devices) -> Callable[[int], Keys]:
-    """Make a function from an iteration to its keys, which depend on it and the seed alone."""
+def make_keys(config: RunConfig, devices: Devices) -> Callable[[np.ndarray, int], Keys]:
+    """Make a function from a seed, as in `seed_of`, and an iteration to the iteration's keys."""
 
-    def keys(iteration: jax.Array) -> Keys:
-        key = jax.random.fold_in(jax.random.key(config.seed), iteration)
+    def keys(seed: jax.Array, iteration: jax.Array) -> Keys:
+        key = jax.random.fold_in(jax.random.wrap_key_data(seed), iteration)
         play_key, learn_key = jax.random.split(key)
         return Keys(play_key, jax.random.split(learn_key, config.learner.steps))
 
     program = jax.jit(keys, out_shardings=devices.sharding(EVERYWHERE))
-    return lambda iteration: program(np.int32(iteration))
+    return lambda seed, iteration: program(seed, jnp.int32(iteration))

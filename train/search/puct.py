@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from train.network import MASKED
+from train.runtime.numbers import is_off
 from train.search.config import SearchConfig
 from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
 from train.search.sequential_halving import first_largest, slot_below
@@ -67,21 +68,21 @@ def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]
     `jax.random.split(key, 3)[2]`, as `mctx.muzero_policy` does.
     """
     explores = any(each.explores for each in budgets)
-    fraction = config.dirichlet_fraction if explores else 0.0
-    temperature = config.temperature if explores else 0.0
+    has_noise = explores and not is_off(config.dirichlet_fraction)
+    draws = explores and not is_off(config.temperature)
 
     def choose(key: jax.Array, root: Root, play: Play) -> Choice:
         slot_key, noise_key, _ = jax.random.split(key, 3)
         prior, ply = root.logits, root.position.ply
-        if fraction > 0:
+        if has_noise:
             noise = dirichlet(noise_key, root.legal, alpha=config.dirichlet_alpha)
-            mixed = mix(prior, noise, root.legal, fraction=fraction)
+            mixed = mix(prior, noise, root.legal, fraction=config.dirichlet_fraction)
             root = root._replace(logits=where_explored(budgets, root.budget, mixed, prior))
         visits, value, tree = grow(key, root, play)
         # Slots of equal visits are told apart by the prior as evaluated, without the noise.
         slot = most_visited(visits, prior)
-        if temperature > 0:
-            drawn = draw_visited(slot_key, visits, temperature=temperature)
+        if draws:
+            drawn = draw_visited(slot_key, visits, temperature=config.temperature)
             is_late = (config.temperature_plies > 0) & (ply >= config.temperature_plies)
             explored = jnp.where(is_late, slot, drawn)
             slot = where_explored(budgets, root.budget, explored, slot)
@@ -116,7 +117,8 @@ def _make_grow(config: SearchConfig, budgets: Sequence[Budget], has_model: bool)
 def root_reduction(config: SearchConfig, *, explores: bool) -> float:
     """By how much a slot of the root that is not visited falls behind the node at most: by nothing
     where noise shall be tried, as KataGo has it (`rootFpuReductionMax`)."""
-    return 0.0 if explores and config.dirichlet_fraction > 0 else FIRST_PLAY_REDUCTION
+    has_noise = explores and not is_off(config.dirichlet_fraction)
+    return 0.0 if has_noise else FIRST_PLAY_REDUCTION
 
 
 def make_puct_slot(

@@ -25,8 +25,7 @@ from train.metrics.rows import METRICS_FILE, read_rows
 from train.programs.assembly import check_run
 from train.programs.selfplay import Stage, make_bootstrap, stage_at
 from train.runtime.errors import NotFiniteError, UsageError
-from train.runtime.files import writing
-from train.runtime.lock import locked
+from train.runtime.files import locked, writing
 from train.study.changes import Change
 from train.study.frame import budget
 from train.study.options import Options

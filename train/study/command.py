@@ -9,9 +9,8 @@ from rich.console import Console
 
 from train.arena.match_programs import check_opening
 from train.runtime.errors import UsageError
-from train.runtime.files import check_writable, replace_text
+from train.runtime.files import check_writable, locked, replace_text
 from train.runtime.interrupts import interrupts
-from train.runtime.lock import locked
 from train.study import report
 from train.study.ablation import RESULTS_FILE, Study, steps_of
 from train.study.changes import Change

@@ -5,8 +5,7 @@ import dataclasses
 from pathlib import Path
 
 from train.runtime.devices import machine
-from train.runtime.files import check_writable
-from train.runtime.lock import locked
+from train.runtime.files import check_writable, locked
 from train.study.frame.folder import PAGE, write_report
 from train.study.frame.pieces import Pieces
 from train.study.frame.report import Report

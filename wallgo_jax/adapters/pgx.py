@@ -176,7 +176,19 @@ class WallGoPgx(pgx.Env):
           ValueError: it is not one integer.
         """
         arguments.check_action(action, num_actions=self.num_actions, function="step")
+        return self._step_of_pgx(state, jnp.asarray(action, jnp.int32), key)
+
+    @env_lib.compiled
+    def _step_of_pgx(self, state: Any, action: jax.Array, key: jax.Array | None) -> Any:
         return super().step(state, action, key)
+
+    def init(self, key: jax.Array) -> Any:
+        """A new game of the env's rules; the key draws who plays which colour."""
+        return self._init_of_pgx(key)
+
+    @env_lib.compiled
+    def _init_of_pgx(self, key: jax.Array) -> Any:
+        return super().init(key)
 
     def _init(self, key: jax.Array) -> State:
         ids = jnp.arange(self.num_players, dtype=jnp.int32)
@@ -195,6 +207,7 @@ class WallGoPgx(pgx.Env):
         rewards = jnp.where(ids == loser, jnp.float32(-1.0), 1.0 / (self.num_players - 1))
         return state.replace(rewards=rewards, terminated=jnp.bool_(True))
 
+    @env_lib.compiled
     def _observe(self, state: Any, player_id: jax.Array) -> jax.Array:
         """bool[grid, grid, C]: the planes, the colour of `player_id` first."""
         colour = jnp.argmax(state._id_of_colour == player_id)

@@ -38,6 +38,7 @@ def shared_programs(config: RunConfig) -> Programs:
 @functools.cache
 def _shared_programs(config: RunConfig, is_quick: bool) -> Programs:
     assert is_quick == compiling.is_quick()
+    compiling.forget_programs()
     return make_programs(config)
 
 

@@ -23,8 +23,8 @@ from train.__main__ import main
 from train.cli import command_line
 from train.loop import training
 from train.runtime import display
+from train.runtime.files import locked
 from train.runtime.interrupts import EXIT_INTERRUPTED
-from train.runtime.lock import locked
 
 
 def test_interrupt_before_the_first_iteration(tmp_path, monkeypatch):

@@ -10,13 +10,13 @@ import sys
 
 import pytest
 
-from train.runtime import lock
+from train.runtime import files
 from train.runtime.errors import UsageError
-from train.runtime.lock import locked
+from train.runtime.files import locked
 
 HOLDER = """
 import pathlib, sys, time
-from train.runtime.lock import locked
+from train.runtime.files import locked
 with locked(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
@@ -79,7 +79,7 @@ def test_a_link_to_a_directory_is_the_directory(tmp_path):
 def test_a_file_that_its_holder_removed_is_not_taken(tmp_path, monkeypatch):
     """The file may go between its opening and its locking."""
     path, calls = tmp_path / ".a.lock", []
-    take = lock._lock
+    take = files._lock
 
     def remove_first(file):
         take(file)
@@ -87,7 +87,7 @@ def test_a_file_that_its_holder_removed_is_not_taken(tmp_path, monkeypatch):
             path.unlink()
         calls.append(file)
 
-    monkeypatch.setattr(lock, "_lock", remove_first)
+    monkeypatch.setattr(files, "_lock", remove_first)
     with locked(tmp_path / "a"):
         assert len(calls) == 2
         with pytest.raises(UsageError), locked(tmp_path / "a"):
