@@ -109,7 +109,7 @@ async function offerGames() {
   app.wanted = "";
   app.offer = null;
   const games = isBlank(view.copy) ? await unfinishedGames() : [];
-  if (app.view.table !== view.table) return;
+  if (app.view.table !== view.table || isBlank(app.view.copy) !== isBlank(view.copy)) return;
   app.offer = { isLost, games };
   draw();
 }
