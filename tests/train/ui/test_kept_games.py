@@ -138,6 +138,15 @@ def test_a_second_tab_begins_its_own_game_and_offers_that_of_a_closed_one(server
     assert moves(two) == ["C3"]
 
 
+def test_a_game_that_a_new_one_replaced_is_offered(server, open_tab):
+    page = open_tab(server.address)
+    begin(page, "A1", "A7")
+    begin(page)
+    page.click("#offer button")
+    wait_for_moves(page, 2)
+    assert play(page, "G1") == ["A1", "A7", "G1"]
+
+
 def test_pages_that_show_one_game_meet_again_at_a_new_server(server, open_tab):
     one = open_tab(server.address)
     begin(one, "A1")

@@ -33,17 +33,20 @@ function keptGames() {
   return tables.map((table) => ({ at: 0, copy: null, ...keptGame(table), table }));
 }
 
-let letGo = () => {};
+let letGo = () => {};  // takes the mark away
+let marking = null, left = null;  // promises that marks are gone: that of this game, that of the one before
 
 // Marks the game that this tab shows, until it shows another or is closed.
 export function holdGame(table) {
   letGo();
+  left = marking;
   const held = new Promise((resolve) => { letGo = resolve; });
-  navigator.locks?.request(LOCK + table, { mode: "shared" }, () => held).catch(() => {});
+  marking = navigator.locks?.request(LOCK + table, { mode: "shared" }, () => held).catch(() => {});
 }
 
 // The latest games that can go on and that no tab shows; puzzles have a list of their own.
 export async function unfinishedGames() {
+  await left;
   const locks = await navigator.locks?.query().catch(() => null);
   const shown = new Set(locks?.held.map(({ name }) => name));
   return keptGames()
