@@ -166,6 +166,11 @@ def test_a_move_that_no_server_answered_is_played_by_the_next(server, open_tab):
     assert moves(page) == ["A1"]
     server.start(page)
     assert wait_for_moves(page, 2) == ["A1", "A7"]
+    server.end(page)
+    place(page, "G1")
+    page.keyboard.press("Escape")
+    server.start(page)
+    assert play(page, "G7") == ["A1", "A7", "G7"], "the pick of G1 was undone"
 
 
 def test_play_goes_on_where_nothing_can_be_kept(server, open_tab):
