@@ -55,7 +55,7 @@ def plain_puzzle(moves: Sequence[str], solution: str, then: str, difficulty: int
 
 
 @contextlib.contextmanager
-def served(rules: Rules, puzzles: Sequence[Puzzle] = ()) -> Iterator[str]:
+def served(rules: Rules, puzzles: Sequence[Puzzle] = (), *, port: int = 0) -> Iterator[str]:
     """The address of a server that ends with the context; its reviews are shallow."""
     ready, found = threading.Event(), []
 
@@ -65,7 +65,7 @@ def served(rules: Rules, puzzles: Sequence[Puzzle] = ()) -> Iterator[str]:
         hall = Hall(PlainThinker(), rules, reviewer=reviewer, puzzles=PuzzleBook(puzzles))
         runner = web.AppRunner(make_app(hall), shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.TCPSite(runner, "127.0.0.1", port).start()
         address = f"http://127.0.0.1:{runner.addresses[0][1]}"
         found.extend([address, asyncio.get_running_loop(), ended])
         ready.set()

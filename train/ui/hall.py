@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.snapshot import take_snapshot
 
 MAX_TABLES = 32
+_NAME = re.compile(r"[A-Za-z0-9_-]{12}")
 
 
 class Hall:
@@ -61,8 +63,16 @@ class Hall:
         self._tables[name] = self._tables.pop(name)
         return self._tables[name]
 
-    def add(self, table: Table) -> str:
+    def add(self, table: Table, name: object = None) -> str:
         """Keep a table; the one that nobody has looked at for longest makes room for it.
+
+        Args:
+          table: the table.
+          name: the one that it had at a server before, which no table has here; None, or what no
+            server gives, for a new one.
+
+        Returns:
+          its name.
 
         Raises:
           ValueError: every table is in use.
@@ -73,7 +83,8 @@ class Hall:
                 raise ValueError(f"all {MAX_TABLES} tables are in use; close a page first")
             self._tables.pop(idle[0]).close()
         self._thinker.prepare(table.tree.rules)
-        name = secrets.token_urlsafe(9)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            name = secrets.token_urlsafe(9)
         self._tables[name] = table
         return name
 
@@ -84,20 +95,22 @@ class Hall:
         self._tables.clear()
 
     async def enter(self, message: Mapping[str, Any]) -> tuple[str, Table]:
-        """Find the table of an `open` message; else set it up anew from the page's copy; else
-        start a game."""
-        found = self.find(message.get("table"))
+        """Find the table of an `open` message; else set it up anew under its name from the page's
+        copy; else start a game."""
+        name, copy = message.get("table"), message.get("copy")
+        found = self.find(name)
         if found is not None:
-            return str(message["table"]), found
-        copy = message.get("copy")
-        if isinstance(copy, dict):
-            try:
-                table = await asyncio.to_thread(self._restore, copy)
-            except (ValueError, TypeError, KeyError):
-                table = await self._new({})  # The copy is of another version.
-        else:
-            table = await self._new({})
-        return self.add(table), table
+            return str(name), found
+        if not isinstance(copy, dict):
+            return await self.start({})
+        try:
+            table = await asyncio.to_thread(self._restore, copy)
+        except (ValueError, TypeError, KeyError):
+            return await self.start({})  # The copy is of another version.
+        found = self.find(name)  # Another page that shows it may have been faster.
+        if found is not None:
+            return str(name), found
+        return self.add(table, name), table
 
     async def start(self, message: Mapping[str, Any]) -> tuple[str, Table]:
         """Start the game that a `new` message asks for."""

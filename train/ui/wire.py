@@ -42,6 +42,7 @@ def table_view(table: Table, name: str) -> dict[str, Any]:
         "names": table.tree.names,
         "mayPlay": table.may_play,
         "isOver": node.snapshot.is_over or (node is table.tip and table.is_over),
+        "isFinished": table.is_over,
         "status": status(table),
         "thinking": table.is_thinking,
         "preparing": table.is_preparing,

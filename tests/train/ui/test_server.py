@@ -167,12 +167,25 @@ def test_a_reloaded_page_finds_its_table_and_a_new_server_its_copy():
         fields = {key: view[key] for key in ("table", "copy")}
         again = await (await open_page(client)).table("open", **fields)
         assert again["nodes"] == view["nodes"]
-        assert again["table"] != view["table"]
+        assert again["table"] == view["table"]
         broken = await (await open_page(client)).table("open", copy={"rules": 3})
         assert len(broken["nodes"]) == 1
 
+    async def at_once(client):
+        fields = {key: view[key] for key in ("table", "copy")}
+        pages = [await open_page(client) for _ in range(2)]
+        asked = await asyncio.gather(*(page.table("open", **fields) for page in pages))
+        assert [each["table"] for each in asked] == [view["table"]] * 2
+        hall = client.server.app[server.HALL]
+        assert len(hall) == 1 and hall.find(view["table"]).is_watched
+        other = await (await open_page(client)).table("open", table="a/b", copy=view["copy"])
+        assert other["table"] != "a/b" and other["nodes"] == view["nodes"]
+        seen = await pages[0].table("play", node=asked[0]["current"], move="A1")
+        assert (await pages[1].table())["nodes"] == seen["nodes"]
+
     view = served(first)
     served(second)
+    served(at_once)
 
 
 WRONG = [

@@ -30,7 +30,26 @@ export function readStore(key, otherwise) {
   }
 }
 
+// Whether the value is kept now: a full or forbidden store costs the copy, not the game.
 export function writeStore(key, value) {
-  // A full or forbidden store costs the copy, not the game.
-  try { localStorage.setItem(`wallgo.${key}`, JSON.stringify(value)); } catch { }
+  try {
+    localStorage.setItem(`wallgo.${key}`, JSON.stringify(value));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function dropStore(key) {
+  try { localStorage.removeItem(`wallgo.${key}`); } catch { }
+}
+
+// The keys with a prefix.
+export function storeKeys(prefix) {
+  try {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(`wallgo.${prefix}`));
+    return keys.map((key) => key.slice("wallgo.".length));
+  } catch {
+    return [];
+  }
 }

@@ -4,6 +4,7 @@ import { Board } from "./board.js";
 import { Connection } from "./connection.js";
 import { Editor } from "./editor.js";
 import { Files, download } from "./files.js";
+import { holdGame, isBlank, keepGame, keptGame, unfinishedGames } from "./games.js";
 import { COLOURS, cellName } from "./geometry.js";
 import { $, readStore, writeStore } from "./html.js";
 import { drawMoves, readTree, step } from "./moves.js";
@@ -14,7 +15,12 @@ import { drawReview, expectReview } from "./review.js";
 import { Setup } from "./setup.js";
 
 const app = {
-  view: null, nodes: new Map(), pick: picking.NOTHING, received: 0, spoken: "", isWaiting: false,
+  view: null, nodes: new Map(), pick: picking.NOTHING, received: 0, spoken: "",
+  move: null,  // played, and not answered yet
+  isAway: true,  // from the loss of a connection to the first table of the next
+  wanted: "",  // the table that was asked for
+  offer: null,
+  get isWaiting() { return this.move !== null; },
   showsBar: readStore("bar", false), showsLand: readStore("land", false),
 };
 const hasPointer = matchMedia("(hover: hover)").matches;
@@ -42,8 +48,7 @@ const connection = new Connection(onMessage, onState);
 
 function onState(isConnected) {
   $("#lost").hidden = isConnected;
-  app.isWaiting = false;
-  app.pick = picking.NOTHING;
+  if (!isConnected) app.isAway = true;
 }
 
 function onMessage(message) {
@@ -60,28 +65,53 @@ function onWelcome(message) {
   // A diagram names its rules.
   editor.setPresets(message.presets.filter((preset) => typeof preset.fields === "string"));
   puzzles.set(message.puzzles);
-  const table = location.hash.slice(1) || readStore("table", null);
-  const kept = readStore("copy", null);
-  connection.send("open", { table, copy: kept && (!table || kept.table === table) ? kept.copy : null });
+  openGame(location.hash.slice(1) || app.view?.table || "");
+}
+
+// Each tab has the game of its address; the server sets one up anew that it does not know any more.
+function openGame(table) {
+  const copy = app.view?.table === table ? app.view.copy : keptGame(table)?.copy;
+  app.wanted = table;
+  connection.send("open", { table, copy });
 }
 
 function onTable(view) {
-  const before = app.view;
+  const before = app.view, { move, isAway } = app;
   const isNew = !before || before.table !== view.table;
-  if (isNew || before.current !== view.current) app.pick = picking.NOTHING;
-  app.isWaiting = false;
+  const isSame = !isNew && (isAway ? isSamePosition(before, view) : before.current === view.current);
+  if (!isSame) app.pick = picking.NOTHING;
+  app.move = null;
+  app.isAway = false;
   app.view = view;
   app.nodes = readTree(view);
   app.received = performance.now();
   if (isNew) {
     history.replaceState(null, "", `#${view.table}`);
     if (view.evaluates !== wantsThoughts()) sendShow();
+    holdGame(view.table);
+    offerGames();
   }
-  writeStore("table", view.table);
-  writeStore("copy", { table: view.table, copy: view.copy });
+  keepGame(view, app.nodes.get(view.tip).depth);
   hush();
   draw();
   announce(before);
+  if (isAway && isSame && move !== null) play(move);
+}
+
+// A server that was started anew numbers positions anew.
+function isSamePosition(before, view) {
+  const place = ({ copy }) => JSON.stringify([copy.plies, copy.current]);
+  return place(before) === place(view);
+}
+
+async function offerGames() {
+  const { view, wanted } = app, isLost = wanted !== "" && wanted !== view.table;
+  app.wanted = "";
+  app.offer = null;
+  const games = isBlank(view.copy) ? await unfinishedGames() : [];
+  if (app.view.table !== view.table || isBlank(app.view.copy) !== isBlank(view.copy)) return;
+  app.offer = { isLost, games };
+  draw();
 }
 
 function wantsThoughts() { return app.showsBar || app.showsLand; }
@@ -110,6 +140,7 @@ function draw() {
   panels.drawPlayers(view);
   panels.drawEvaluation(view, app.showsBar && !editor.isOpen && view.puzzle?.state !== "open");
   panels.drawIdeas(view, ideas, { play, preview: (idea) => board.preview(idea) });
+  panels.drawOffer(editor.isOpen ? null : app.offer, { open: openGame });
   panels.drawNote(view, app.showsLand && view.puzzle?.state !== "open");
   puzzles.draw(view);
   drawReview(view, app.nodes);
@@ -171,7 +202,8 @@ function announce(before) {
 }
 
 function complain(text) {
-  app.isWaiting = false;
+  app.move = null;
+  app.wanted = "";
   app.pick = picking.NOTHING;
   draw();
   $("#error").textContent = text;
@@ -182,14 +214,17 @@ function hush() { $("#error").hidden = true; }
 
 // Moves.
 
-// The pick stays on the board until the server answers.
+// The pick stays on the board until the server answers, be it one that was started anew.
 function play(move) {
   if (app.isWaiting) return;
-  app.isWaiting = connection.send("play", { node: app.view.current, move });
+  app.move = move;
+  app.offer = null;
+  if (!app.isAway) connection.send("play", { node: app.view.current, move });
   draw();
 }
 
 function setPick(pick) {
+  app.move = null;  // Undone, it is not sent again.
   app.pick = pick;
   draw();
   const picked = pick.target ?? pick.origin, { position } = app.view;
@@ -318,7 +353,7 @@ theme.addEventListener("change", () => {
 applyTheme();
 addEventListener("hashchange", () => {
   const table = location.hash.slice(1);
-  if (app.view && table && table !== app.view.table) connection.send("open", { table });
+  if (app.view && table && table !== app.view.table) openGame(table);
 });
 setInterval(() => {
   if (app.view?.clocks && $("#lost").hidden) panels.drawClocks(app.view, (performance.now() - app.received) / 1000);

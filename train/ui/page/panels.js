@@ -92,3 +92,15 @@ export function drawNote(view, wantsOwners) {
   note.textContent = view.complaint || (view.preparing ? preparing : words);
   note.hidden = !note.textContent;
 }
+
+// offer: null, or games to go on with, and isLost where the page's own game could not be set up; on has open(table).
+export function drawOffer(offer, on) {
+  const box = $("#offer");
+  box.hidden = !offer || !(offer.isLost || offer.games.length);
+  if (box.hidden) return;
+  const lost = "The game of this address could not be set up again; this is a new one.";
+  const words = [offer.isLost ? lost : "", offer.games.length ? "Go on with an unfinished game:" : ""];
+  box.replaceChildren(make("span", {}, words.join(" ").trim()),
+    ...offer.games.map(({ table, rules, plies, at }) => make("button", { onclick: () => on.open(table) },
+      `${rules}, ${count(plies, "move")}, ${new Date(at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })}`)));
+}
