@@ -1,7 +1,7 @@
 """Runs on the tests' CPU what functions do on a TPU, where they have a form of its own for it."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -17,7 +17,14 @@ def of_a_tpu() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jax.lax, "platform_dependent", choose)
-        # Traces are kept for equal shapes, those of the other form too.
+        # JAX keeps the traces of inner functions, those of the other form too.
         jax.clear_caches()
         yield
     jax.clear_caches()
+
+
+FORMS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
+    "cpu": contextlib.nullcontext,
+    "tpu": of_a_tpu,
+}
+"""By platform."""
