@@ -141,7 +141,7 @@ def sets_to_mask(sets: Sequence[Cells], grid: int) -> jax.Array:
     return to_mask(pack_sets(sets), grid)
 
 
-# Inlined, the function leaves no call in a program; called outside of one, it is compiled once.
+# Inlined, the function leaves no call in a program; JAX traces it once for all programs of a shape.
 @functools.partial(jax.jit, inline=True, static_argnums=1)
 def bits_to_mask(words: jax.Array, length: int) -> jax.Array:
     """uint32[..., W] or uint16[..., W] -> its first `length` bits as bool[..., length]."""

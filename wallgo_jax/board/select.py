@@ -31,7 +31,7 @@ def choose(values: Sequence[jax.Array] | jax.Array, index: jax.Array) -> jax.Arr
     return chosen
 
 
-# Inlined, the function leaves no call in a program; called outside of one, it is compiled once.
+# Inlined, the function leaves no call in a program; JAX traces it once for all programs of a shape.
 @functools.partial(jax.jit, inline=True, static_argnames=("axis", "width"))
 def take(
     values: jax.Array, *indices: jax.Array, axis: int = 0, width: int | None = None
