@@ -12,6 +12,7 @@ from flax import serialization
 
 import wallgo_jax
 from tests.support import compiling
+from tests.support.forms import of_a_tpu
 from tests.support.game.board_text import go, place
 from tests.support.game.small import GAME, NUM_ACTIONS, SMALL
 from wallgo_jax.game import state as state_lib
@@ -357,6 +358,13 @@ def test_a_batch_of_any_size_can_be_exported(env):
     exported = jax.export.export(jax.jit(step))(*like)
     for one, other in zip(exported.call(states, actions), step(states, actions), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_tpu_plays_the_same_games(env, game_states):
+    with of_a_tpu():
+        step = jax.jit(env.step)
+        for before, action, after in zip(game_states[:-1], GAME, game_states[1:], strict=True):
+            assert_trees_equal(step(before, np.int32(action)), after)
 
 
 def test_flax_writes_and_reads_states(env):

@@ -1,5 +1,6 @@
 """Sets of cells as words, against whole numbers of Python and a plain flood."""
 
+import functools
 import random
 
 import jax
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.forms import FORMS
 from tests.support.reference.referee import DOWN, RIGHT, SIDES, Board, edge, neighbour
 from wallgo_jax.board import bitboard, geometry
 
@@ -151,6 +153,38 @@ def test_rows_and_planes(grid):
     assert planes.shape == (grid, grid, len(sets))
     for index, number in enumerate(sets):
         assert np.flatnonzero(np.asarray(planes)[..., index]).tolist() == cells_of(number)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("length", [1, 32, 33, 95, 96])
+def test_bits_of_several_words(form, length):
+    """One after another along the last axis, from words of either width."""
+    words = np.random.default_rng(4).integers(0, 2**32, (2, 4, 3), dtype=np.uint32)
+    bits = (words[..., None] >> np.arange(32, dtype=np.uint32) & 1).reshape(2, 4, 96) != 0
+
+    def masks(words, ply):
+        halves = jax.vmap(jax.vmap(bitboard.halves))(words)
+        of_one = functools.partial(bitboard.bits_to_long_mask, length=length, token=ply < 0)
+        return [
+            bitboard.bits_to_mask(words, length),
+            bitboard.bits_to_mask(halves, length),
+            jax.vmap(jax.vmap(of_one))(words),
+        ]
+
+    with form():
+        for mask in jax.jit(masks)(words, np.int32(0)):
+            assert mask.dtype == jnp.bool_
+            np.testing.assert_array_equal(mask, bits[..., :length])
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
+def test_only_a_tpu_makes_a_long_mask_without_halves(platform):
+    def mask(words, ply):
+        return jax.vmap(lambda x: bitboard.bits_to_long_mask(x, 90, ply < 0))(words)
+
+    like = jax.ShapeDtypeStruct((4, 3), np.uint32), jax.ShapeDtypeStruct((), np.int32)
+    text = jax.jit(mask).trace(*like).lower(lowering_platforms=(platform,)).as_text()
+    assert ("ui16" in text) == (platform != "tpu")
 
 
 def test_halves_are_the_same_string_of_bits():

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.forms import FORMS
 from tests.support.game import harness
 from tests.support.game.board_text import to_engine
 from tests.support.reference.games import random_games
@@ -46,9 +47,9 @@ def outside(count: int) -> list[int]:
     return [-53, -1, count, count + 1, 10**9]
 
 
-@pytest.fixture(scope="module", params=SHAPES, ids=str)
+@pytest.fixture(scope="module", params=[*((x, "cpu") for x in SHAPES), (SHAPES[0], "tpu")], ids=str)
 def sample(request) -> Sample:
-    grid, players, stones = request.param
+    (grid, players, stones), form = request.param
     games = random_games(7, 12, grid=grid, sizes=(3, 4, 5, grid), players=players, stones=stones)
     plies, states, setup = [], [], []
     for game in games:
@@ -83,7 +84,8 @@ def sample(request) -> Sample:
             slot_of_action=over(actions.slot_of_action, asked_actions),
         )
 
-    seen = jax.device_get(jax.jit(jax.vmap(look))(harness.stack(states)))
+    with FORMS[form]():
+        seen = jax.device_get(jax.jit(jax.vmap(look))(harness.stack(states)))
     return Sample(grid, stones, plies, np.array(setup), asked_slots, asked_actions, seen)
 
 

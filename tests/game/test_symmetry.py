@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.board.test_geometry import SYMMETRIES
+from tests.support.forms import FORMS
 from tests.support.game import harness
 from tests.support.game.planes import EVERYTHING, expected_planes
 from tests.support.reference.games import Record, random_game, random_games, record
@@ -22,6 +23,7 @@ from wallgo_jax.game.state import Variant, make_variant
 # Boards of 3x3 to 5x5 in a grid of 5, so that some turn within a larger grid.
 GRID, PLAYERS, STONES = 5, 2, 2
 SMALL = Rules(size=3, stones=1, order=(0, 1))
+of_each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 SHAPE = {"grid": GRID, "sizes": (3, 4, 5), "players": PLAYERS, "stones": STONES}
 NUM_ACTIONS = GRID**2 * 53
 NUM_SLOTS = STONES * 52
@@ -120,7 +122,8 @@ def check_turned_games(games: list[Record]) -> None:
                 assert np.flatnonzero(by_turns[t, b, turn]).tolist() == sorted(wanted)
 
 
-def test_all_planes_turn_as_the_turned_games_show(games):
+@of_each_form
+def test_all_planes_turn_as_the_turned_games_show(games, form):
     channels = planes_lib.channels(EVERYTHING, PLAYERS, has_playable=True)
 
     @jax.jit
@@ -137,7 +140,8 @@ def test_all_planes_turn_as_the_turned_games_show(games):
             (turn, rules["size"], expected_planes(game, ply), expected_planes(turned, ply))
         )
     turns, sizes, planes, expected = map(np.stack, zip(*cases, strict=True))
-    np.testing.assert_array_equal(turn_planes(planes, turns, sizes), expected)
+    with form():
+        np.testing.assert_array_equal(turn_planes(planes, turns, sizes), expected)
 
 
 def test_turn_action_follows_the_formulas():
@@ -215,13 +219,15 @@ def _pairs(a, b):
     return zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
 
 
-def test_laws_hold_on_random_games(games):
+@of_each_form
+def test_laws_hold_on_random_games(games, form):
     shown = replay(games)
     plies = [np.linspace(0, len(game.actions), 12).astype(int) for game in games]
     places = np.concatenate(plies), np.repeat(np.arange(len(games)), 12)
     states = jax.tree.map(lambda leaf: leaf[places], shown.state)
     over_turns = jax.vmap(laws, (None, 0))
-    holds = jax.jit(jax.vmap(over_turns, (0, None)))(states, np.arange(8))
+    with form():
+        holds = jax.jit(jax.vmap(over_turns, (0, None)))(states, np.arange(8))
     assert [name for name, each in jax.device_get(holds).items() if not each.all()] == []
 
 

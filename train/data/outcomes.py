@@ -8,6 +8,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from wallgo_jax.board.select import take
+
 
 class Outcome(NamedTuple):
     """The end of a game, by player; zeros where a ply did not end its game."""
@@ -46,7 +48,7 @@ def backfill_outcomes(step_outcome: Outcome, terminated: jax.Array) -> tuple[Out
 def from_mover(values: jax.Array, player: jax.Array) -> jax.Array:
     """Roll values [P, ...] by player so that `player` comes first, the others in order of turn."""
     players = values.shape[0]
-    return values[(player.astype(jnp.int32) + jnp.arange(players)) % players]
+    return take(values, (player.astype(jnp.int32) + jnp.arange(players)) % players)
 
 
 def winner_of(outcome: jax.Array) -> jax.Array:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import PLAYS_PER_STONE
+from wallgo_jax.board.select import take
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -56,7 +57,7 @@ def _gather(policy: jax.Array, state: State) -> jax.Array:
         token=state.position.ply < 0,
     )
     slots = state.num_slots
-    play = flat[jnp.maximum(cells, 0), :PLAYS_PER_STONE].reshape(-1)
+    play = take(flat, jnp.maximum(cells, 0), width=PLAYS_PER_STONE).reshape(-1)
     place = flat[:, PLAYS_PER_STONE]
     play, place = (jnp.pad(x, (0, slots - x.shape[0])) for x in (play, place))
     return jnp.where(in_setup, place, play)

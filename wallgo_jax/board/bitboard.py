@@ -12,6 +12,7 @@ held apart, so that under `vmap` each is one contiguous vector; `pack` and `unpa
 the `uint32[W]` arrays that positions store. JAX has no 64-bit integers unless asked.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.board.geometry import DOWN, LEFT, RIGHT, UP, side_delta
 from wallgo_jax.board.loops import loop_until_done
 
@@ -139,15 +141,50 @@ def sets_to_mask(sets: Sequence[Cells], grid: int) -> jax.Array:
     return to_mask(pack_sets(sets), grid)
 
 
+# Inlined, the function leaves no call in a program; JAX traces it once for all programs of a shape.
+@functools.partial(jax.jit, inline=True, static_argnums=1)
 def bits_to_mask(words: jax.Array, length: int) -> jax.Array:
-    """uint32[..., W] or uint16[..., W] -> its first `length` bits as bool[..., length].
+    """uint32[..., W] or uint16[..., W] -> its first `length` bits as bool[..., length]."""
+    return jax.lax.platform_dependent(
+        words,
+        tpu=functools.partial(_bits_by_word, length=length),
+        default=functools.partial(_bits_of_all, length=length),
+    )
+
+
+@functools.partial(jax.jit, inline=True, static_argnums=1)
+def bits_to_long_mask(words: jax.Array, length: int, token: jax.Array) -> jax.Array:
+    """uint32[W] -> its first `length` bits as bool[length]; `token` is for `fusion_barrier`.
 
     XLA on CPU makes a long mask twice as fast from 16-bit words that are stored in memory.
     """
+
+    def by_halves(words: jax.Array, token: jax.Array) -> jax.Array:
+        return _bits_of_all(fusion_barrier(halves(words), token=token), length=length)
+
+    def by_word(words: jax.Array, token: jax.Array) -> jax.Array:
+        del token
+        return _bits_by_word(words, length=length)
+
+    return jax.lax.platform_dependent(words, token, tpu=by_word, default=by_halves)
+
+
+def _bits_of_all(words: jax.Array, *, length: int) -> jax.Array:
     width = words.dtype.itemsize * 8
     bits = (words[..., None] >> _places(words.ndim + 1, words.dtype)) & words.dtype.type(1)
     flat = bits.reshape(*words.shape[:-1], words.shape[-1] * width)
     return flat[..., :length] != 0
+
+
+def _bits_by_word(words: jax.Array, *, length: int) -> jax.Array:
+    """Join the masks of single words: a TPU would store all bits as words before it joins them."""
+    width = words.dtype.itemsize * 8
+    places = _places(words.ndim, words.dtype)
+    parts = []
+    for start in range(0, length, width):
+        word = words[..., start // width, None] >> places[..., : min(width, length - start)]
+        parts.append(word & words.dtype.type(1) != 0)
+    return jnp.concatenate(parts, axis=-1)
 
 
 def halves(words: jax.Array) -> jax.Array:

@@ -243,10 +243,9 @@ def legal_actions(state: State, *, terrain: Terrain | None = None) -> jax.Array:
     token = state.position.ply < 0
     if terrain is None:
         terrain = terrain_lib.read_terrain(*state)
-    # Two barriers: neither the words nor their halves are to be computed again for each action.
+    # Without the barrier the words would be computed again for each action.
     words = fusion_barrier(_public_words(state, terrain), token=token)
-    halves = fusion_barrier(bitboard.halves(words), token=token)
-    return bitboard.bits_to_mask(halves, num_actions(grid))
+    return bitboard.bits_to_long_mask(words, num_actions(grid), token)
 
 
 def _public_words(state: State, terrain: Terrain) -> jax.Array:

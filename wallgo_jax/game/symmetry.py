@@ -36,6 +36,7 @@ from wallgo_jax.board.geometry import (
     VERTICAL,
     make_cell_turns,
 )
+from wallgo_jax.board.select import take
 from wallgo_jax.game import actions
 from wallgo_jax.game.sizes import first_placement
 from wallgo_jax.game.state import Position, State, Variant, assert_board
@@ -44,7 +45,7 @@ from wallgo_jax.game.state import Position, State, Variant, assert_board
 def inverse(symmetry: jax.Array) -> jax.Array:
     """int32[...]: the symmetries that undo these."""
     chex.assert_type(symmetry, int)
-    return jnp.asarray(INVERSE_SYMMETRIES, dtype=jnp.int32)[symmetry]
+    return take(jnp.asarray(INVERSE_SYMMETRIES, dtype=jnp.int32), symmetry)
 
 
 def turn_cells(cells: jax.Array, symmetry: jax.Array, variant: Variant) -> jax.Array:
@@ -52,7 +53,7 @@ def turn_cells(cells: jax.Array, symmetry: jax.Array, variant: Variant) -> jax.A
     chex.assert_type([cells, symmetry, variant.size], int)
     table = jnp.asarray(make_cell_turns(variant.grid.side))
     size = variant.size.astype(jnp.int32)
-    turned = table[symmetry, size, jnp.maximum(cells, 0).astype(jnp.int32)]
+    turned = take(table, symmetry, size, jnp.maximum(cells, 0).astype(jnp.int32))
     return jnp.where(cells < 0, cells, turned.astype(cells.dtype))
 
 
@@ -73,7 +74,7 @@ def turn_position(position: Position, symmetry: jax.Array, variant: Variant) -> 
     walls = bitboard.to_mask(position.walls, variant.grid.side)  # [P, 2, N]
     turned = turn_walls(walls[:, horizontal], walls[:, vertical], symmetry, variant)
     stone, origin, side = (position.trail[:, i] for i in range(3))
-    sides = jnp.asarray(SIDE_TURNS)[symmetry, jnp.maximum(side, 0)]
+    sides = take(jnp.asarray(SIDE_TURNS), symmetry, jnp.maximum(side, 0))
     return position._replace(
         stones=turn_cells(position.stones, symmetry, variant),
         walls=bitboard.from_mask(jnp.stack(turned, axis=1)),
@@ -94,8 +95,8 @@ def turn_masks(masks: jax.Array, symmetry: jax.Array, variant: Variant) -> jax.A
     chex.assert_axis_dimension(masks, -1, grid * grid)
     chex.assert_shape([symmetry, variant.size], ())
     # A gather asks each new cell for its old one, so the table is that of the inverse.
-    back = make_cell_turns(grid)[np.asarray(INVERSE_SYMMETRIES)]
-    return masks[..., jnp.asarray(back)[symmetry, variant.size.astype(jnp.int32)]]
+    back = jnp.asarray(make_cell_turns(grid)[np.asarray(INVERSE_SYMMETRIES)])
+    return take(masks, take(back, symmetry, variant.size.astype(jnp.int32)), axis=-1)
 
 
 def turn_walls(
@@ -114,7 +115,7 @@ def turn_walls(
     sides = jnp.stack([by_side[side] for side in range(NUM_SIDES)], axis=-2)  # [..., 4, N]
     moved = turn_masks(sides, symmetry, variant)
     back = SIDE_TURNS[np.asarray(INVERSE_SYMMETRIES)]  # old side of each new side
-    moved = jnp.take(moved, jnp.asarray(back)[symmetry].astype(jnp.int32), axis=-2)
+    moved = take(moved, take(jnp.asarray(back), symmetry).astype(jnp.int32), axis=-2)
     # Every wall was read off on both of its sides; the upper or left one is enough to write it.
     return moved[..., DOWN, :], moved[..., RIGHT, :]
 
@@ -153,7 +154,7 @@ def turn_slot(
     chex.assert_type([slot, symmetry, variant.size], int)
     chex.assert_type(in_setup, bool)
     play = slot % PLAYS_PER_STONE
-    turned = slot - play + jnp.asarray(PLAY_TURNS)[symmetry, play].astype(jnp.int32)
+    turned = slot - play + take(jnp.asarray(PLAY_TURNS), symmetry, play).astype(jnp.int32)
     cell = jnp.minimum(slot, variant.grid.side**2 - 1)
     return jnp.where(in_setup, turn_cells(cell, symmetry, variant), turned)
 
@@ -168,7 +169,7 @@ def turn_policy(
     source = turn_slot(jnp.arange(slots), inverse(symmetry), in_setup, variant)
     # In setup the slots behind the last cell name nothing; they stay where they are.
     beyond = in_setup & (jnp.arange(slots) >= variant.grid.side**2)
-    return policy[jnp.where(beyond, jnp.arange(slots), jnp.minimum(source, slots - 1))]
+    return take(policy, jnp.where(beyond, jnp.arange(slots), jnp.minimum(source, slots - 1)))
 
 
 def turn_action(action: jax.Array, symmetry: jax.Array, variant: Variant) -> jax.Array:
@@ -179,7 +180,7 @@ def turn_action(action: jax.Array, symmetry: jax.Array, variant: Variant) -> jax
     is_placement = action >= first
     cell = jnp.where(is_placement, action - first, action // PLAYS_PER_STONE)
     cell = turn_cells(cell, symmetry, variant)
-    play = jnp.asarray(PLAY_TURNS)[symmetry, action % PLAYS_PER_STONE].astype(jnp.int32)
+    play = take(jnp.asarray(PLAY_TURNS), symmetry, action % PLAYS_PER_STONE).astype(jnp.int32)
     return jnp.where(is_placement, first + cell, cell * PLAYS_PER_STONE + play)
 
 

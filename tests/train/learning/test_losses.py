@@ -1,10 +1,12 @@
 """Targets and losses against plain NumPy, on samples of real games."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.forms import of_a_tpu
 from tests.support.learner.samples import GRID, SAMPLES, SETUPS, played
 from train.data import replay
 from train.learning import losses as losses_lib
@@ -304,6 +306,15 @@ def test_every_ply_of_a_game_has_the_games_ending():
             start = row + 1
     assert (np.abs(stored.rewards) == 1).any()
     assert stored.owned.any()
+
+
+def test_targets_on_a_tpu_are_the_same(drawn):
+    turns = np.arange(SAMPLES) % 8
+    expected = jax.device_get(targets_of(drawn, turns))
+    with of_a_tpu():
+        targets = jax.jit(make_targets)(drawn, turns)
+    chex.assert_trees_all_equal_shapes_and_dtypes(targets, expected)
+    chex.assert_trees_all_equal(targets, expected)
 
 
 def test_next_plies_turn_with_their_own_phase(drawn):

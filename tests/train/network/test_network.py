@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+from tests.support.forms import FORMS
 from tests.support.learner import tiny
 from tests.train.network.test_census import VARIANTS
 from train.network import MASKED, POLICY_PLANES, NetworkConfig, make_network, slot_logits
@@ -269,7 +270,8 @@ def test_walking_bias_weighs_cells_by_steps_round_walls():
     np.testing.assert_allclose(attention.sum(axis=-1), 1.0, atol=1e-5)
 
 
-def test_slots_are_gathered_at_the_stones():
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_slots_are_gathered_at_the_stones(form):
     """Against a plain loop over stones, moves and sides, in setup and in play."""
     rules = PRESETS["wallzero-4stone"]
     state = initial_state(rules)
@@ -277,7 +279,8 @@ def test_slots_are_gathered_at_the_stones():
     for ply in range(8):
         policy = np.random.default_rng(ply).normal(size=(7, 7, POLICY_PLANES)).astype(np.float32)
         legal, after = _move(state, jnp.uint32(0x27D4EB2F * (ply + 1) % 2**32))
-        logits = np.asarray(logits_of(policy, state))
+        with form():
+            logits = np.asarray(logits_of(policy, state))
         expected = np.full(208, MASKED, np.float32)
         for slot in np.flatnonzero(legal):
             if ply < 4:
