@@ -45,10 +45,8 @@ def form(request, monkeypatch):
 
 
 def use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def choose(tpu: Callable, default: Callable, boards: Any) -> Callable:
-        return tpu if boards is None and name == "tpu" else default
-
-    monkeypatch.setattr(entries, "_form", choose)
+    forms = {"tpu": lambda tpu, default: tpu, "default": lambda tpu, default: default}
+    monkeypatch.setattr(entries, "_by_platform", forms[name])
 
 
 def assert_same(found: Any, expected: Any) -> None:
@@ -111,9 +109,9 @@ def test_new_places_are_written_and_others_stay(form):
 
 
 def test_rows_of_some_boards_are_read_and_written_alone(form):
-    boards, place = np.array([3, 0], np.int32), np.array([6, 1], np.int32)
-    array, new = jnp.asarray(BY_PLACE["i"]), jnp.array([7, 8], jnp.int32)
-    assert_same(entries.read(array, place, boards), BY_PLACE["i"][boards, place])
+    boards, place, new = jnp.array([[3, 0], [6, 1], [7, 8]], jnp.int32)
+    array = jnp.asarray(BY_PLACE["i"])
+    assert_same(entries.read(array, place, boards), array[boards, place])
     expected = np.copy(BY_PLACE["i"])
     expected[boards, place] = new
     assert_same(entries.write(array, new, place, boards), expected)

@@ -146,10 +146,11 @@ def write_new(
 
 
 def _form(tpu: Callable[..., T], default: Callable[..., T], boards: Boards) -> Callable[..., T]:
-    """The form that a program calls: the first one where it is compiled for a TPU and the rows are
-    all boards in turn."""
-    if boards is not None:
-        return default
+    """The form that a program calls; the default where the rows are not all boards in turn."""
+    return default if boards is not None else _by_platform(tpu, default)
+
+
+def _by_platform(tpu: Callable[..., T], default: Callable[..., T]) -> Callable[..., T]:
     return lambda *arrays: jax.lax.platform_dependent(*arrays, tpu=tpu, default=default)
 
 
