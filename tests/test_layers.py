@@ -24,10 +24,10 @@ wallgo_jax/_version wallgo_jax/display wallgo_jax/board wallgo_jax/game wallgo_j
 wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/serialization
 wallgo_jax/env wallgo_jax/view wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render
 wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli wallgo_jax/__main__
-train/__init__ train/runtime train/functions train/network train/search train/data train/learning
-train/players train/solver train/arena train/arena/seats train/config train/metrics
-train/checkpoints train/registry train/opponents train/engine/trees train/engine train/programs
-train/loop train/ratings train/analysis train/review train/puzzles train/study/scale
+train/__init__ train/runtime train/functions train/network train/search/arrays train/search
+train/data train/learning train/players train/solver train/arena train/arena/seats train/config
+train/metrics train/checkpoints train/registry train/opponents train/engine/trees train/engine
+train/programs train/loop train/ratings train/analysis train/review train/puzzles train/study/scale
 train/study/frame train/study/trainings train/study/topics train/study train/ui/games train/ui
 train/bench/harness train/bench/parts train/bench train/bench/scripts train/api/common train/api
 train/cli/common train/cli/games train/cli train/__main__

@@ -345,7 +345,7 @@ def _lines(states: State, tree: Tree, slots: np.ndarray) -> np.ndarray:
             node = child
             slot = int(np.lexsort((tree.qvalues[b, below], visits))[-1])
     rows = np.arange(boards)[:, None, None]
-    positions = jax.tree.map(lambda x: x[rows, nodes], tree.positions)
+    positions = tree.positions[rows, nodes]
     variant = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x)[:, None, None], (*nodes.shape, *np.shape(x)[1:])),
         states.variant,

@@ -309,8 +309,8 @@ def _lines(states: State, tree: Tree, slots: jax.Array) -> jax.Array:
 
     def step(walk: tuple[jax.Array, jax.Array, jax.Array], _: None) -> tuple[Any, jax.Array]:
         node, slot, goes_on = walk
-        positions = jax.tree.map(lambda x: x[rows, node], tree.positions)
-        action = jax.vmap(jax.vmap(actions.action_of_slot))(State(variants, positions), slot)
+        there = State(variants, tree.positions[rows, node])
+        action = jax.vmap(jax.vmap(actions.action_of_slot))(there, slot)
         child = tree.children[rows, node, slot].astype(jnp.int32)
         further = goes_on & (child != NO_CHILD) & (tree.discounts[rows, child] != 0)
         below = tree.children[rows, child].astype(jnp.int32)  # [B, K, A]

@@ -23,6 +23,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.search.arrays.entries import read
+from train.search.arrays.words import pack, unpack
 from train.search.config import SearchConfig
 from train.search.sequential_halving import NO_CHANCE, halving_dues
 from train.search.simulation import select_leaf
@@ -138,7 +140,7 @@ def visit_leaves(
         tree, None, root_view(tree, rows), rows, lambda keys, node: first, below
     )
     node = jnp.where(child == NO_CHILD, fresh, child)
-    position = jax.tree.map(lambda x: _entries(x, parent, rows), tree.positions)
+    position = unpack(read(tree.positions.words, parent, rows), tree.positions.layout)
     step = _play_rows(play, slot, position, boards)
     node, parent = (jnp.where(made, x, nowhere) for x in (node, parent))
     tree = _expand(tree, rows, (parent, slot, node), step)
@@ -175,7 +177,7 @@ def _expand(
         children=tree.children.at[rows, parent, slot].set(
             node.astype(tree.children.dtype), mode="drop", unique_indices=True
         ),
-        positions=jax.tree.map(put, tree.positions, step.position),
+        positions=jax.tree.map(put, tree.positions, pack(step.position)),
         parents=put(tree.parents, parent),
         visits=tree.visits.at[rows, node].add(1, mode="drop", unique_indices=True),
         raw_values=put(tree.raw_values, step.value),
@@ -260,11 +262,6 @@ def _copy_to_root(tree: Tree, rows: jax.Array, slot: jax.Array, made: jax.Array)
         return array.at[rows, at].set(new, mode="drop", unique_indices=True)
 
     return tree._replace(
-        root_visits=put(tree.root_visits, _entries(tree.visits, child, rows)),
-        root_qvalues=put(tree.root_qvalues, _entries(tree.qvalues, child, rows)),
+        root_visits=put(tree.root_visits, read(tree.visits, child, rows)),
+        root_qvalues=put(tree.root_qvalues, read(tree.qvalues, child, rows)),
     )
-
-
-def _entries(array: jax.Array, node: jax.Array, rows: jax.Array) -> jax.Array:
-    """[R, ...]: the entries of one node int32[R] of each row's board."""
-    return array.at[rows, node].get(mode="promise_in_bounds")

@@ -29,19 +29,25 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from train.search.arrays.entries import (
+    Boards,
+    read,
+    read_slot,
+    write,
+    write_new,
+    write_slot,
+)
+from train.search.arrays.words import pack, unpack
 from train.search.tree import (
     NO_CHILD,
     ROOT,
-    Boards,
     Node,
     Play,
     Select,
     Step,
     Tree,
-    entries_of,
     node_view,
     root_view,
-    rows_of,
 )
 from wallgo_jax.board.fusion import fusion_barrier
 
@@ -128,9 +134,9 @@ def visit_leaf(
     first, (parent, slot, child) = select_leaf(tree, keys, root, boards, at_root, below)
     is_made = child == NO_CHILD
     node = jnp.where(is_made, fresh, child).astype(jnp.int32)
-    position = jax.tree.map(lambda x: entries_of(x, parent, boards), tree.positions)
-    step = play(slot, _read_now(position, parent, boards))
-    tree = _expand(tree, parent, slot, node, step, boards)
+    words = _read_now(read(tree.positions.words, parent, boards), parent, boards)
+    step = play(slot, unpack(words, tree.positions.layout))
+    tree = _expand(tree, (parent, slot, node), fresh, step, boards)
     tree = _backup(tree, node, step.returns, boards)
     return _copy_to_root(tree, first, boards), is_made
 
@@ -163,18 +169,18 @@ def select_leaf(
     # Elsewhere a few rows take as long as all.
     few = [count // share for share in _FEW if jax.default_backend() == "cpu" and count >= share]
 
-    def choose(keys: Any, at: jax.Array, node: Node, select: Select, own: jax.Array) -> _Walk:
+    def choose(keys: Any, at: jax.Array, node: Node, select: Select, own: Boards) -> _Walk:
         own_keys = None
         if keys is not None:
             keys, own_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
         slot = select(own_keys, node)
-        child = tree.children.at[own, at, slot].get(mode="promise_in_bounds").astype(jnp.int32)
-        goes_on = (child != NO_CHILD) & (entries_of(tree.discounts, child, own) != 0)
+        child = read_slot(tree.children, at, slot, own).astype(jnp.int32)
+        goes_on = (child != NO_CHILD) & (read(tree.discounts, child, own) != 0)
         return _Walk(keys, at, slot, child, goes_on)
 
     def descend(walk: _Walk) -> _Walk:
-        rows = rows_of(count, boards)
-        further = choose(walk.keys, walk.child, node_view(tree, walk.child, boards), below, rows)
+        node = node_view(tree, walk.child, boards)
+        further = choose(walk.keys, walk.child, node, below, boards)
         return jax.tree.map(lambda new, old: jnp.where(walk.goes_on, new, old), further, walk)
 
     def descend_alone(walk: _Walk, most: int) -> _Walk:
@@ -192,36 +198,38 @@ def select_leaf(
         ways = [descend, *(functools.partial(descend_alone, most=most) for most in few)]
         return jax.lax.switch(sum((left <= most for most in few), jnp.int32(0)), ways, walk)
 
-    start = choose(keys, jnp.full(count, ROOT, jnp.int32), root, at_root, rows_of(count, boards))
+    start = choose(keys, jnp.full(count, ROOT, jnp.int32), root, at_root, boards)
     walk = jax.lax.while_loop(lambda walk: walk.goes_on.any(), go_on, start)
     return start.slot, (walk.node, walk.slot, walk.child)
 
 
 def _expand(
-    tree: Tree, parent: jax.Array, slot: jax.Array, node: jax.Array, step: Step, boards: Boards
+    tree: Tree,
+    at: tuple[jax.Array, jax.Array, jax.Array],
+    fresh: jax.Array,
+    step: Step,
+    boards: Boards,
 ) -> Tree:
     """Write a step from a parent's slot as a node, int32[K] each, with one visit more."""
-    rows = rows_of(len(node), boards)
-
-    def put(array: jax.Array, new: jax.Array) -> jax.Array:
-        return array.at[rows, node].set(new, mode="promise_in_bounds", unique_indices=True)
-
+    parent, slot, node = at
     below = 0.0 if step.returns is not None else step.discount * step.value
+    new = {
+        "logits": step.logits,
+        "positions": pack(step.position),
+        "parents": parent,
+        "raw_values": step.value,
+        "values": step.value,
+        "rewards": step.reward,
+        "discounts": step.discount,
+        "qvalues": step.reward + below,
+        "is_modelled": step.is_modelled,
+    }
+    arrays = {name: getattr(tree, name) for name in new}
     return tree._replace(
-        logits=put(tree.logits, step.logits),
-        children=tree.children.at[rows, parent, slot].set(
-            node.astype(tree.children.dtype), mode="promise_in_bounds", unique_indices=True
-        ),
-        positions=jax.tree.map(put, tree.positions, step.position),
-        parents=put(tree.parents, parent),
+        children=write_slot(tree.children, node, parent, slot, boards),
         # A finished game that is visited again adds to its count; a new node begins at 0.
-        visits=put(tree.visits, entries_of(tree.visits, node, boards) + 1),
-        raw_values=put(tree.raw_values, step.value),
-        values=put(tree.values, step.value),
-        rewards=put(tree.rewards, step.reward),
-        discounts=put(tree.discounts, step.discount),
-        qvalues=put(tree.qvalues, step.reward + below),
-        is_modelled=jax.tree.map(put, tree.is_modelled, step.is_modelled),
+        visits=write(tree.visits, read(tree.visits, node, boards) + 1, node, boards),
+        **write_new(arrays, new, node, fresh, boards),
     )
 
 
@@ -231,13 +239,14 @@ def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boar
     Returns float32[K, P] count at each node for the player to move there, and in its Q-value for
     the one who moved to it; positions then name the `player` to move.
     """
-    rows, no_node = rows_of(len(node), boards), tree.visits.shape[1]
+    no_node = tree.visits.shape[1]
 
-    def of(array: jax.Array, node: jax.Array) -> jax.Array:
-        return entries_of(array, node, boards)
+    def of(arrays: T, node: jax.Array) -> T:
+        return read(arrays, node, boards)
 
     def share(returns: jax.Array, node: jax.Array) -> jax.Array:
-        player = of(tree.positions.player, node).astype(jnp.int32)
+        position = unpack(of(tree.positions.words, node), tree.positions.layout)
+        player = position.player.astype(jnp.int32)
         return jnp.take_along_axis(returns, player[:, None], axis=1)[:, 0]
 
     def rise(carry: tuple[Tree, jax.Array, jax.Array]) -> tuple[Tree, jax.Array, jax.Array]:
@@ -258,15 +267,9 @@ def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boar
             qvalue = jnp.where(parent == ROOT, 0.0, qvalue)
         # A board that has arrived waits for the others: what it writes beyond the nodes drops.
         above = jnp.where(node == ROOT, no_node, parent)
-
-        def put(array: jax.Array, new: jax.Array) -> jax.Array:
-            return array.at[rows, above].set(new, mode="drop", unique_indices=True)
-
-        risen = tree._replace(
-            visits=put(tree.visits, visits + 1),
-            values=put(tree.values, mean),
-            qvalues=put(tree.qvalues, qvalue),
-        )
+        arrays = tree.visits, tree.values, tree.qvalues
+        arrays = write(arrays, (visits + 1, mean, qvalue), above, boards)
+        risen = tree._replace(visits=arrays[0], values=arrays[1], qvalues=arrays[2])
         return risen, parent, value
 
     def is_below(carry: tuple[Tree, jax.Array, jax.Array]) -> jax.Array:
@@ -277,16 +280,10 @@ def _backup(tree: Tree, node: jax.Array, returns: jax.Array | None, boards: Boar
 
 def _copy_to_root(tree: Tree, slot: jax.Array, boards: Boards) -> Tree:
     """Copy visits and Q-value of the root's child at a slot int32[K], the only one that changed."""
-    rows = rows_of(len(slot), boards)
-    child = tree.children[rows, ROOT, slot].astype(jnp.int32)
-
-    def put(array: jax.Array, new: jax.Array) -> jax.Array:
-        return array.at[rows, slot].set(new, mode="promise_in_bounds", unique_indices=True)
-
-    return tree._replace(
-        root_visits=put(tree.root_visits, entries_of(tree.visits, child, boards)),
-        root_qvalues=put(tree.root_qvalues, entries_of(tree.qvalues, child, boards)),
-    )
+    child = read_slot(tree.children, jnp.full_like(slot, ROOT), slot, boards).astype(jnp.int32)
+    found = read((tree.visits, tree.qvalues), child, boards)
+    visits, qvalues = write((tree.root_visits, tree.root_qvalues), found, slot, boards)
+    return tree._replace(root_visits=visits, root_qvalues=qvalues)
 
 
 def _read_now(entries: T, node: jax.Array, boards: Boards) -> T:

@@ -12,7 +12,8 @@ simulations after slots a, b, and b then a:
 What mctx ("mctx: MCTS-in-JAX", Google DeepMind, Apache License 2.0) keeps of each edge, for all
 slots of a node, is kept once, at the node below it: its visits, Q-value, reward and discount. Two
 arrays by slot are left, the prior and the children. The visits and Q-values of the root's slots,
-which are read at every simulation, are kept by slot too.
+which are read at every simulation, are kept by slot too. `train.search.arrays` reads and writes
+the arrays in the form that suits the platform, and keeps a position as one row of words.
 
 B boards, N nodes, A slots.
 """
@@ -24,6 +25,9 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from train.search.arrays.entries import Boards, read, read_each
+from train.search.arrays.words import Words, pack
 
 ROOT = 0
 NO_CHILD = ROOT
@@ -39,7 +43,7 @@ class Tree(NamedTuple):
 
     logits: jax.Array  # float32[B, N, A], prior
     children: jax.Array  # uint8, uint16 or uint32[B, N, A], a node or NO_CHILD
-    positions: Any  # a tree of arrays [B, N, ...]
+    positions: Words  # [B, N], of trees of arrays
     parents: jax.Array  # int32[B, N]
     visits: jax.Array  # int32[B, N]
     raw_values: jax.Array  # float32[B, N], as evaluated
@@ -86,9 +90,6 @@ Select = Callable[[jax.Array | None, Node], jax.Array]
 Play = Callable[[jax.Array, Any], Step]
 """(slot int32[B], position [B]) -> Step."""
 
-Boards = jax.Array | None
-"""int32[K]: the boards of a tree that are searched, each once; None for all."""
-
 
 def init_tree(
     logits: jax.Array, value: jax.Array, position: Any, *, nodes: int, has_model: bool = False
@@ -111,12 +112,15 @@ def init_tree(
         empty = jnp.zeros((boards, nodes, *root.shape[1:]), root.dtype)
         return empty.at[:, ROOT].set(root)
 
+    # The fewest bytes that tell the nodes apart: this is one of the two large arrays. Without the
+    # barrier a TPU would fill it in the first turn of a loop, by a select in every turn.
+    children = jnp.full((boards, nodes, slots), NO_CHILD, np.min_scalar_type(nodes - 1))
+    children = jax.lax.optimization_barrier(children)
     no_steps = jnp.zeros((boards, nodes), jnp.float32)
     return Tree(
         logits=with_room(logits),
-        # The fewest bytes that tell the nodes apart: this is one of the two large arrays.
-        children=jnp.full((boards, nodes, slots), NO_CHILD, np.min_scalar_type(nodes - 1)),
-        positions=jax.tree.map(with_room, position),
+        children=children,
+        positions=jax.tree.map(with_room, pack(position)),
         parents=jnp.full((boards, nodes), ROOT, jnp.int32),
         visits=with_room(jnp.ones(boards, jnp.int32)),
         raw_values=with_room(value),
@@ -147,32 +151,17 @@ def root_view(tree: Tree, boards: Boards = None) -> Node:
 def node_view(tree: Tree, node: jax.Array, boards: Boards = None) -> Node:
     """One node int32[K] of each board, or of the boards int32[K]."""
     # Where there is no child, the root's entries are read and masked again.
-    children = entries_of(tree.children, node, boards).astype(jnp.int32)
+    children = read(tree.children, node, boards).astype(jnp.int32)
     is_seen = children != NO_CHILD
-    rows = rows_of(len(node), boards)
-    visits, qvalues = (
-        x.at[rows[:, None], children].get(mode="promise_in_bounds")
-        for x in (tree.visits, tree.qvalues)
-    )
+    visits, qvalues = read_each((tree.visits, tree.qvalues), children, boards)
+    by_node = tree.logits, tree.raw_values, tree.values, tree.visits, tree.is_modelled
+    logits, raw_value, value, visits_of_node, is_modelled = read(by_node, node, boards)
     return Node(
-        logits=entries_of(tree.logits, node, boards),
-        raw_value=entries_of(tree.raw_values, node, boards),
-        value=entries_of(tree.values, node, boards),
-        visits=entries_of(tree.visits, node, boards),
+        logits=logits,
+        raw_value=raw_value,
+        value=value,
+        visits=visits_of_node,
         slot_visits=jnp.where(is_seen, visits, 0),
         slot_qvalues=jnp.where(is_seen, qvalues, 0.0),
-        is_modelled=None
-        if tree.is_modelled is None
-        else entries_of(tree.is_modelled, node, boards),
+        is_modelled=is_modelled,
     )
-
-
-def entries_of(array: jax.Array, node: jax.Array, boards: Boards = None) -> jax.Array:
-    """[K, ...]: the entries of one node int32[K] of each board, or of the boards int32[K]."""
-    rows = rows_of(len(node), boards)
-    return array.at[rows, node].get(mode="promise_in_bounds")
-
-
-def rows_of(count: int, boards: Boards) -> jax.Array:
-    """int32[K]: the boards, or all of them."""
-    return jnp.arange(count, dtype=jnp.int32) if boards is None else boards

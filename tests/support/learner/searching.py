@@ -238,4 +238,5 @@ def _from_native(choice: Choice) -> Grown:
     root_visits = np.zeros(tree.root_visits.shape, int)
     at_root = node == 0
     root_visits[board[at_root], slot[at_root]] = edges.visits[at_root]
-    return Grown(choice, root_visits, tree.visits, tree.parents, tree.values, tree.positions, edges)
+    positions = jax.device_get(tree.positions[...])
+    return Grown(choice, root_visits, tree.visits, tree.parents, tree.values, positions, edges)

@@ -11,6 +11,7 @@ import jax
 import pytest
 
 from tests.support.compiling import ROOT
+from tests.support.equations import inside
 from tests.support.learner import tiny
 from train.config import read_config
 from train.data import replay
@@ -85,22 +86,8 @@ def _loops(jaxpr, platform: str) -> int:
     for equation in jaxpr.eqns:
         times = equation.params["length"] if equation.primitive.name == "scan" else 1
         count += equation.primitive.name == "while"
-        count += times * sum(_loops(inner, platform) for inner in _inner(equation, platform))
+        count += times * sum(_loops(inner, platform) for inner in inside(equation, platform))
     return count
-
-
-def _inner(equation, platform: str):
-    """The programs inside an equation; of those for several platforms the one that is taken."""
-    branches = equation.params.get("branches_platforms")
-    if branches is not None:
-        taken = [platform in (names or (platform,)) for names in branches].index(True)
-        return [equation.params["branches"][taken].jaxpr]
-    found = jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program)
-    return [getattr(value, "jaxpr", value) for value in found if _is_program(value)]
-
-
-def _is_program(value) -> bool:
-    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
 
 
 @functools.cache

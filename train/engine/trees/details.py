@@ -57,7 +57,7 @@ def _line(pool: Pool, row: jax.Array, slot: jax.Array) -> jax.Array:
         carry: tuple[jax.Array, jax.Array, jax.Array], _: None
     ) -> tuple[tuple[jax.Array, jax.Array, jax.Array], jax.Array]:
         node, slot, goes_on = carry
-        position: Position = jax.tree.map(lambda x: x[row, node], tree.positions)
+        position: Position = tree.positions[row, node]
         action = actions.action_of_slot(State(variant, position), slot)
         child = tree.children[row, node, slot].astype(jnp.int32)
         after = tree.children[row, child].astype(jnp.int32)

@@ -198,7 +198,7 @@ def make_grow(guide: Guide) -> Any:
         # These stay, so they are read once.
         root, base = root_view(pool.tree, rows), pool.base[rows]
         variant = jax.tree.map(lambda x: x[rows], pool.variant)
-        player = pool.tree.positions.player[rows, 0]
+        player = pool.tree.positions[rows, 0].player
         step = functools.partial(play, (variables, variant, player))
 
         def simulate(number: jax.Array, carry: tuple[Tree, jax.Array]) -> tuple[Tree, jax.Array]:
@@ -252,5 +252,4 @@ def _public_actions(state: State) -> jax.Array:
 
 def roots(pool: Pool, rows: jax.Array) -> State:
     """The states [B] at the roots."""
-    position = jax.tree.map(lambda x: x[rows, 0], pool.tree.positions)
-    return State(jax.tree.map(lambda x: x[rows], pool.variant), position)
+    return State(jax.tree.map(lambda x: x[rows], pool.variant), pool.tree.positions[rows, 0])
