@@ -43,7 +43,7 @@ from train.runtime.devices import (
     ROWS_BY_BOARD,
     Devices,
     devices_for,
-    make_deterministic,
+    set_gpu_flags,
 )
 from train.runtime.memory import Need, check_fits, device_memory, program_bytes, tree_bytes
 from wallgo_jax.game.state import Variant
@@ -102,8 +102,7 @@ def make_programs(
       UsageError: boards or samples cannot be shared by the devices, or the frozen opponent of
         self-play cannot be loaded.
     """
-    if config.deterministic:
-        make_deterministic()
+    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
     parts, replay_programs, state = _checked_parts(config, devices, opponent)
     devices, variants = parts.devices, parts.variants
     variant = devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
