@@ -34,6 +34,7 @@ rules = "hkoi"
 grid = 8
 start_weights = "runs/old"
 deterministic = true
+loops_in_graphs = false
 
 [network]
 blocks = "2R1T"
@@ -173,6 +174,7 @@ FULL_CONFIG = RunConfig(
     grid=8,
     start_weights="runs/old",
     deterministic=True,
+    loops_in_graphs=False,
     network=NetworkConfig(
         blocks="2R1T",
         width=16,

@@ -112,7 +112,7 @@ class Bench:
 
         from train.bench import report
         from train.cli.bench_report import PLOT_FILE, Pages, measured
-        from train.runtime.devices import make_deterministic
+        from train.runtime.devices import set_gpu_flags
 
         config, mode = read_config(self.config, overrides), self._mode()
         self._check_options(mode)
@@ -128,8 +128,7 @@ class Bench:
             raise UsageError(f"bench: --minutes ({self.minutes}) must be above 0")
         if self.report is not None:
             self._check_wide(config)
-        if config.deterministic:
-            make_deterministic()
+        set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
         options.check_pictures(self.plot)
         options.check_files(self.json, self.plot, inputs=[self.config])
         console = Console()

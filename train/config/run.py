@@ -132,6 +132,9 @@ class RunConfig:
       deterministic: take only operations of a GPU whose results are the same in every run, so that
         a resumed run equals an uninterrupted one bit for bit there, too; they are slower. CPUs need
         no such choice.
+      loops_in_graphs: put loops into the graphs of an NVIDIA GPU, which then reads their conditions
+        itself; `docs/speed.md` says what is known of the gain. XLA_FLAGS of your own take
+        precedence.
     """
 
     # Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
@@ -145,6 +148,7 @@ class RunConfig:
     start_weights: str = ""
     init_from: str = ""
     deterministic: bool = False
+    loops_in_graphs: bool = True
     network: NetworkConfig = dataclasses.field(
         default_factory=lambda: NetworkConfig(blocks="W", planes="BTRD", destination_head=True)
     )

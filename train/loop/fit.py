@@ -35,7 +35,7 @@ from train.network import Variables
 from train.network.build import network_for, observer_for
 from train.programs.state import first_key
 from train.runtime.ahead import Ahead
-from train.runtime.devices import make_deterministic
+from train.runtime.devices import set_gpu_flags
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json
 from train.runtime.host import fetch
@@ -107,8 +107,7 @@ def fit(
     Raises:
       UsageError: files or directory cannot be used; another process is at it.
     """
-    if config.deterministic:
-        make_deterministic()
+    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
     directory = runs / config.name
     with lock_run(directory), interrupts("nothing is lost"):
         return _fit(config, records, directory, validation=validation, resume=resume)

@@ -42,7 +42,7 @@ from train.programs.boards import figures_by_rules, rules_of_board
 from train.programs.replay import steps_due
 from train.programs.selfplay import SelfPlayFigures, make_bootstrap, stage_at
 from train.programs.state import RunState
-from train.runtime.devices import is_first_process, make_deterministic, sync_processes
+from train.runtime.devices import is_first_process, set_gpu_flags, sync_processes
 from train.runtime.files import writing
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
@@ -102,8 +102,7 @@ def open_run(
       resume: go on from the newest whole checkpoint instead of starting.
       is_quiet: show nothing on the console.
     """
-    if config.deterministic:
-        make_deterministic()
+    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
     with lock_run(directory), _open_run(config, directory, resume, is_quiet) as run:
         yield run
 

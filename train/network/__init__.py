@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from train.network.config import NetworkConfig
     from train.network.parts import Part, census, count_parameters
-    from train.network.restnet import Network, Output, Variables, compute_dtype, make_network
+    from train.network.restnet import (
+        Network,
+        Output,
+        Variables,
+        cast_weights,
+        compute_dtype,
+        make_network,
+    )
     from train.network.slots import MASKED, POLICY_PLANES, reply_logits, slot_logits
 
 __all__ = [
@@ -26,6 +33,7 @@ __all__ = [
     "Output",
     "Part",
     "Variables",
+    "cast_weights",
     "census",
     "compute_dtype",
     "count_parameters",
@@ -37,7 +45,7 @@ __all__ = [
 _NAMES = {
     "parts": ("Part", "census", "count_parameters"),
     "config": ("NetworkConfig",),
-    "restnet": ("Network", "Output", "Variables", "compute_dtype", "make_network"),
+    "restnet": ("Network", "Output", "Variables", "cast_weights", "compute_dtype", "make_network"),
     "slots": ("MASKED", "POLICY_PLANES", "reply_logits", "slot_logits"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

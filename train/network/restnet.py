@@ -223,6 +223,29 @@ class ResTNet(nnx.Module):
         return self.stem(planes.astype(self.dtype), playable), Board(playable, gates, steps)
 
 
+def cast_weights(variables: Variables, config: NetworkConfig) -> Variables:
+    """Cast the weights of convolutions and matrix products to the compute type of a network.
+
+    `Network.evaluate` casts them at each call. A program that evaluates many times casts them once
+    and gets the same outputs to the bit. Norms and tables of biases stay float32; so does all of a
+    network that computes in float32 or that Python passes.
+
+    Args:
+      variables: JAX or NumPy arrays.
+      config: of the network.
+    """
+    dtype = compute_dtype(config.dtype)
+    if config.custom or dtype == jnp.float32:
+        return variables
+
+    def cast(module: dict[Any, Any]) -> dict[Any, Any]:
+        if "kernel" in module:
+            return {name: weights.astype(dtype) for name, weights in module.items()}
+        return {name: cast(x) if isinstance(x, dict) else x for name, x in module.items()}
+
+    return variables._replace(params=cast(variables.params))
+
+
 def num_players(channels: tuple[Channel, ...]) -> int:
     """Number of players that the channels show."""
     return sum(channel.kind == "turn" for channel in channels)

@@ -14,7 +14,7 @@ from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
-from train.search.search import Search, SearchResult, make_search
+from train.search.search import Search, SearchResult, cast_own_weights, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
@@ -74,8 +74,8 @@ def search_act(
     """
     options, evaluate = as_player(options, simulations), evaluator_for(network, rules)
     if temperature:
-        return _drawing_act(evaluate, options, symmetries, temperature)
-    return _search_act(evaluate, options, symmetries, model)
+        return _drawing_act(evaluate, options, symmetries, temperature, network)
+    return _search_act(evaluate, options, symmetries, model, network)
 
 
 def make_network_player(name: str, variables: Any, evaluate: Evaluator) -> Player:
@@ -123,17 +123,27 @@ def _network_act(evaluate: Evaluator) -> Act:
 
 @functools.cache
 def _search_act(
-    evaluate: Evaluator, options: SearchConfig, symmetries: int, model: Evaluator | None
+    evaluate: Evaluator,
+    options: SearchConfig,
+    symmetries: int,
+    model: Evaluator | None,
+    network: NetworkConfig,
 ) -> Act:
     search = make_search(evaluate, options, explores=False, symmetries=symmetries, model=model)
-    return make_search_player("search", (), search).act
+    return make_search_player("search", (), _casting(search, network)).act
 
 
 @functools.cache
 def _drawing_act(
-    evaluate: Evaluator, options: SearchConfig, symmetries: int, temperature: float
+    evaluate: Evaluator,
+    options: SearchConfig,
+    symmetries: int,
+    temperature: float,
+    network: NetworkConfig,
 ) -> Act:
-    search = make_search(evaluate, options, explores=False, symmetries=symmetries)
+    search = _casting(
+        make_search(evaluate, options, explores=False, symmetries=symmetries), network
+    )
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
@@ -143,3 +153,8 @@ def _drawing_act(
         return jax.random.categorical(draw_key, logits).astype(jnp.int32)
 
     return act
+
+
+def _casting(search: Search, network: NetworkConfig) -> Search:
+    """The search with its network's weights cast once, before it begins."""
+    return lambda variables, states, key: search(cast_own_weights(variables, network), states, key)

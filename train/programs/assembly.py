@@ -49,7 +49,7 @@ from train.runtime.devices import (
     ROWS_BY_BOARD,
     Devices,
     devices_for,
-    make_deterministic,
+    set_gpu_flags,
 )
 from train.runtime.memory import Need, check_fits, device_memory, program_bytes, tree_bytes
 from train.runtime.numbers import (
@@ -114,8 +114,7 @@ def make_programs(
       UsageError: boards or samples cannot be shared by the devices, or the frozen opponent of
         self-play cannot be loaded.
     """
-    if config.deterministic:
-        make_deterministic()
+    set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
     devices = _checked_devices(config, devices)
     opponent = opponent or load_opponent(config)
     shape = _shape_of(config)

@@ -27,7 +27,7 @@ from train.data.selfplay import (
     toss_coins,
 )
 from train.data.sides import by_budget
-from train.network import Network
+from train.network import Network, cast_weights
 from train.programs.boards import BoardSums, sum_by_board
 from train.registry import FrozenOpponent
 from train.runtime.ahead import Ahead
@@ -49,6 +49,7 @@ from train.search.search import (
     Boosted,
     Search,
     SearchResult,
+    cast_own_weights,
     make_budgeted_search,
     make_search,
 )
@@ -214,7 +215,7 @@ def _search_selfplay(
         cheap_policy_weight=options.cheap_policy_weight,
         has_root_value=not is_off(config.learner.value_mix),
     )
-    return make_selfplay(
+    selfplay = make_selfplay(
         search,
         plies=options.plies,
         full_search_prob=options.full_search_prob,
@@ -222,6 +223,11 @@ def _search_selfplay(
         exploration=_exploration_of(config),
         opponent=None if opponent is None else opponent.search,
     )
+
+    def cast_and_play(variables: Any, *rest: Any) -> Any:
+        return selfplay(cast_own_weights(variables, config.network), *rest)
+
+    return cast_and_play
 
 
 def _exploration_of(config: RunConfig) -> Exploration:
@@ -258,7 +264,7 @@ def make_selfplay_programs(
     has_stages = len(stages_from(config, 0)) > 1
     theirs, first = None, functools.partial(first_boards, has_opponent=opponent is not None)
     if opponent is not None:
-        variables = opponent.trained.variables
+        variables = cast_weights(opponent.trained.variables, opponent.trained.config.network)
         theirs = devices.place(variables, jax.tree.map(lambda x: EVERYWHERE, variables))
     like = (
         devices.like(numbers_of(config), EVERYWHERE),

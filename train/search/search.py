@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.functions import call_of
-from train.network import MASKED
+from train.network import MASKED, NetworkConfig, cast_weights
 from train.search.config import MOVE_CLASSES, SearchConfig
 from train.search.engine import Budget, Choose, Root
 from train.search.evaluator import Evaluator, Opposed, make_play, make_symmetric_evaluator
@@ -58,6 +58,20 @@ Search = Callable[[Any, State, jax.Array], SearchResult]
 
 BudgetedSearch = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
 """(variables, states [B], key, which of its budgets int32[]) -> SearchResult, as `Search`."""
+
+
+def cast_own_weights(variables: Any, network: NetworkConfig) -> Any:
+    """The variables of a search with `cast_weights` done for its own network; an opponent's stay.
+
+    Args:
+      variables: of a network, `Boosted` or not, or `Opposed` with such as `own`.
+      network: config of the search's own network.
+    """
+    if isinstance(variables, Opposed):
+        return variables._replace(own=cast_own_weights(variables.own, network))
+    if isinstance(variables, Boosted):
+        return variables._replace(variables=cast_weights(variables.variables, network))
+    return cast_weights(variables, network)
 
 
 def make_search(

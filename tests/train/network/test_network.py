@@ -12,7 +12,14 @@ import scipy.special
 from tests.support.forms import FORMS
 from tests.support.learner import tiny
 from tests.train.network.test_census import VARIANTS
-from train.network import MASKED, POLICY_PLANES, NetworkConfig, make_network, slot_logits
+from train.network import (
+    MASKED,
+    POLICY_PLANES,
+    NetworkConfig,
+    cast_weights,
+    make_network,
+    slot_logits,
+)
 from train.network.heads import pool
 from train.network.restnet import mover_first
 from wallgo_jax import PRESETS
@@ -304,6 +311,29 @@ def test_bfloat16_keeps_float32_parameters_and_agrees(network, variables):
     assert (a.policy != b.policy).any()
     assert np.abs(a.value).mean() > 0.05
     assert first.max() > 0.1
+
+
+@pytest.mark.parametrize("norm", ["batch", "none"])
+def test_weights_that_are_cast_before_give_the_same_bits(norm):
+    options = {**VARIANTS, "blocks": "WTR", "norm": norm, "dtype": "bfloat16"}
+    config = dataclasses.replace(SMALL, **options)
+    network = make_network(config, CHANNELS)
+    weights = tiny.new_weights(network)
+    cast = cast_weights(weights, config)
+    assert {x.dtype for x in jax.tree.leaves(cast.batch_stats)} <= {jnp.dtype("float32")}
+    kinds = {path[-1].key: x.dtype for path, x in jax.tree.leaves_with_path(cast.params)}
+    assert kinds["kernel"] == kinds["bias"] == jnp.bfloat16
+    assert kinds["offset_bias"] == kinds["walking_bias"] == jnp.float32
+    # Else a CPU may leave out that numbers are rounded to bfloat16.
+    exact = {"xla_allow_excess_precision": False}
+    evaluate = jax.jit(network.evaluate, compiler_options=exact)
+    found, expected = (jax.device_get(evaluate(x, _planes(8, 5))) for x in (cast, weights))
+    chex.assert_trees_all_equal(found, expected)
+    assert np.abs(found.policy).max() > 0.1
+
+
+def test_weights_of_a_network_in_float32_are_left_alone(variables):
+    assert cast_weights(variables, dataclasses.replace(SMALL, dtype="float32")) is variables
 
 
 def test_bad_shapes_are_refused():

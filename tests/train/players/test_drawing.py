@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from train.network import NetworkConfig
 from train.players import learned
 from train.registry import make_player
 from train.runtime.errors import UsageError
@@ -23,7 +24,7 @@ def test_slots_are_drawn_by_the_policy_at_a_temperature(monkeypatch, temperature
         return lambda variables, states, key: SimpleNamespace(policy=jnp.tile(POLICY, (4000, 1)))
 
     monkeypatch.setattr(learned, "make_search", make_search)
-    act = learned._drawing_act.__wrapped__(None, SearchConfig(), 1, temperature)
+    act = learned._drawing_act.__wrapped__(None, SearchConfig(), 1, temperature, NetworkConfig())
     drawn = np.asarray(act((), None, jax.random.key(0)))
     assert set(drawn) == {0, 2}
     assert (drawn == 0).mean() == pytest.approx(share, abs=0.03)

@@ -123,3 +123,19 @@ def test_rounds_begin_fewer_loops(on_an_accelerator):
     steps = 1
     assert by_simulations - by_rounds == 2 * (8 - steps)
     assert by_rounds < 2 * (steps + 2)
+
+
+def test_self_play_casts_each_weight_once():
+    """Before the first ply, not in every simulation."""
+    config = tiny.config("--network.dtype=bfloat16", "--network.width=24")
+    program, arguments = next(iter(_programs_of(config)))
+    text = jax.jit(program).trace(*arguments).lower().as_text()
+    shapes = [
+        "x".join(map(str, leaf.shape))
+        for path, leaf in jax.tree.leaves_with_path(arguments[0].params)
+        if path[-1].key == "kernel"
+    ]
+    casts = {x: text.count(f"(tensor<{x}xf32>) -> tensor<{x}xbf16>") for x in shapes}
+    assert all(casts[shape] <= shapes.count(shape) for shape in shapes), casts
+    # No move reads the heads of ownership and margin.
+    assert sum(casts.values()) >= len(shapes) - 4

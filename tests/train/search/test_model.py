@@ -3,16 +3,18 @@
 import math
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.support.learner import tiny
 from tests.support.learner.searching import FOUR_STONES, play, random_evaluator, random_states
-from train.network import MASKED
+from train.network import MASKED, NetworkConfig, cast_weights
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluation, Opposed
-from train.search.search import make_search
+from train.search.search import Boosted, cast_own_weights, make_search
 
 PUCT = SearchConfig(simulations=24, kind="puct", first_play="mctx", c_init=1.5)
 
@@ -103,3 +105,13 @@ def test_visits_and_values_are_those_of_a_slow_search():
 def test_other_searches_model_nobody(options):
     with pytest.raises(ValueError, match="needs the search of the engine 'native'"):
         make_search(random_evaluator, SearchConfig(**options), explores=False, model=rival)
+
+
+def test_weights_are_cast_for_the_own_network_alone():
+    network = NetworkConfig(blocks="R", width=8, dtype="bfloat16")
+    variables, boosts = tiny.random_weights(network), np.zeros(4, np.float32)
+    found = cast_own_weights(Opposed(Boosted(variables, boosts), variables), network)
+    chex.assert_trees_all_equal(found.own.variables, cast_weights(variables, network))
+    assert found.own.variables.params["stem"]["conv"]["kernel"].dtype == jnp.bfloat16
+    assert found.own.boosts is boosts
+    assert found.opponent is variables

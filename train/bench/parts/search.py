@@ -21,7 +21,7 @@ from train.bench.parts.public import (
     make_public_search,
 )
 from train.config import RunConfig
-from train.network import MASKED
+from train.network import MASKED, cast_weights
 from train.network.build import network_for
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
 from train.runtime.host import fetch
@@ -69,7 +69,7 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
     network, variables = network_for(config.network, players), ()
     if kind in (NETWORK, MCTX_NETWORK, PUBLIC_NETWORK):
-        variables = network.init(jax.random.key(0))
+        variables = cast_weights(network.init(jax.random.key(0)), config.network)
     if kind in (PUBLIC, PUBLIC_NETWORK):
         options = SearchConfig(
             simulations=simulations, max_considered_actions=options.max_considered_actions

@@ -24,6 +24,7 @@ from train.bench.parts.search import spread_boards
 from train.config import RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards
+from train.network import cast_weights
 from train.network.build import channels_of, network_for
 from train.programs.assembly import make_programs
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
@@ -107,7 +108,8 @@ def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benc
         return planes, jax.lax.psum(checksum, AXIS)
 
     everywhere = devices.sharding(EVERYWHERE)
-    variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
+    variables = cast_weights(network.init(jax.random.key(0)), config.network)
+    variables = jax.device_put(variables, everywhere)
     planes = jax.device_put(
         random_planes(jax.random.key(1), boards, size, len(channels)), devices.sharding(BY_BOARD)
     )

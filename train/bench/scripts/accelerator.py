@@ -2,8 +2,9 @@
 learner, a profile of a search, a short training.
 
 Each part is a process of its own, since XLA reads its flags once, and its figures are a line of the
-results as soon as it ends. The parts that a GPU runs as graphs are measured with and without
-`--xla_gpu_enable_command_buffer=+WHILE`, which puts loops into the graphs too.
+results as soon as it ends. Search and self-play are measured with loops in the graphs of a GPU
+(`--xla_gpu_enable_command_buffer=+WHILE`) and, as parts `-apart`, without; all other parts as a run
+is by default.
 """
 
 import collections
@@ -26,10 +27,11 @@ from train.bench.parts import search
 from train.bench.suite import Figures, Request
 from train.bench.training import train_for, training_lines
 from train.config import EvaluationConfig, RunConfig, change_config, read_config
-from train.runtime.devices import enable_compilation_cache
+from train.runtime.devices import set_up
 from train.runtime.errors import UsageError
 
-WHILE = "--xla_gpu_enable_command_buffer=+WHILE"
+IN_GRAPHS = "--xla_gpu_enable_command_buffer=+WHILE"
+APART = "--xla_gpu_enable_command_buffer=-WHILE"
 ROUNDS = ("--search.rounds", "true")
 RESULTS_FILE = "results.jsonl"
 _TOP = 25  # kernels of a profile that are listed
@@ -65,7 +67,7 @@ class Options:
 class Part(NamedTuple):
     """A part of the measurements."""
 
-    flags: str  # of XLA
+    flags: str  # of XLA; empty for those of a run by default
     words: tuple[str, ...]  # that change the config
     measure: Callable[[RunConfig, Options], dict[str, Any]]
 
@@ -78,7 +80,7 @@ def main(options: Options, overrides: Sequence[str]) -> None:
     if unknown:
         raise UsageError(f"--parts {sorted(unknown)[0]!r} is unknown; allowed: {', '.join(PARTS)}")
     if options.alone:
-        enable_compilation_cache()
+        set_up()
         config = change_config(read_config(options.config, overrides), PARTS[options.alone].words)
         print(json.dumps(PARTS[options.alone].measure(config, options)))
         return
@@ -232,20 +234,19 @@ def _games(config: RunConfig, options: Options) -> dict[str, Any]:
 
 
 PARTS = {
-    "search": Part("", (), _search),
-    "search-while": Part(WHILE, (), _search),
-    "selfplay": Part("", (), _selfplay),
-    "learn": Part(
-        "", (), lambda config, options: _figures(config, "learn", [config.learner.batch])
-    ),
+    "search": Part(IN_GRAPHS, (), _search),
+    "search-apart": Part(APART, (), _search),
+    "selfplay": Part(IN_GRAPHS, (), _selfplay),
+    "selfplay-apart": Part(APART, (), _selfplay),
+    "learn": Part("", (), _learn),
     "profile": Part("", (), _profile),
     "games": Part("", (), _games),
     "train": Part("", (), _train),
     "search-rounds": Part("", ROUNDS, _search),
-    "few": Part("", (), _few),
-    "few-rounds": Part("", ROUNDS, _few),
-    "few-while": Part(WHILE, (), _few),
-    "selfplay-while": Part(WHILE, (), _selfplay),
+    "few": Part(IN_GRAPHS, (), _few),
+    "few-apart": Part(APART, (), _few),
+    "few-rounds": Part(IN_GRAPHS, ROUNDS, _few),
+    "few-rounds-apart": Part(APART, ROUNDS, _few),
 }
 
 

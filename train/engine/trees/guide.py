@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from train.checkpoints.calibration import Calibration, of_card
 from train.config import RunConfig
-from train.network import Output
+from train.network import Output, cast_weights
 from train.network.build import network_for, observer_for
 from train.players.config import HeuristicsConfig
 from train.players.heuristics import make_heuristic_evaluator
@@ -122,7 +122,7 @@ def network_guide(
     return Guide(
         name=name,
         evaluate=evaluator_for(config.network, config.rules),
-        variables=variables,
+        variables=cast_weights(variables, config.network),
         search=as_player(config.search, config.search.simulations),
         symmetries=1,
         simulations=simulations,
