@@ -16,7 +16,12 @@ from train.network import Network
 from train.network.build import network_for, observer_for
 from train.players.basic import make_random_search
 from train.programs.boards import variants_of
-from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
+from train.programs.learn import (
+    LearnInputs,
+    LearnProgram,
+    make_learn_program,
+    trace_learning,
+)
 from train.programs.memory import (
     LEARNER_KEYS,
     SELFPLAY_KEYS,
@@ -111,12 +116,7 @@ def make_programs(
 
     @functools.cache
     def learn_program() -> LearnProgram:
-        like = LearnInputs(
-            learner=state.like.learner,
-            replay_state=state.like.replay_state,
-            variant=devices.like(variants, BY_BOARD),
-            keys=devices.like(jax.eval_shape(lambda: keys(0)).learn, EVERYWHERE),
-        )
+        like = _learn_inputs(parts, state, keys)
         return make_learn_program(config, parts.learner, replay_programs, like, devices)
 
     selfplay = make_selfplay_programs(config, parts.network, variant, devices, parts.opponent)
@@ -148,6 +148,36 @@ def make_programs(
         add=replay_programs.add,
         learn_program=learn_program,
         compile=compile_from,
+    )
+
+
+def trace_programs(parts: RunParts) -> dict[str, Callable[[], Traced]]:
+    """Functions that trace what a run compiles for self-play in its last iteration (`selfplay`) and
+    for learning (`learn`). The devices need not be there (`tracing_for`)."""
+    config, variants, devices = parts.config, parts.variants, parts.devices
+    selfplay = make_selfplay_programs(config, parts.network, variants, devices, parts.opponent)
+
+    def learn() -> Traced:
+        replay_programs = make_replay_programs(config, parts.plies, variants, devices)
+        state = make_state_programs(
+            config, parts.network, parts.learner, variants, replay_programs, devices
+        )
+        like = _learn_inputs(parts, state, make_keys(config, devices))
+        return trace_learning(config, parts.learner, replay_programs, like, devices)
+
+    return {"selfplay": lambda: selfplay.trace(config.iterations - 1), "learn": learn}
+
+
+def _learn_inputs(
+    parts: RunParts, state: StatePrograms, keys: Callable[[int], Keys]
+) -> LearnInputs:
+    """Shapes of what learning takes, and how they lie on the devices."""
+    devices = parts.devices
+    return LearnInputs(
+        learner=state.like.learner,
+        replay_state=state.like.replay_state,
+        variant=devices.like(parts.variants, BY_BOARD),
+        keys=devices.like(jax.eval_shape(lambda: keys(0)).learn, EVERYWHERE),
     )
 
 
