@@ -221,8 +221,8 @@ def tables(report: CompileReport) -> Group:
             f"{each.stats.peak_bytes / 1e6:,.1f}",
             f"{figures['share']:.1%}",
             f"{figures['padding']:.2f}",
-            *(_short(figures.get(key)) for key in ("ms", "turn_ms", "turn_kernels")),
-            *(_short(figures.get(key)) for key in ("turn_sorts", "turn_reads")),
+            *(_shown(figures.get(key), "#.3g") for key in ("ms", "turn_ms")),
+            *(_shown(figures.get(f"turn_{key}"), ",.0f") for key in ("kernels", "sorts", "reads")),
         )
     lines = [Text(f"{each.name} does not compile: {each.reason}") for each in report.failed]
     return Group(whole, *lines, *(part for each in report.programs for part in _details(each)))
@@ -249,8 +249,8 @@ def _details(found: CompiledProgram) -> list[Table | Text]:
     return [loops, *lines]
 
 
-def _short(number: float | None) -> str:
-    return "" if number is None else f"{number:,.4g}"
+def _shown(number: float | None, form: str) -> str:
+    return "" if number is None else format(number, form)
 
 
 def record(report: CompileReport) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from train.bench import compile_report
 from train.bench.harness.absent import Target, absent_devices
 from train.bench.parts import traced
 from train.cli.bench import Bench
-from train.runtime.devices import all_devices
+from train.runtime.devices import all_devices, tracing_for
 from train.runtime.errors import UsageError
 
 MOST_TURNS = 1_000  # of a loop: a gather of rows can become one turn a row
@@ -120,6 +120,17 @@ def test_a_program_that_does_not_compile_is_part_of_the_report(compiled, monkeyp
     reason = "RESOURCE_EXHAUSTED: too large"
     assert found.failed == (compile_report.FailedProgram("env", reason),)
     assert compile_report.record(found)["failed"] == {"env": reason}
+
+
+def test_learning_is_traced_as_the_target_runs_it():
+    """One program for all steps on accelerators, a call for each step on a CPU."""
+    loops = {}
+    for platform in ("cpu", "gpu"):
+        with tracing_for(platform):
+            traces = traced.make_traces(tiny.config(), all_devices(1), simulations=2)
+            equations = traces["learn"]().jaxpr.eqns
+        loops[platform] = sum(each.primitive.name == "while" for each in equations)
+    assert loops == {"cpu": 0, "gpu": 1}
 
 
 def test_programs_are_those_that_the_command_names():
