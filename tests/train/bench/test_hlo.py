@@ -64,34 +64,34 @@ StackFrames
 1 {file_location_id=1 parent_frame_id=1}
 2 {file_location_id=2 parent_frame_id=1}
 
-%held (p.1: f32[9,4], p.2: s32[6,1], p.3: f32[6,4]) -> f32[9,4] {
-  %p.1 = f32[9,4]{1,0} parameter(0)
-  %p.2 = s32[6,1]{1,0} parameter(1)
+%held (p.1: f32[9,5,4], p.2: s32[6,2], p.3: f32[6,4]) -> f32[9,5,4] {
+  %p.1 = f32[9,5,4]{2,1,0} parameter(0)
+  %p.2 = s32[6,2]{1,0} parameter(1)
   %p.3 = f32[6,4]{1,0} parameter(2)
-  ROOT %scatter.1 = f32[9,4]{1,0} scatter(%p.1, %p.2, %p.3), update_window_dims={1}, \
-inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=%add
+  ROOT %scatter.1 = f32[9,5,4]{2,1,0} scatter(%p.1, %p.2, %p.3), update_window_dims={1}, \
+inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=%add
 }
 
-%body (p.4: f32[9,4]) -> f32[9,4] {
-  %p.4 = f32[9,4]{1,0} parameter(0)
-  ROOT %fusion.1 = f32[9,4]{1,0} fusion(%p.4), kind=kLoop, calls=%held, \
+%body (p.4: f32[9,5,4]) -> f32[9,5,4] {
+  %p.4 = f32[9,5,4]{2,1,0} parameter(0)
+  ROOT %fusion.1 = f32[9,5,4]{2,1,0} fusion(%p.4), kind=kLoop, calls=%held, \
 metadata={op_name="a" stack_frame_id=2}, backend_config={"estimated_cycles":"1000"}
 }
 
-%condition (p.5: f32[9,4]) -> pred[] {
-  %p.5 = f32[9,4]{1,0} parameter(0)
+%condition (p.5: f32[9,5,4]) -> pred[] {
+  %p.5 = f32[9,5,4]{2,1,0} parameter(0)
   ROOT %compare.1 = pred[] fusion(%p.5), kind=kLoop, calls=%never
 }
 
-%never (p.6: f32[9,4]) -> pred[] {
-  %p.6 = f32[9,4]{1,0} parameter(0)
+%never (p.6: f32[9,5,4]) -> pred[] {
+  %p.6 = f32[9,5,4]{2,1,0} parameter(0)
   ROOT %constant.1 = pred[] constant(false)
 }
 
-ENTRY %main (p.7: f32[9,4]) -> f32[9,4] {
-  %p.7 = f32[9,4]{1,0} parameter(0)
-  %while.1 = f32[9,4]{1,0} while(%p.7), condition=%condition, body=%body
-  ROOT %while.2 = f32[9,4]{1,0} while(%while.1), condition=%condition, body=%body, \
+ENTRY %main (p.7: f32[9,5,4]) -> f32[9,5,4] {
+  %p.7 = f32[9,5,4]{2,1,0} parameter(0)
+  %while.1 = f32[9,5,4]{2,1,0} while(%p.7), condition=%condition, body=%body
+  ROOT %while.2 = f32[9,5,4]{2,1,0} while(%while.1), condition=%condition, body=%body, \
 backend_config={"known_trip_count":{"n":"12"}}
 }
 """
