@@ -110,6 +110,17 @@ def test_scatter_cycles_and_place_in_a_fusion():
     assert program.place(kernels["compare.1"]) == ""
 
 
+def test_turns_of_a_condition_that_compares_with_a_constant():
+    """A TPU's compiler does not write the turns of the loops that it makes."""
+    below = TEXT.replace(
+        "ROOT %compare.1 = pred[] fusion(%p.5), kind=kLoop, calls=%never",
+        "%constant.2 = s32[] constant(1024)\n"
+        "  ROOT %compare.1 = pred[] compare(%p.5, %constant.2), direction=LT",
+    )
+    turns = [loop.turns for loop in hlo.read_loops(hlo.read_program(below)).inner]
+    assert turns == [1024, 12]
+
+
 OUTSIDE = "001: kWhile [a]\ncondition:\n  002: kKernel x\n003: kWhile [b]\n"
 FIRST_HELD = "000: kCommandBuffer [a]\n    001: kWhile [a]\n        002: kKernel x\n003: kWhile\n"
 
