@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from train.ratings.pool import Entrant
     from train.study.strength import Curve
 
-STRENGTH, ENGINE, ARITHMETIC = "strength", "engine", "arithmetic"
+STRENGTH, ENGINE, ARITHMETIC, COMPILE = "strength", "engine", "arithmetic", "compile"
 RUNS = Path("runs")
 PARTS, REPORT = "parts", "report"
-"""What is done where `--what` names none of those three."""
+"""What is done where `--what` names none of those four."""
 _TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scaling", "fit")
 _TAKES = {
     STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
     ENGINE: ("config", "what", "player", "sessions", "seconds", "repeats", "json"),
     ARITHMETIC: ("config", "what", "plies_a_game", "json"),
+    COMPILE: ("config", "what", "target", "programs", "simulations", "json"),
     PARTS: ("config", "what", "plot", *_TIMED),
     REPORT: ("config", "report", "minutes", "wide", *_TIMED),
 }
@@ -53,6 +54,7 @@ class Bench:
         "bench configs/cpu.toml --what strength",
         "bench --what engine --player pretrained:wallzero-4stone@64",
         "bench configs/gpu.toml --what arithmetic",
+        "bench configs/gpu.toml --what compile --target v5e:1x1",
     )
 
     config: ConfigFile = None
@@ -61,7 +63,8 @@ class Bench:
     """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
     minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
     how fast sessions are answered; or arithmetic alone: what an iteration computes and moves, and
-    the hours that accelerators would need, without a measurement."""
+    the hours that accelerators would need, without a measurement; or compile alone: what the
+    compiler of a TPU or GPU that is not here makes of the run's programs."""
     batch: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
@@ -105,6 +108,12 @@ class Bench:
 
     plies_a_game: float = 50.0
     """Arithmetic: mean length of a game, in plies."""
+    target: Annotated[str, tyro.conf.arg(metavar="DEVICE", help_behavior_hint="")] = ""
+    """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""
+    programs: Annotated[str, tyro.conf.arg(metavar="PROGRAMS")] = (
+        "env,network,tree,search,selfplay,learn"
+    )
+    """Compile: programs to compile."""
 
     def run(self, overrides: Sequence[str]) -> int:
         """Returns the exit code."""
@@ -122,6 +131,8 @@ class Bench:
             return self._engine(overrides)
         if mode == ARITHMETIC:
             return self._arithmetic(config)
+        if mode == COMPILE:
+            return self._compile(config)
         request = self._request(config)
         batches = _numbers_or_none("scaling", self.scaling)
         if self.minutes is not None and not 0 < self.minutes < math.inf:
@@ -156,7 +167,10 @@ class Bench:
         Raises:
           UsageError: one that is done alone, and something else.
         """
-        for mode, done in ((STRENGTH, "measured"), (ENGINE, "measured"), (ARITHMETIC, "counted")):
+        for mode, done in (
+            *((STRENGTH, "measured"), (ENGINE, "measured")),
+            *((ARITHMETIC, "counted"), (COMPILE, "done")),
+        ):
             if mode in _names(self.what):
                 if _names(self.what) != (mode,) or self.report is not None:
                     raise UsageError(f"bench: --what {mode} is {done} alone, without --report")
@@ -238,6 +252,31 @@ class Bench:
         if self.json is not None:
             options.write_json(self.json, arithmetic.record(found))
         return 0
+
+    def _compile(self, config: RunConfig) -> int:
+        """Show what the compiler of a device makes of the run's programs; the exit code is 1 where
+        one does not compile."""
+        from rich.console import Console
+
+        from train.bench import compile_report, suite
+
+        suite.check_rules(config, "bench")
+        if self.simulations < 1:
+            raise UsageError(f"bench: --simulations ({self.simulations}) must be at least 1")
+        options.check_files(self.json, inputs=[self.config])
+        console = Console()
+        with console.status("bench") as status:
+            found = compile_report.compile_for(
+                self.target,
+                config,
+                _names(self.programs),
+                simulations=self.simulations,
+                on_progress=status.update,
+            )
+        console.print(compile_report.tables(found), highlight=False)
+        if self.json is not None:
+            options.write_json(self.json, compile_report.record(found))
+        return int(bool(found.failed))
 
     def _check_trained(self, overrides: Sequence[str]) -> None:
         """Refuse a config beside a run, which has its own."""

@@ -29,6 +29,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.runtime.devices import backend
+
 TILE = 4
 """Cells on a side of the largest tile: with more, float32 loses digits."""
 POINTS = (0.0, 1.0, -1.0, 2.0, -2.0)
@@ -69,7 +71,7 @@ def convolve(x: jax.Array, kernel: jax.Array, *args: Any, **options: Any) -> jax
 
 def is_large_on_cpu(x: jax.Array) -> bool:
     """Whether forms made for a CPU pay for [B, H, W, F]: a large batch of float32 on a CPU."""
-    return jax.default_backend() == "cpu" and x.shape[0] >= MIN_BOARDS and x.dtype == jnp.float32
+    return backend() == "cpu" and x.shape[0] >= MIN_BOARDS and x.dtype == jnp.float32
 
 
 def _convolve_even(x: jax.Array, kernel: jax.Array) -> jax.Array:

@@ -27,6 +27,7 @@ from train.network.heads import (
 from train.network.layers import Board, Playable, ResidualBlock, Stem, TransformerBlock
 from train.network.slots import POLICY_PLANES
 from train.network.walls import WalledBlock, walking_steps, wall_gates
+from train.runtime.devices import backend
 from wallgo_jax.planes import Channel, orders_by_side
 
 BLOCKS = {RESIDUAL: ResidualBlock, TRANSFORMER: TransformerBlock, WALLED: WalledBlock}
@@ -274,5 +275,5 @@ def mover_first(planes: jax.Array, channels: tuple[Channel, ...]) -> jax.Array:
 def compute_dtype(name: str) -> np.dtype:
     """The compute type that a config's `dtype` names on this device."""
     if name == "auto":
-        name = "float32" if jax.default_backend() == "cpu" else "bfloat16"
+        name = "float32" if backend() == "cpu" else "bfloat16"
     return jnp.dtype(name)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.stages import Traced
 
 from train.config import RunConfig
 from train.data.replay import ReplayState, Trajectory
@@ -16,7 +17,12 @@ from train.network import Network
 from train.network.build import network_for, observer_for
 from train.players.basic import make_random_search
 from train.programs.boards import variants_of
-from train.programs.learn import LearnInputs, LearnProgram, make_learn_program
+from train.programs.learn import (
+    LearnInputs,
+    LearnProgram,
+    make_learn_program,
+    trace_learning,
+)
 from train.programs.memory import (
     LEARNER_KEYS,
     SELFPLAY_KEYS,
@@ -166,6 +172,7 @@ class _Made(NamedTuple):
     replay: ReplayPrograms
     selfplay: SelfplayPrograms
     keys: Callable[[np.ndarray, int], Keys]
+    trace_learning: Callable[[], Traced]
     learn_program: Callable[[], LearnProgram]  # the first call compiles it
     variant: Callable[[], Variant]  # [B], on the devices
     plies_bytes: int  # of an iteration, on one device
@@ -195,9 +202,12 @@ def _make(config: RunConfig, devices: Devices, opponent: FrozenOpponent | None) 
     def variant() -> Variant:
         return devices.place(variants, jax.tree.map(lambda x: BY_BOARD, variants))
 
+    def learner_of(numbers: Numbers) -> Learner:
+        return _make_learner(with_numbers(config, numbers), network, devices)
+
     @functools.cache
-    def learn_program() -> LearnProgram:
-        like = LearnInputs(
+    def learn_inputs() -> LearnInputs:
+        return LearnInputs(
             numbers=devices.like(numbers_of(config), EVERYWHERE),
             learner=state.like.learner,
             replay_state=state.like.replay_state,
@@ -205,16 +215,19 @@ def _make(config: RunConfig, devices: Devices, opponent: FrozenOpponent | None) 
             keys=devices.like(jax.eval_shape(keys, seed, 0).learn, EVERYWHERE),
         )
 
-        def learner_of(numbers: Numbers) -> Learner:
-            return _make_learner(with_numbers(config, numbers), network, devices)
+    def trace() -> Traced:
+        return trace_learning(config, learner_of, replay_programs, learn_inputs(), devices)
 
-        return make_learn_program(config, learner_of, replay_programs, like, devices)
+    @functools.cache
+    def learn_program() -> LearnProgram:
+        return make_learn_program(config, learner_of, replay_programs, learn_inputs(), devices)
 
     return _Made(
         state=state,
         replay=replay_programs,
         selfplay=make_selfplay_programs(config, network, variants, devices, opponent),
         keys=keys,
+        trace_learning=trace,
         learn_program=learn_program,
         variant=variant,
         plies_bytes=tree_bytes(devices.like(parts.plies, ROWS_BY_BOARD)),
@@ -231,6 +244,18 @@ def _jax_settings() -> tuple[Any, ...]:
     """What JAX makes other programs by."""
     names = ("enable_x64", "default_matmul_precision", "default_prng_impl", "numpy_dtype_promotion")
     return tuple(getattr(jax.config, f"jax_{name}") for name in names)
+
+
+def trace_programs(config: RunConfig, devices: Devices) -> dict[str, Callable[[], Traced]]:
+    """Functions that trace what a run compiles for self-play in its last iteration (`selfplay`) and
+    for learning (`learn`). The devices need not be there (`tracing_for`).
+
+    Raises:
+      UsageError: the frozen opponent of self-play cannot be loaded.
+    """
+    made = _make(config, devices, load_opponent(config))
+    last = config.iterations - 1
+    return {"selfplay": lambda: made.selfplay.trace(last), "learn": made.trace_learning}
 
 
 def check_run(config: RunConfig) -> None:

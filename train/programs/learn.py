@@ -15,7 +15,7 @@ from train.config import RunConfig
 from train.data.replay import ReplayState, Sample
 from train.learning.learner import Learner, LearnerState, StepMetrics
 from train.programs.replay import HOST, ReplayPrograms
-from train.runtime.devices import EVERYWHERE, Devices
+from train.runtime.devices import EVERYWHERE, Devices, backend
 from train.runtime.numbers import Numbers
 from wallgo_jax.game.state import Variant
 
@@ -59,31 +59,51 @@ def make_learn_program(
     like: LearnInputs,
     devices: Devices,
 ) -> LearnProgram:
-    """Compile all steps of an iteration.
+    """Compile all steps of an iteration; the arguments are those of `trace_learning`."""
+    traced = trace_learning(config, learner_of, replay_programs, like, devices)
+    compiled = traced.lower().compile()
+    if config.replay.memory == HOST:
+        learn = _learn_from_host(compiled, replay_programs, like)
+    elif backend() == "cpu":
+        learn = _learn_by_steps(compiled)
+    else:
+        learn = _learn_at_once(compiled)
+    return LearnProgram(learn, traced, compiled)
+
+
+def trace_learning(
+    config: RunConfig,
+    learner_of: LearnerOf,
+    replay_programs: ReplayPrograms,
+    like: LearnInputs,
+    devices: Devices,
+) -> Traced:
+    """Trace the program that learns: all steps of an iteration, or one of them.
 
     On accelerators they are one program. XLA runs the gradients of convolutions many times slower
     inside a loop on a CPU, so there each step is a call. A host's replay is sampled between two
     steps, so there, too, each step is a call.
     """
+    arguments: tuple[Any, ...] = like
     if config.replay.memory == HOST:
-        make = _make_host_steps
-    elif jax.default_backend() == "cpu":
-        make = _make_device_steps
+        arguments = like.numbers, like.learner, replay_programs.sample_like(), like.keys
+        function = _make_host_step(learner_of)
+    elif backend() == "cpu":
+        function = _make_step(learner_of, replay_programs)
     else:
-        make = _make_loop
-    return make(learner_of, replay_programs, like, devices)
+        function = _make_loop(_make_step(learner_of, replay_programs))
+    # Weights and optimizer state are updated in place.
+    jitted = jax.jit(function, donate_argnums=1, out_shardings=devices.sharding(EVERYWHERE))
+    return jitted.trace(*arguments, _FIRST)
 
 
-def _make_host_steps(
-    learner_of: LearnerOf, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
-) -> LearnProgram:
+_Learn = Callable[..., tuple[LearnerState, list[StepMetrics]]]
+
+
+def _learn_from_host(
+    compiled: Compiled, replay_programs: ReplayPrograms, like: LearnInputs
+) -> _Learn:
     """The host samples the batch of the next step while the devices learn from the last."""
-
-    def step(
-        numbers: Numbers, state: LearnerState, sample: Sample, keys: jax.Array, index: jax.Array
-    ) -> tuple[LearnerState, StepMetrics]:
-        _, turn_key = jax.random.split(keys[index])
-        return learner_of(numbers).update(state, sample, turn_key)
 
     def sample_key_of(keys: jax.Array, index: jax.Array) -> jax.Array:
         return jax.random.split(keys[index])[0]
@@ -91,9 +111,6 @@ def _make_host_steps(
     # The key of `_make_step`, so that one device draws the same samples from either memory. It is
     # worked out beside the replay: on an accelerator it would wait for the step before.
     sample_key = jax.jit(sample_key_of).lower(replay_programs.beside(like.keys), _FIRST).compile()
-    sample_like = replay_programs.sample_like()
-    arguments = (like.numbers, like.learner, sample_like, like.keys, _FIRST)
-    traced, compiled = _compile(step, arguments, devices)
 
     def learn(
         numbers: Numbers,
@@ -114,7 +131,7 @@ def _make_host_steps(
 
         return learn_ahead(state, steps, sample, learn_from)
 
-    return LearnProgram(learn, traced, compiled)
+    return learn
 
 
 def learn_ahead(
@@ -150,12 +167,8 @@ def learn_ahead(
     return state, found
 
 
-def _make_device_steps(
-    learner_of: LearnerOf, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
-) -> LearnProgram:
+def _learn_by_steps(compiled: Compiled) -> _Learn:
     """Each step samples and learns on the devices, in a call of its own."""
-    step = _make_step(learner_of, replay_programs)
-    traced, compiled = _compile(step, (*like, _FIRST), devices)
 
     def learn(
         numbers: Numbers,
@@ -171,14 +184,34 @@ def _make_device_steps(
             found.append(metrics)
         return state, found
 
-    return LearnProgram(learn, traced, compiled)
+    return learn
 
 
-def _make_loop(
-    learner_of: LearnerOf, replay_programs: ReplayPrograms, like: LearnInputs, devices: Devices
-) -> LearnProgram:
+def _learn_at_once(compiled: Compiled) -> _Learn:
     """One call samples and learns all steps on the devices."""
-    step = _make_step(learner_of, replay_programs)
+
+    def learn(
+        numbers: Numbers,
+        state: LearnerState,
+        replay_state: ReplayState,
+        variant: Variant,
+        keys: jax.Array,
+        steps: int,
+    ) -> tuple[LearnerState, list[StepMetrics]]:
+        state, metrics = compiled(numbers, state, replay_state, variant, keys, np.int32(steps))
+        return state, [metrics]
+
+    return learn
+
+
+_Step = Callable[
+    [Numbers, LearnerState, ReplayState, Variant, jax.Array, jax.Array],
+    tuple[LearnerState, StepMetrics],
+]
+
+
+def _make_loop(step: _Step) -> _Step:
+    """All steps; the last argument is their number."""
 
     def learn_all(
         numbers: Numbers,
@@ -200,26 +233,19 @@ def _make_loop(
         nothing = jax.tree.map(lambda x: jnp.zeros((keys.shape[0], *x.shape), x.dtype), like)
         return jax.lax.fori_loop(0, steps, one, (state, nothing))
 
-    traced, compiled = _compile(learn_all, (*like, _FIRST), devices)
-
-    def learn(
-        numbers: Numbers,
-        state: LearnerState,
-        replay_state: ReplayState,
-        variant: Variant,
-        keys: jax.Array,
-        steps: int,
-    ) -> tuple[LearnerState, list[StepMetrics]]:
-        state, metrics = compiled(numbers, state, replay_state, variant, keys, np.int32(steps))
-        return state, [metrics]
-
-    return LearnProgram(learn, traced, compiled)
+    return learn_all
 
 
-_Step = Callable[
-    [Numbers, LearnerState, ReplayState, Variant, jax.Array, jax.Array],
-    tuple[LearnerState, StepMetrics],
-]
+def _make_host_step(learner_of: LearnerOf) -> Callable[..., tuple[LearnerState, StepMetrics]]:
+    """A step that learns from a batch that the host has sampled."""
+
+    def step(
+        numbers: Numbers, state: LearnerState, sample: Sample, keys: jax.Array, index: jax.Array
+    ) -> tuple[LearnerState, StepMetrics]:
+        _, turn_key = jax.random.split(keys[index])
+        return learner_of(numbers).update(state, sample, turn_key)
+
+    return step
 
 
 def _make_step(learner_of: LearnerOf, replay_programs: ReplayPrograms) -> _Step:
@@ -238,14 +264,3 @@ def _make_step(learner_of: LearnerOf, replay_programs: ReplayPrograms) -> _Step:
         return learner_of(numbers).update(state, sample, turn_key)
 
     return step
-
-
-def _compile(
-    function: Callable[..., Any], like: tuple[Any, ...], devices: Devices
-) -> tuple[Traced, Compiled]:
-    """Compile a function of numbers and a learner, which it consumes and returns with metrics."""
-    everywhere = devices.sharding(EVERYWHERE)
-    # Weights and optimizer state are updated in place.
-    jitted = jax.jit(function, donate_argnums=1, out_shardings=everywhere)
-    traced = jitted.trace(*like)
-    return traced, traced.lower().compile()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.stages import Traced
 
 from train import registry
 from train.config import RunConfig
@@ -242,6 +243,8 @@ class SelfplayPrograms(NamedTuple):
     """The program of an iteration: (numbers, variables, variant, boards, key) -> boards, plies
     [T, B], SelfPlayFigures; it consumes the boards. Where a run has several stages, the first call
     compiles those of all later iterations, so that none of them waits for the compiler."""
+    trace: Callable[[int], Traced]
+    """Traces the program of an iteration; the devices need not be there."""
     compile: Callable[[int], int]
     """Compiles the programs of an iteration and of all later ones. Returns the bytes that the
     largest takes on one device in addition to its arguments."""
@@ -264,8 +267,7 @@ def make_selfplay_programs(
     has_stages = len(stages_from(config, 0)) > 1
     theirs, first = None, functools.partial(first_boards, has_opponent=opponent is not None)
     if opponent is not None:
-        variables = cast_weights(opponent.trained.variables, opponent.trained.config.network)
-        theirs = devices.place(variables, jax.tree.map(lambda x: EVERYWHERE, variables))
+        theirs = cast_weights(opponent.trained.variables, opponent.trained.config.network)
     like = (
         devices.like(numbers_of(config), EVERYWHERE),
         devices.like(inputs_of(config, network.shapes, 0, theirs), EVERYWHERE),
@@ -292,11 +294,19 @@ def make_selfplay_programs(
         program = program_of(stage_at(config, iteration))
         if not config.search.prior_boost and theirs is None:
             return program
+        placed = place_theirs()
         return lambda numbers, variables, *rest: program(
-            numbers, inputs_of(config, variables, iteration, theirs), *rest
+            numbers, inputs_of(config, variables, iteration, placed), *rest
         )
 
-    return SelfplayPrograms(selfplay_at, compile_from)
+    @functools.cache
+    def place_theirs() -> Any:
+        return devices.place(theirs, jax.tree.map(lambda x: EVERYWHERE, theirs))
+
+    def trace_at(iteration: int) -> Traced:
+        return program_of(stage_at(config, iteration)).trace(*like)
+
+    return SelfplayPrograms(selfplay_at, trace_at, compile_from)
 
 
 def count_full_plies(config: RunConfig, key: jax.Array) -> int:

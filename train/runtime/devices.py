@@ -12,6 +12,7 @@ import math
 import os
 import platform
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,6 +47,7 @@ _own_flags: set[str] = set()  # of XLA that this process has set for itself
 EVERYWHERE = PartitionSpec()
 BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
 ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
+_traced_for = jax.make_user_context(None)  # part of the key of every jitted function
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +118,20 @@ def machine() -> str:
     processor = platform.machine()
     on = f"{cores} cores, {processor}" if device.platform == "cpu" else device.device_kind
     return f"{on}, {jax.device_count()} device(s), jax {jax.__version__}"
+
+
+def backend() -> str:
+    """The platform that programs are traced for: that of JAX's default devices, or the one that
+    `tracing_for` names."""
+    return _traced_for.value or jax.default_backend()
+
+
+def tracing_for(platform: str) -> AbstractContextManager[None]:
+    """Trace for devices of a platform (`gpu`, `tpu`) that need not be there.
+
+    Build what is traced inside, too: a network keeps the type of its numbers.
+    """
+    return _traced_for(platform)
 
 
 def device_key(key: jax.Array) -> jax.Array:

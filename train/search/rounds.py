@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.runtime.devices import backend
 from train.search.arrays.entries import read
 from train.search.arrays.words import pack, unpack
 from train.search.config import SearchConfig
@@ -154,7 +155,7 @@ def _play_rows(play: Play, slot: jax.Array, position: Node, boards: int) -> Step
     by_visit = jax.tree.map(lambda x: x.reshape(-1, boards, *x.shape[1:]), (slot, position))
     visits = len(slot) // boards
     at_once = visits
-    if jax.default_backend() == "cpu":
+    if backend() == "cpu":
         at_once = max(1, min(visits, _ROWS_AT_ONCE // boards))
     if at_once == visits:
         steps = jax.vmap(play)(*by_visit)

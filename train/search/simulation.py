@@ -29,6 +29,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from train.runtime.devices import backend
 from train.search.arrays.entries import (
     Boards,
     read,
@@ -167,7 +168,7 @@ def select_leaf(
     """
     count = len(root.value)
     # Elsewhere a few rows take as long as all.
-    few = [count // share for share in _FEW if jax.default_backend() == "cpu" and count >= share]
+    few = [count // share for share in _FEW if backend() == "cpu" and count >= share]
 
     def choose(keys: Any, at: jax.Array, node: Node, select: Select, own: Boards) -> _Walk:
         own_keys = None

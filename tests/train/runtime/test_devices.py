@@ -321,6 +321,23 @@ def test_a_gpu_that_is_used_already_cannot_become_deterministic(monkeypatch, bac
     assert os.environ["XLA_FLAGS"] == ""
 
 
+def test_a_function_is_traced_again_for_another_platform():
+    platforms = []
+
+    @jax.jit
+    def program(x):
+        platforms.append(devices_lib.backend())
+        return x + 1
+
+    program(1)
+    for _ in range(2):
+        with devices_lib.tracing_for("tpu"):
+            assert devices_lib.backend() == "tpu"
+            program.trace(1)
+    program(1)
+    assert platforms == ["cpu", "tpu"]
+
+
 @pytest.mark.slow
 def test_steps_in_one_program_learn_what_steps_alone_learn(monkeypatch):
     """On accelerators all steps of an iteration are one program."""

@@ -1,0 +1,139 @@
+"""What the compilers of accelerators make of a run: structure that keeps a search fast there."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import pytest
+
+from tests.support.compiling import ROOT
+from tests.support.learner import tiny
+from train.bench import compile_report
+from train.bench.harness.absent import Target, absent_devices
+from train.bench.parts import traced
+from train.cli.bench import Bench
+from train.runtime.devices import all_devices, tracing_for
+from train.runtime.errors import UsageError
+
+MOST_TURNS = 1_000  # of a loop: a gather of rows can become one turn a row
+MOST_PADDING = 1.5
+MOST_KERNELS = 270  # a simulation
+MOST_CONDITIONS = 0  # a simulation, that the host reads
+
+
+@functools.cache
+def _programs_for(target: str):
+    """The report of the quickstart, compiled in a process of its own, as JSON has it."""
+    words = ["--what", "compile", "--target", target, "--programs", "search,selfplay"]
+    done = subprocess.run(
+        [sys.executable, "-m", "train", "bench", *words, "--json", "report.json"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "needs its compiler" in done.stderr:
+        return None
+    assert done.returncode == 0, done.stderr
+    with open("report.json", encoding="utf-8") as file:
+        return json.load(file)["programs"]
+
+
+def _compiled(target: str):
+    programs = _programs_for(target)
+    if programs is None:
+        pytest.skip(f"the compiler of {target} is not installed")
+    assert set(programs) == {"search", "selfplay"}
+    return programs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["search", "selfplay"])
+def test_search_on_a_tpu_has_no_long_loops_sorts_or_padding(name):
+    found = _compiled("v5e:1x1")[name]
+    long = [x for x in found["loops"] if x["turns"] is not None and x["turns"] > MOST_TURNS]
+    assert [(loop["place"], loop["turns"]) for loop in long] == []
+    assert found["turn_ms"] > 0 and found["turn_sorts"] == 0
+    assert found["padding"] <= MOST_PADDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["search", "selfplay"])
+def test_a_simulation_on_a_gpu_has_few_kernels_and_the_host_reads_no_condition(name):
+    found = _compiled("h100")[name]
+    assert 50 < found["turn_kernels"] <= MOST_KERNELS
+    assert found["turn_reads"] <= MOST_CONDITIONS
+
+
+@pytest.mark.parametrize("name", ["", "a100", "v5e", "v5e:", "v5e:one", "h100:2"])
+def test_unknown_target_is_one_line_with_those_that_are_known(name):
+    with pytest.raises(UsageError, match=r"h100.*v5e:CHIPS.*v5e:1x1") as refused:
+        absent_devices(name)
+    assert repr(name) in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_unknown_program_is_refused_before_the_target():
+    with pytest.raises(UsageError, match=r"--programs.*selfplay, learn"):
+        Bench(what="compile", target="v5e:1x1", programs="search,fun").run([])
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """The network and the search of a tiny run, compiled for a device that is there."""
+    target = Target("here", "cpu", 1e9, 1e9, all_devices(1))
+    names = ("network", "search")
+    return compile_report.compile_on(target, tiny.config(), names, simulations=3)
+
+
+def test_figures_of_a_program_and_of_its_main_loop(compiled):
+    network, search = compiled.programs
+    assert network.main_loop is None and "turn_kernels" not in network.figures()
+    assert network.figures()["share"] == network.figures()["bytes"] / 1e9
+    assert search.main_loop.turns == 3
+    once = len(search.main_loop.kernels)
+    assert 0 < once < search.figures()["turn_kernels"]  # inner loops are part of a turn
+    assert search.figures()["turn_reads"] == 0  # a CPU is its own host
+
+
+def test_the_report_as_json_has_each_loop(compiled):
+    record = json.loads(json.dumps(compile_report.record(compiled)))
+    loops = record["programs"]["search"]["loops"]
+    assert record["jax"] == jax.__version__ and loops[0]["depth"] == 0
+    assert any(loop["place"].startswith("train/search/") for loop in loops)
+
+
+def test_a_program_that_does_not_compile_is_part_of_the_report(compiled, monkeypatch):
+    def no_memory(config, devices, *, simulations):
+        return {"env": lambda: _Failing()}
+
+    class _Failing:
+        jaxpr = None
+
+        def lower(self):
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: too\nlarge")
+
+    monkeypatch.setattr(compile_report, "make_traces", no_memory)
+    found = compile_report.compile_on(compiled.target, tiny.config(), ("env",), simulations=1)
+    reason = "RESOURCE_EXHAUSTED: too large"
+    assert found.failed == (compile_report.FailedProgram("env", reason),)
+    assert compile_report.record(found)["failed"] == {"env": reason}
+
+
+def test_learning_is_traced_as_the_target_runs_it():
+    """One program for all steps on accelerators, a call for each step on a CPU."""
+    loops = {}
+    for platform in ("cpu", "gpu"):
+        with tracing_for(platform):
+            traces = traced.make_traces(tiny.config(), all_devices(1), simulations=2)
+            equations = traces["learn"]().jaxpr.eqns
+        loops[platform] = sum(each.primitive.name == "while" for each in equations)
+    assert loops == {"cpu": 0, "gpu": 1}
+
+
+def test_programs_are_those_that_the_command_names():
+    programs = traced.make_traces(tiny.config(), all_devices(1), simulations=2)
+    assert tuple(programs) == traced.PROGRAMS
+    assert Bench.programs == ",".join(traced.PROGRAMS)
