@@ -18,11 +18,11 @@ from wallgo_jax.game.state import State, sizes_of
 
 def test_node_of_the_standard_board():
     """208 slots: 5 bytes each, 28 a node; stones 8, walls 32, walls left 4, trail 12, player 1,
-    ply 2, end 1. mctx: 24 bytes an action, 20 a node."""
+    ply 2, end 1, the last three a word each. mctx: 24 bytes an action, 20 a node."""
     rules = PRESETS["wallzero-4stone"]
     assert memory.position_bytes(rules) == 60
-    assert memory.node_bytes(rules, 64) == 5 * 208 + 28 + 60
-    assert memory.node_bytes(rules, 300) == 6 * 208 + 28 + 60
+    assert memory.node_bytes(rules, 64) == 5 * 208 + 28 + 68
+    assert memory.node_bytes(rules, 300) == 6 * 208 + 28 + 68
     assert memory.mctx_node_bytes(rules, 2597) == 24 * 2597 + 20 + 60
 
 

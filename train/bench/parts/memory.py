@@ -1,8 +1,8 @@
 """Memory of a search tree, by formula and by the compiled program's own memory analysis.
 
 A node of `train.search.tree` keeps a prior of four bytes and the number of a child for each slot,
-seven words, and its position; two words for each slot of the root come on top. A node of mctx
-keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
+seven words, and its position in words; two words for each slot of the root come on top. A node of
+mctx keeps six words for each action, five words, and its position. n simulations make n + 1 nodes.
 """
 
 from typing import Any, NamedTuple
@@ -34,17 +34,17 @@ class TreeMemory(NamedTuple):
     total: int  # bytes of the whole program, by memory analysis
 
 
-def position_bytes(rules: Rules) -> int:
-    """Bytes of one position."""
+def position_bytes(rules: Rules, *, unit: int = 1) -> int:
+    """Bytes of one position, each of its arrays in whole units."""
     leaves = jax.tree.leaves(jax.eval_shape(lambda: initial_state(rules).position))
-    return sum(leaf.dtype.itemsize * leaf.size for leaf in leaves)
+    return sum(-(-leaf.dtype.itemsize * leaf.size // unit) * unit for leaf in leaves)
 
 
 def node_bytes(rules: Rules, simulations: int) -> int:
     """Bytes of one node of the native tree over slots that holds that number of simulations."""
     child = np.min_scalar_type(simulations).itemsize
     by_slot = (WORD + child) * sizes_of(rules).num_slots
-    return by_slot + WORD * WORDS_BY_NODE + position_bytes(rules)
+    return by_slot + WORD * WORDS_BY_NODE + position_bytes(rules, unit=WORD)
 
 
 def root_bytes(rules: Rules) -> int:
