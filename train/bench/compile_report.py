@@ -243,7 +243,7 @@ def _details(found: CompiledProgram) -> list[Table | Text]:
             *(f"{loop.counts[kind]:,}" if loop.counts[kind] else "" for kind in COUNTED),
         )
     lines = [
-        Text(f"{cycles / 1e6:10,.2f} M cycles  {each.kind} {place} {each.type[:60]}")
+        Text(f"{cycles:16,.0f} cycles  {each.kind} {place} {each.type[:60]}")
         for cycles, each, place in found.dearest()
     ]
     return [loops, *lines]
