@@ -126,3 +126,26 @@ def test_only_a_cpu_looks_whether_a_flood_has_ended(platform):
     assert text.count("stablehlo.while") == 1
     condition = text.split("cond {")[1].split("} do {")[0]
     assert ("stablehlo.compare" in condition) == (platform != "cpu")
+
+
+def test_ways_turn_by_turn_are_the_same_without_a_loop(monkeypatch):
+    grid, turns = 7, 5
+    exits, seeds = mazes(grid)
+
+    def look(exits, seeds):
+        sides = Exits(*(bitboard.unpack(exits[side]) for side in range(4)))
+        stones = tuple(bitboard.unpack(seeds[p]) for p in range(2))
+        board = terrain.Terrain(stones, bitboard.empty(grid), sides, sides, Grid(grid))
+        by_turn = terrain.reach_by_turn(board, sides, turns)
+        return [bitboard.pack_sets(sets) for sets in by_turn]
+
+    looped = jax.jit(jax.vmap(look)).trace(exits, seeds)
+    assert "stablehlo.while" not in looped.lower(lowering_platforms=("cuda",)).as_text()
+    found = looped.lower().compile()(exits, seeds)
+    monkeypatch.setattr(
+        terrain.jax.lax, "platform_dependent", lambda *values, cpu, default: default(*values)
+    )
+    expected = jax.jit(jax.vmap(lambda *maze: look(*maze)))(exits, seeds)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (found[-1] != found[0]).any()

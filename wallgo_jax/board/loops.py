@@ -8,7 +8,7 @@ import jax
 
 T = TypeVar("T")
 
-_UNROLLED = 4
+_UNROLLED = 8
 """Turns of a fixed number that are written out, for a compiler to fuse into one kernel."""
 
 
