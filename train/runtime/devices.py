@@ -216,7 +216,8 @@ def set_gpu_flags(*, deterministic: bool, loops_in_graphs: bool) -> None:
 
     Args:
       deterministic: see `make_deterministic`.
-      loops_in_graphs: False takes back the flag that `set_up` has set; the user's own stays.
+      loops_in_graphs: True sets the flag if JAX has not started, False takes back the one that
+        this process has set; the user's own stays.
 
     Raises:
       UsageError: this process has used a GPU already, with other flags.
@@ -225,6 +226,8 @@ def set_gpu_flags(*, deterministic: bool, loops_in_graphs: bool) -> None:
         make_deterministic()
     if not loops_in_graphs:
         _keep_loops_out_of_graphs()
+    elif not _has_started():
+        _put_loops_into_graphs()
 
 
 def _put_loops_into_graphs() -> None:

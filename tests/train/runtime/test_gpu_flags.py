@@ -50,6 +50,8 @@ def test_a_gpu_gets_loops_in_its_graphs(gpu, by):
         assert _flags() == ["--xla_dump_to=/tmp/x", IN_GRAPHS]
     set_gpu_flags(deterministic=True, loops_in_graphs=False)
     assert _flags() == ["--xla_dump_to=/tmp/x", "--xla_gpu_deterministic_ops=true"]
+    set_gpu_flags(deterministic=True, loops_in_graphs=True)
+    assert _flags()[-1] == IN_GRAPHS
 
 
 def test_flags_of_the_user_stay(gpu, monkeypatch):
