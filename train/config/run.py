@@ -133,8 +133,7 @@ class RunConfig:
         a resumed run equals an uninterrupted one bit for bit there, too; they are slower. CPUs need
         no such choice.
       loops_in_graphs: put loops into the graphs of an NVIDIA GPU, which then reads their conditions
-        itself; `docs/speed.md` says what is known of the gain. XLA_FLAGS of your own take
-        precedence.
+        itself; `docs/speed.md` says why it is off. XLA_FLAGS of your own take precedence.
     """
 
     # Unknown keys, NaN and infinities are errors, in the tables as well: they take this over.
@@ -148,7 +147,7 @@ class RunConfig:
     start_weights: str = ""
     init_from: str = ""
     deterministic: bool = False
-    loops_in_graphs: bool = True
+    loops_in_graphs: bool = False
     network: NetworkConfig = dataclasses.field(
         default_factory=lambda: NetworkConfig(blocks="W", planes="BTRD", destination_head=True)
     )

@@ -13,7 +13,6 @@ import os
 import platform
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,8 +41,6 @@ _LOOPS_IN_GRAPHS = f"{_GRAPHS_FLAG}=+WHILE"
 _KNOWN = (0, 10), (0, 12)
 """First and last version of JAX whose XLA is known to take the flag: one that it does not know
 ends the process."""
-_DEV = Path("/dev")
-_own_flags: set[str] = set()  # of XLA that this process has set for itself
 EVERYWHERE = PartitionSpec()
 BY_BOARD = PartitionSpec(AXIS)  # [B, ...] or [N, ...]
 ROWS_BY_BOARD = PartitionSpec(None, AXIS)  # [R, B, ...]
@@ -170,11 +167,9 @@ def devices_for(**numbers: int) -> Devices:
 def set_up() -> None:
     """Give JAX the devices and the cache of compiled programs that commands and the Python
     interface have alike. What the program has set itself stays, and so do devices once JAX has
-    started. A GPU gets loops in its graphs, which `set_gpu_flags` takes back."""
-    if not _has_started():
-        if getattr(jax.config, "jax_num_cpu_devices") < 1:  # noqa: B009
-            use_all_cores()
-        _put_loops_into_graphs()
+    started."""
+    if getattr(jax.config, "jax_num_cpu_devices") < 1 and not _has_started():  # noqa: B009
+        use_all_cores()
     if getattr(jax.config, "jax_compilation_cache_dir") is None:  # noqa: B009
         enable_compilation_cache()
 
@@ -214,83 +209,39 @@ def enlarge_pool(devices: int) -> None:
 def set_gpu_flags(*, deterministic: bool, loops_in_graphs: bool) -> None:
     """Give XLA the flags for GPUs that a run's config asks for, before anything is computed.
 
+    XLA reads its flags once a process. Programs of other devices are the same with them.
+
     Args:
-      deterministic: see `make_deterministic`.
-      loops_in_graphs: True sets the flag if JAX has not started, False takes back the one that
-        this process has set; the user's own stays.
+      deterministic: take only operations whose results are the same in every run.
+      loops_in_graphs: put loops into CUDA graphs, so that the device reads their conditions; else
+        the host waits for each. A setting of the user's own stays.
 
     Raises:
-      UsageError: this process has used a GPU already, with other flags.
-    """
-    if deterministic:
-        make_deterministic()
-    if not loops_in_graphs:
-        _keep_loops_out_of_graphs()
-    elif not _has_started():
-        _put_loops_into_graphs()
-
-
-def _put_loops_into_graphs() -> None:
-    """Have XLA put loops into CUDA graphs where this process is going to use an NVIDIA GPU.
-
-    The device then reads the conditions of loops; else the host waits for each. Flags go into the
-    keys of compiled programs, so that other processes are left alone.
+      UsageError: this process has used a GPU already, with other flags; or XLA is not known to take
+        one of them.
     """
     flags = os.environ.get("XLA_FLAGS", "").split()
-    is_known = _KNOWN[0] <= jax.__version_info__[:2] <= _KNOWN[1]
-    if is_known and not any(_GRAPHS_FLAG in flag for flag in flags) and _finds_nvidia_gpu():
-        os.environ["XLA_FLAGS"] = " ".join([*flags, _LOOPS_IN_GRAPHS])
-        _own_flags.add(_LOOPS_IN_GRAPHS)
+    if deterministic and _DETERMINISTIC not in flags:
+        _add_flag("deterministic", _DETERMINISTIC)
+    if loops_in_graphs and not any(flag.startswith(_GRAPHS_FLAG) for flag in flags):
+        first, last = _KNOWN
+        if not first <= jax.__version_info__[:2] <= last:
+            raise UsageError(
+                f"loops_in_graphs must be false for JAX {jax.__version__}: XLA is known to take "
+                f"{_LOOPS_IN_GRAPHS} from JAX {first[0]}.{first[1]} to {last[0]}.{last[1]}"
+            )
+        _add_flag("loops_in_graphs", _LOOPS_IN_GRAPHS)
 
 
-def _keep_loops_out_of_graphs() -> None:
-    flags = os.environ.get("XLA_FLAGS", "").split()
-    if _LOOPS_IN_GRAPHS not in _own_flags or _LOOPS_IN_GRAPHS not in flags:
-        return
+def _add_flag(key: str, flag: str) -> None:
+    """Add a flag of XLA that a key of the config asks for."""
     if _has_started():
         if jax.default_backend() in ("cpu", "tpu"):
             return
         raise UsageError(
-            "loops_in_graphs: this process has used the GPU already; start it with "
-            f"XLA_FLAGS={_GRAPHS_FLAG}=-WHILE"
+            f"{key}: this process has used the GPU already; start it with XLA_FLAGS={flag}"
         )
-    flags.remove(_LOOPS_IN_GRAPHS)
-    os.environ["XLA_FLAGS"] = " ".join(flags)
-
-
-def _finds_nvidia_gpu() -> bool:
-    """Whether JAX is going to start on an NVIDIA GPU, as far as files and variables tell."""
-    platforms = getattr(jax.config, "jax_platforms") or "cuda"  # noqa: B009
-    if not {"cuda", "gpu"} & set(platforms.split(",")):
-        return False
-    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
-        return False
-    # Of Linux, and of Windows' Subsystem for Linux.
-    if not (any(_DEV.glob("nvidia[0-9]*")) or (_DEV / "dxg").exists()):
-        return False
-    return any("cuda" in plugin.name for plugin in entry_points(group="jax_plugins"))
-
-
-def make_deterministic() -> None:
-    """Have XLA take only operations of a GPU whose results are the same in every run.
-
-    Call it before anything is computed, for XLA reads its flags once a process. Programs of other
-    devices are the same in every run anyway.
-
-    Raises:
-      UsageError: this process has used a GPU already, without the flag.
-    """
-    flags = os.environ.get("XLA_FLAGS", "").split()
-    if _DETERMINISTIC in flags:
-        return
-    if _has_started():
-        if jax.default_backend() in ("cpu", "tpu"):
-            return
-        raise UsageError(
-            "deterministic: this process has used the GPU already; start it with "
-            f"XLA_FLAGS={_DETERMINISTIC}"
-        )
-    os.environ["XLA_FLAGS"] = " ".join([*flags, _DETERMINISTIC])
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
 
 
 def _has_started() -> bool:

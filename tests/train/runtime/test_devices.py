@@ -305,7 +305,7 @@ def test_a_deterministic_run_sets_the_flag_before_anything_is_computed(monkeypat
     monkeypatch.setattr(devices_lib, "_has_started", lambda: False)
     monkeypatch.setenv("XLA_FLAGS", before)
     for _ in range(2):
-        devices_lib.make_deterministic()
+        devices_lib.set_gpu_flags(deterministic=True, loops_in_graphs=False)
         assert os.environ["XLA_FLAGS"] == f"{before} --xla_gpu_deterministic_ops=true".strip()
 
 
@@ -314,10 +314,10 @@ def test_a_gpu_that_is_used_already_cannot_become_deterministic(monkeypatch, bac
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     monkeypatch.setenv("XLA_FLAGS", "")
     if backend == "cpu":
-        devices_lib.make_deterministic()
+        devices_lib.set_gpu_flags(deterministic=True, loops_in_graphs=False)
     else:
         with pytest.raises(UsageError, match=r"^deterministic: .* XLA_FLAGS=--xla_gpu_determin"):
-            devices_lib.make_deterministic()
+            devices_lib.set_gpu_flags(deterministic=True, loops_in_graphs=False)
     assert os.environ["XLA_FLAGS"] == ""
 
 

@@ -2,9 +2,8 @@
 learner, a profile of a search, a short training.
 
 Each part is a process of its own, since XLA reads its flags once, and its figures are a line of the
-results as soon as it ends. Search and self-play are measured with loops in the graphs of a GPU
-(`--xla_gpu_enable_command_buffer=+WHILE`) and, as parts `-apart`, without; all other parts as a run
-is by default.
+results as soon as it ends. Search and self-play are measured as a run is by default and, as parts
+`-graphs`, with loops in the graphs of a GPU (`--xla_gpu_enable_command_buffer=+WHILE`).
 """
 
 import collections
@@ -31,7 +30,6 @@ from train.runtime.devices import set_up
 from train.runtime.errors import UsageError
 
 IN_GRAPHS = "--xla_gpu_enable_command_buffer=+WHILE"
-APART = "--xla_gpu_enable_command_buffer=-WHILE"
 ROUNDS = ("--search.rounds", "true")
 RESULTS_FILE = "results.jsonl"
 _TOP = 25  # kernels of a profile that are listed
@@ -234,19 +232,19 @@ def _games(config: RunConfig, options: Options) -> dict[str, Any]:
 
 
 PARTS = {
-    "search": Part(IN_GRAPHS, (), _search),
-    "search-apart": Part(APART, (), _search),
-    "selfplay": Part(IN_GRAPHS, (), _selfplay),
-    "selfplay-apart": Part(APART, (), _selfplay),
+    "search": Part("", (), _search),
+    "search-graphs": Part(IN_GRAPHS, (), _search),
+    "selfplay": Part("", (), _selfplay),
+    "selfplay-graphs": Part(IN_GRAPHS, (), _selfplay),
     "learn": Part("", (), _learn),
     "profile": Part("", (), _profile),
     "games": Part("", (), _games),
     "train": Part("", (), _train),
     "search-rounds": Part("", ROUNDS, _search),
-    "few": Part(IN_GRAPHS, (), _few),
-    "few-apart": Part(APART, (), _few),
-    "few-rounds": Part(IN_GRAPHS, ROUNDS, _few),
-    "few-rounds-apart": Part(APART, ROUNDS, _few),
+    "few": Part("", (), _few),
+    "few-graphs": Part(IN_GRAPHS, (), _few),
+    "few-rounds": Part("", ROUNDS, _few),
+    "few-rounds-graphs": Part(IN_GRAPHS, ROUNDS, _few),
 }
 
 
