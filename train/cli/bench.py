@@ -125,6 +125,7 @@ class Bench:
 
         config, mode = read_config(self.config, overrides), self._mode()
         self._check_options(mode)
+        set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
         if mode == STRENGTH:
             return self._strength(config, overrides)
         if mode == ENGINE:
@@ -139,7 +140,6 @@ class Bench:
             raise UsageError(f"bench: --minutes ({self.minutes}) must be above 0")
         if self.report is not None:
             self._check_wide(config)
-        set_gpu_flags(deterministic=config.deterministic, loops_in_graphs=config.loops_in_graphs)
         options.check_pictures(self.plot)
         options.check_files(self.json, self.plot, inputs=[self.config])
         console = Console()

@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import jax
 import pytest
@@ -20,26 +22,30 @@ from train.runtime.errors import UsageError
 
 MOST_TURNS = 1_000  # of a loop: a gather of rows can become one turn a row
 MOST_PADDING = 1.5
-MOST_KERNELS = 270  # a simulation
-MOST_CONDITIONS = 0  # a simulation, that the host reads
+MOST_KERNELS = 150  # a simulation
+MOST_CONDITIONS = {"search": 0, "selfplay": 1}
+"""A simulation's, that the host reads: a coin decides how many simulations a ply of self-play has."""
 
 
 @functools.cache
 def _programs_for(target: str):
-    """The report of the quickstart, compiled in a process of its own, as JSON has it."""
+    """The report of the quickstart, compiled in a process of its own, as JSON has it; on a GPU with
+    loops in its graphs."""
     words = ["--what", "compile", "--target", target, "--programs", "search,selfplay"]
-    done = subprocess.run(
-        [sys.executable, "-m", "train", "bench", *words, "--json", "report.json"],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "needs its compiler" in done.stderr:
-        return None
-    assert done.returncode == 0, done.stderr
-    with open("report.json", encoding="utf-8") as file:
-        return json.load(file)["programs"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.json"
+        words += ["--json", str(path), "--loops_in_graphs", "true"]
+        done = subprocess.run(
+            [sys.executable, "-m", "train", "bench", *words],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "XLA_FLAGS": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "needs its compiler" in done.stderr:
+            return None
+        assert done.returncode == 0, done.stderr
+        return json.loads(path.read_text(encoding="utf-8"))["programs"]
 
 
 def _compiled(target: str):
@@ -62,10 +68,10 @@ def test_search_on_a_tpu_has_no_long_loops_sorts_or_padding(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["search", "selfplay"])
-def test_a_simulation_on_a_gpu_has_few_kernels_and_the_host_reads_no_condition(name):
+def test_a_simulation_on_a_gpu_has_few_kernels_and_the_host_reads_few_conditions(name):
     found = _compiled("h100")[name]
     assert 50 < found["turn_kernels"] <= MOST_KERNELS
-    assert found["turn_reads"] <= MOST_CONDITIONS
+    assert found["turn_reads"] <= MOST_CONDITIONS[name]
 
 
 @pytest.mark.parametrize("name", ["", "a100", "v5e", "v5e:", "v5e:one", "h100:2"])
