@@ -24,7 +24,7 @@ MOST_TURNS = 1_000  # of a loop: a gather of rows can become one turn a row
 MOST_PADDING = 1.5
 MOST_KERNELS = 150  # a simulation
 MOST_CONDITIONS = {"search": 0, "selfplay": 1}
-"""A simulation's, that the host reads: a coin decides how many simulations a ply of self-play has."""
+"""Of a simulation, that the host reads. A coin decides how many simulations self-play has."""
 
 
 @functools.cache
