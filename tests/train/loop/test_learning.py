@@ -14,7 +14,7 @@ from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player
 from train.players.learned import make_network_player, search_player
-from train.search.config import SearchConfig
+from train.search.config import KINDS, SearchConfig
 from train.search.evaluator import evaluator_for
 from train.solver.exact_player import tables_of
 from train.solver.reachable import reachable_levels
@@ -69,10 +69,11 @@ def test_training_beats_random_by_a_margin():
 
 
 @pytest.mark.slow
-def test_a_solved_board_is_learned(as_users_compile):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_solved_board_is_learned(as_users_compile, kind):
     """A player trained for 14 of the 200 iterations of `configs/tiny.toml` keeps the value of
     nearly every position, of which every eighth is asked about."""
-    config = read_config(TINY, ["--iterations", "14"])
+    config = read_config(TINY, ["--iterations", "14", "--search.kind", kind])
     programs = make_programs(config)
     state = programs.init()
     for iteration in range(config.iterations):
