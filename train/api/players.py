@@ -37,15 +37,18 @@ _TOKENS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 class PlayerEvaluation(NamedTuple):
-    """An evaluation of one board; of a batch, every array has a leading axis [B]."""
+    """An evaluation of one board; of a batch, every array has a leading axis [B].
+
+    Attributes:
+      policy: float32[A], chances of the slots, or of the public actions; 0 where not legal.
+      values: float32[P], expected rewards of the players, -1 to 1, player 0 first.
+      owners: float32[H, W, P + 1], chances of each cell's final owners, player 0 first, nobody
+        last; None without a head for them.
+    """
 
     policy: np.ndarray
-    """float32[A], chances of the slots, or of the public actions; 0 where they are not legal."""
     values: np.ndarray
-    """float32[P], expected rewards of the players, -1 to 1, player 0 first."""
     owners: np.ndarray | None
-    """float32[H, W, P + 1], chances of each cell's final owners, player 0 first, nobody last; None
-    without a head for them."""
 
 
 class Player:
@@ -141,7 +144,7 @@ class Player:
           public: the policy is over public actions, in place of slots.
 
         Raises:
-          UsageError: the player has nothing to evaluate positions with.
+          UsageError: a game is over, or the player has nothing to evaluate positions with.
         """
         found = self.search(states, simulations=0)
         policy = found.prior

@@ -232,7 +232,7 @@ def search_states(
     if count is None or not 0 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"search: simulations ({count}) must be from 0 to {MAX_SIMULATIONS}")
     if np.asarray(batch.position.terminated).any():
-        raise UsageError("search: a game is over; there is nothing to search")
+        raise UsageError("states: a game is over; there is nothing to search or evaluate")
     # Both engines find the same, and the native tree can be read.
     options = dataclasses.replace(as_player(guide.search, max(count, 1)), engine="native")
     how = _How(guide.symmetries, searches=count > 0, explores=seed is not None)

@@ -112,7 +112,13 @@ def make_learner(
     def average(old: Variables, newest: Variables, step: jax.Array) -> Variables:
         # Smaller at first, so that the mean soon forgets the random weights.
         decay = jnp.minimum(config.ema_decay, (1 + step) / (10 + step))
-        mean = jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, old, newest)
+
+        def mean_of(old: jax.Array, new: jax.Array) -> jax.Array:
+            # Of what counts, as the random numbers of dropout do, the newest is kept.
+            is_float = jnp.issubdtype(new.dtype, jnp.floating)
+            return decay * old + (1 - decay) * new if is_float else new
+
+        mean = jax.tree.map(mean_of, old, newest)
         if frozen is None:
             return mean
         # The mean of equal numbers may differ from them by rounding.

@@ -20,18 +20,33 @@ from wallgo_jax.game.state import State
 
 
 class TrainingTargets(NamedTuple):
-    """Samples [N], turned, with the targets of each."""
+    """Samples [N], turned, with the targets of each.
+
+    Players are numbered in order of turn, from the player to move.
+
+    Attributes:
+      states: the positions.
+      legal: bool[N, A], the legal slots.
+      policy: float32[N, A], the search's, over slots.
+      policy_weight: float32[N], 0 where the policy is not learned.
+      outcome: float32[N, P], final rewards.
+      root_value: float32[N], the search's, for the mover; NaN where it has none.
+      owner: int32[N, H, W], of each cell at the end of the game, P for nobody.
+      on_board: bool[N, H, W], the cells of the board in its grid.
+      margin: float32[N], the mover's final lead over the best other, in boards.
+      reply: the next ply, turned as the samples are.
+    """
 
     states: State
-    legal: jax.Array  # bool[N, A]
-    policy: jax.Array  # float32[N, A]
-    policy_weight: jax.Array  # float32[N]
-    outcome: jax.Array  # float32[N, P], final rewards
-    root_value: jax.Array | None  # float32[N], the search's, for the mover; NaN where it has none
-    owner: jax.Array  # int32[N, H, W], of each cell at the end of the game, P for nobody
-    on_board: jax.Array  # bool[N, H, W]
-    margin: jax.Array  # float32[N]
-    reply: Reply | None  # turned as the samples are
+    legal: jax.Array
+    policy: jax.Array
+    policy_weight: jax.Array
+    outcome: jax.Array
+    root_value: jax.Array | None
+    owner: jax.Array
+    on_board: jax.Array
+    margin: jax.Array
+    reply: Reply | None
 
 
 class Losses(NamedTuple):

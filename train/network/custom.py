@@ -3,6 +3,7 @@
 B boards, H W cells, C planes, P players.
 """
 
+import contextlib
 import functools
 import zlib
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import linen, nnx
 
 from train.network.restnet import Network, Output, Variables, mover_first
@@ -152,16 +154,22 @@ def _of_linen(module: linen.Module) -> tuple[CustomNetwork, str]:
     return _of_functions(init, module.apply), _name(module, repr(module))
 
 
+_nnx: dict[tuple[Any, ...], CustomNetwork] = {}
+"""Of modules by graph and weights, so that a sweep with one compiles once."""
+
+
 def _of_nnx(module: nnx.Module) -> tuple[CustomNetwork, str]:
-    _, params, rest = nnx.split(module, nnx.Param, ...)
-    first = Variables(nnx.to_pure_dict(params), nnx.to_pure_dict(rest))
+    module = nnx.clone(module)  # What the caller does to it later changes nothing.
+    graph, params, rest = nnx.split(module, nnx.Param, ...)
+    keyed = nnx.to_pure_dict(rest)
+    first = Variables(nnx.to_pure_dict(params), _without_keys(keyed))
 
     def build(variables: Variables, *, learns: bool) -> nnx.Module:
         own = nnx.clone(module)
         own.train() if learns else own.eval()
         graph, params, rest = nnx.split(own, nnx.Param, ...)
         nnx.replace_by_pure_dict(params, variables.params)
-        nnx.replace_by_pure_dict(rest, variables.batch_stats)
+        nnx.replace_by_pure_dict(rest, _with_keys(keyed, variables.batch_stats))
         return nnx.merge(graph, params, rest)
 
     def evaluate(variables: Variables, planes: jax.Array) -> Any:
@@ -170,10 +178,32 @@ def _of_nnx(module: nnx.Module) -> tuple[CustomNetwork, str]:
     def evaluate_batch(variables: Variables, planes: jax.Array) -> tuple[Any, Any]:
         own = build(variables, learns=True)
         found = own(planes)  # type: ignore[operator]
-        return found, nnx.to_pure_dict(nnx.state(own, nnx.Not(nnx.Param)))
+        return found, _without_keys(nnx.to_pure_dict(nnx.state(own, nnx.Not(nnx.Param))))
 
     functions = CustomNetwork(lambda key, planes: first, evaluate, evaluate_batch)
-    return functions, _name(module, str(jax.tree.map(lambda x: (x.shape, str(x.dtype)), first)))
+    about = str(jax.tree.map(lambda x: (x.shape, str(x.dtype)), first))
+    with contextlib.suppress(TypeError):  # A graph with attributes that have no hash is not shared.
+        weights = tuple(np.asarray(x).tobytes() for x in jax.tree.leaves(first))
+        functions = _nnx.setdefault((graph, about, weights), functions)
+    return functions, _name(module, about)
+
+
+def _is_key(array: Any) -> bool:
+    return jnp.issubdtype(array.dtype, jax.dtypes.prng_key)
+
+
+def _without_keys(tree: Any) -> Any:
+    """Random keys, of dropout, as the numbers that a checkpoint can hold."""
+    return jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, tree)
+
+
+def _with_keys(like: Any, tree: Any) -> Any:
+    """The reverse of `_without_keys`; `like` says which are keys."""
+
+    def typed(old: Any, new: Any) -> Any:
+        return jax.random.wrap_key_data(new, impl=jax.random.key_impl(old)) if _is_key(old) else new
+
+    return jax.tree.map(typed, like, tree)
 
 
 def _name(module: Any, about: str) -> str:

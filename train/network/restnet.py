@@ -45,14 +45,22 @@ class Output(NamedTuple):
     """Outputs of the heads for a batch; None where the config has no such head.
 
     Players are numbered in order of turn, from the player to move.
+
+    Attributes:
+      policy: float32[B, H, W, 53] logits: 52 plays from a cell, then a placement on it.
+      value: float32[B, P] in [-1, 1], expected reward of each player.
+      result: float32[B, P + 1] logits of each player's win and of a draw.
+      ownership: float32[B, H, W, P + 1] logits of owners, nobody last.
+      margin: float32[B] lead of the mover over the best other, in boards.
+      reply: float32[B, H, W, 53] logits of the next ply, as `policy`.
     """
 
-    policy: jax.Array  # float32[B, H, W, 53] logits: 52 plays from a cell, then a placement on it
-    value: jax.Array  # float32[B, P] in [-1, 1], expected reward of each player
-    result: jax.Array | None  # float32[B, P + 1] logits of each player's win and of a draw
-    ownership: jax.Array | None  # float32[B, H, W, P + 1] logits of owners, nobody last
-    margin: jax.Array | None  # float32[B] lead of the mover over the best other, in boards
-    reply: jax.Array | None  # float32[B, H, W, 53] logits of the next ply, as `policy`
+    policy: jax.Array
+    value: jax.Array
+    result: jax.Array | None
+    ownership: jax.Array | None
+    margin: jax.Array | None
+    reply: jax.Array | None
 
 
 class Network(NamedTuple):

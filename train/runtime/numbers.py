@@ -70,8 +70,8 @@ def with_numbers(config: Table, numbers: Mapping[str, Any]) -> Table:
 
 def without_numbers(config: Table) -> Table:
     """The config of all runs that share programs with this one: numbers which are arguments are
-    NaN, the same object in all of them."""
-    return with_numbers(config, dict.fromkeys(numbers_of(config), np.nan))
+    infinite, which is equal in all of them, as NaN would not be."""
+    return with_numbers(config, dict.fromkeys(numbers_of(config), np.inf))
 
 
 def is_off(number: Any, off: float = 0) -> bool:

@@ -50,10 +50,15 @@ class Opposed(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """An evaluator's logits and values for a batch of states."""
+    """An evaluator's logits and values for a batch of states.
 
-    logits: jax.Array  # float32[B, A], MASKED at illegal slots
-    value: jax.Array  # float32[B, P], expected reward of each player, the one to move first
+    Attributes:
+      logits: float32[B, A], MASKED at illegal slots.
+      value: float32[B, P], expected reward of each player, the one to move first.
+    """
+
+    logits: jax.Array
+    value: jax.Array
 
 
 class Evaluator(Protocol):

@@ -136,15 +136,16 @@ class LinenNet(linen.Module):
 
 
 class NnxNet(nnx.Module):
-    """The same, with batch norm."""
+    """The same, with batch norm and dropout."""
 
     def __init__(self, planes: int, *, width: int = 4, rngs: nnx.Rngs) -> None:
         self.first = nnx.Linear(planes, width, rngs=rngs)
         self.norm = nnx.BatchNorm(width, rngs=rngs)
+        self.dropout = nnx.Dropout(0.1, rngs=rngs)
         self.policy, self.value = nnx.Linear(width, 53, rngs=rngs), nnx.Linear(width, 1, rngs=rngs)
 
     def __call__(self, planes):
-        x = nnx.relu(self.norm(self.first(planes.astype(jnp.float32))))
+        x = self.dropout(nnx.relu(self.norm(self.first(planes.astype(jnp.float32)))))
         return self.policy(x), jnp.tanh(self.value(x.mean((1, 2)))[:, 0])
 
 
@@ -156,7 +157,7 @@ def test_a_module_of_flax_is_a_network_as_it_is(kind, tmp_path):
         "nnx": [NnxNet(planes, width=width, rngs=nnx.Rngs(0)) for width in (4, 8)],
     }
     network, other = made[kind]
-    config = train.make_config(tiny.PATH, iterations=3, name=kind)
+    config = train.make_config(tiny.PATH, {"learner.ema_decay": 0.9}, iterations=3, name=kind)
     with train.start(config, runs=tmp_path, network=network) as run:
         before = jax.tree.map(np.array, run.weights)
         next(run), next(run)
@@ -175,6 +176,19 @@ def test_a_module_of_flax_is_a_network_as_it_is(kind, tmp_path):
     with train.resume(tmp_path / kind, network=network) as again:
         next(again)
     assert again.iterations == 3
+
+
+def test_modules_of_equal_weights_share_programs():
+    planes = len(channels_of(tiny.config().network, 2))
+
+    def told(seed):
+        module = NnxNet(planes, rngs=nnx.Rngs(seed))
+        return train.use_functions(network=module)["network.custom"], module
+
+    (one, module), (same, _), (other, _) = told(0), told(0), told(1)
+    assert one == same == train.use_functions(network=module)["network.custom"] != other
+    module.dropout.rate = 0.5
+    assert one != train.use_functions(network=module)["network.custom"]
 
 
 def test_a_linen_module_with_statistics_is_refused(tmp_path):
