@@ -71,7 +71,7 @@ class Bench:
     against: Annotated[str, tyro.conf.arg(metavar="NAMES", help_behavior_hint="")] = ""
     """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
     go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
-    mctx-public (the public actions)."""
+    mctx-public (the public actions); or parts: where the time of self-play goes."""
     simulations: int = 32
     """Simulations a move of the searches outside self-play."""
     repeats: int = 5

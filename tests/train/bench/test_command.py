@@ -63,6 +63,7 @@ def counted(monkeypatch):
         ({"plies_a_game": 30.0}, "arithmetic"),
         ({"what": "env,learn", "simulations": 8}, "--simulations"),
         ({"what": "env", "against": "pgx,mctx"}, "mctx"),
+        ({"what": "selfplay", "against": "parts"}, "full_search_prob"),
         ({"what": "env", "report": Path("out")}, "--what"),
         ({"plot": Path("p.png"), "report": Path("out")}, "--plot"),
         ({"what": "arithmetic", "player": "wjx"}, "--player"),

@@ -68,6 +68,14 @@ def test_self_play_counts_roots_and_leaves():
     assert selfplay.evaluations(config, metrics) == 3 * 17 + 7 * 5
 
 
+def test_self_play_is_that_of_a_run():
+    """4 boards of 8 plies, each searched in full by 2 simulations; as often as it is asked."""
+    config = tiny.config("--selfplay.full_search_prob", "1")
+    found = selfplay.make_selfplay_bench(config, 4, all_devices(1)).run(2)
+    assert (found["positions"], found["evaluations"]) == (64, 64 * 3)
+    assert found["games"] > 0 and found[CHECKSUM] > 0
+
+
 def test_steady_config_has_one_program():
     words = ["--search.first_simulations", "1", "--selfplay.bootstrap_iterations", "2"]
     config = tiny.config(*words, "--search.prior_boost", '["stay=2"]')

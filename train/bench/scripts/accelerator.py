@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import jax
 
 from train.bench import report, suite
-from train.bench.harness.script import check_least, check_seconds, run_configured_script
+from train.bench.harness.script import check_least, check_seconds, run_script
 from train.bench.parts import search
 from train.bench.suite import Figures, Request
 from train.bench.training import train_for, training_lines
@@ -73,7 +73,7 @@ class Part(NamedTuple):
 def main(options: Options, overrides: Sequence[str]) -> None:
     """Measure part by part."""
     check_least(options, 1, "games", "boards", "few")
-    check_seconds(options.limit)
+    check_seconds(options, "limit")
     unknown = {*options.parts, *filter(None, [options.alone])} - PARTS.keys()
     if unknown:
         raise UsageError(f"--parts {sorted(unknown)[0]!r} is unknown; allowed: {', '.join(PARTS)}")
@@ -249,4 +249,4 @@ PARTS = {
 
 
 if __name__ == "__main__":
-    run_configured_script(main, Options, name="accelerator")
+    run_script(main, Options, name="accelerator", takes_keys=True)
