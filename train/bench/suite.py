@@ -25,7 +25,6 @@ from train.bench.parts import (
 )
 from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
-from train.network.config import NetworkConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
 from train.runtime.memory import Need, check_fits, check_sizes, device_memory, tree_bytes
@@ -120,24 +119,6 @@ class Request:
         """The batches of a part, in rising order."""
         batches = self.batches or sweep.default_batches(part, jax.default_backend())
         return tuple(sorted(set(batches)))
-
-
-def wide_request(request: Request, width: int) -> Request:
-    """The request for self-play and learner alone, with the network of `wide_config`."""
-    config = wide_config(request.config, width)
-    return dataclasses.replace(request, config=config, parts=("selfplay", "learn"), against=())
-
-
-def wide_config(config: RunConfig, width: int) -> RunConfig:
-    """The config with a wide network of one R block.
-
-    Raises:
-      ValueError: there is no such network.
-    """
-    network = NetworkConfig(
-        blocks="R", width=width, value_width=width, planes="BTRH", dtype="bfloat16"
-    )
-    return dataclasses.replace(config, network=network)
 
 
 class Ratio(NamedTuple):

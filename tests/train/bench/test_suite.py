@@ -169,20 +169,6 @@ def test_the_plot_names_batches_and_both_speeds(tmp_path):
         scaling.draw(tmp_path / "a.fun", points, title="")
 
 
-def test_goals_are_compared_with_figures():
-    fast = Figures((("env", row(games.CORE_BITS, 64, plies=2e8)),), (), None)
-    wide = Figures(
-        (("selfplay", row(selfplay.SELFPLAY, 64, evaluations=2.7e6)),),
-        (
-            Ratio("time of self-play over network alone", 64, 1.6),
-            Ratio("time of self-play over network alone", 256, 1.4),
-        ),
-        None,
-    )
-    found = [(goal.measured, goal.is_met) for goal in report.goals(fast, wide)]
-    assert found == [(2e8, True), (2.7e6, False), (1.4, True), (None, None)]
-
-
 def test_table_holds_every_figure():
     text = printed(report.bench_report(figures()))
     for part in ("1.25 M plies", "1.5 (cache)", "1,234", "2.0", "00000abc", "batch 8: 1.30"):

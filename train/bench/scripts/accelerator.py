@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,9 +136,11 @@ def _in_words(line: dict[str, Any]) -> str:
     return "\n".join(told)
 
 
-def _figures(config: RunConfig, part: str, batches: Sequence[int]) -> dict[str, Any]:
-    """The rows of a part of the bench, with their ratios."""
-    request = Request(config=config, parts=(part,), batches=tuple(batches), repeats=3)
+def _figures(part: str, option: str, config: RunConfig, options: Options) -> dict[str, Any]:
+    """The rows of a part of the bench, with their ratios, at the batches of an option."""
+    given = getattr(options, option) if option else config.learner.batch
+    batches = given if isinstance(given, tuple) else (given,)
+    request = Request(config=config, parts=(part,), batches=batches, repeats=3)
     rows = [
         (part, row)
         for batch in batches
@@ -211,26 +214,9 @@ def _kernels(file: Path, simulations: int) -> dict[str, Any]:
     }
 
 
-def _search(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "search", [options.boards])
-
-
-def _few(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "search", [options.few])
-
-
-def _selfplay(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "selfplay", [options.boards])
-
-
-def _learn(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "learn", [config.learner.batch])
-
-
-def _games(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "env", options.games)
-
-
+_search, _few = partial(_figures, "search", "boards"), partial(_figures, "search", "few")
+_selfplay, _learn = partial(_figures, "selfplay", "boards"), partial(_figures, "learn", "")
+_games = partial(_figures, "env", "games")
 PARTS = {
     "search": Part("", (), _search),
     "search-graphs": Part(IN_GRAPHS, (), _search),
