@@ -61,6 +61,24 @@ def test_public_evaluator_allows_what_is_legal():
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 
 
+def test_planes_alone_cost_what_planes_cost():
+    """Both evaluators give zeros at the same slots; one of them has worked out the planes."""
+    config, variants = tiny.config("--network.planes", "BTR"), tiny.variants(tiny.RULES, 2)
+    uniform = search.make_uniform_evaluator(players=2)
+    found, operations = [], []
+    for evaluate in (uniform, search.make_planes_evaluator(config.network, players=2)):
+
+        def run(variant, evaluate=evaluate):
+            states = State(variant, jax.vmap(search.initial_position)(variant))
+            return evaluate((), states)
+
+        compiled = jax.jit(run).lower(variants).compile()
+        found.append(compiled(variants))
+        operations.append(compiled.cost_analysis()["flops"])
+    jax.tree.map(np.testing.assert_array_equal, *found)
+    assert operations[1] > 2 * operations[0]
+
+
 def test_self_play_counts_roots_and_leaves():
     """A full search of 16 simulations makes 17 evaluations, a cheap one of 4 makes 5."""
     config = RunConfig()
