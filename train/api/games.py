@@ -13,7 +13,6 @@ from train.api.common.tables import (
     key_of,
     progress_bar,
     to_dataframe,
-    usage_errors,
 )
 from train.api.players import Act, HasPlayer, Player, make_players
 from train.arena import tournament as tournament_lib
@@ -31,7 +30,7 @@ from train.ratings import curves, pool, table_pool
 from train.ratings.pool import MAX_BATCH, Entrant, Measured
 from train.ratings.results_cache import ResultsCache
 from train.ratings.tables import rating_rows, standing_record
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import names_of_runs
 from wallgo_jax.game.rules import Rules
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe, usage_errors
+from train.api.common.tables import check_whole, key_of, progress_bar, to_dataframe
 from train.api.games import AnyRules, Opponent
 from train.api.players import Player, make_players
 from train.arena.match_programs import key_of_names
@@ -16,7 +16,7 @@ from train.arena.seats.seating import check_rules, fill_seats
 from train.arena.seats.tournament import TableStanding, standings, tables_of, tournament_record
 from train.metrics.intervals import Interval, intervals_figure
 from train.ratings.pool import MAX_BATCH
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 
 
 class SeatedMatch(SeatedResult):

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from train.bench.harness import peak
 from train.bench.parts import memory
+from train.bench.report import short
 from train.config import RunConfig, config_to_dict
 from train.data import replay
 from train.network import census, compute_dtype
@@ -280,17 +281,10 @@ def table(found: Arithmetic) -> Group:
         times = (time_of(stage, limits) for limits in LIMITS)
         shown.add_row(
             stage.name,
-            *(_short(work) for work in (stage.products, stage.words, stage.bytes)),
+            *(short(work) if work else "-" for work in (stage.products, stage.words, stage.bytes)),
             *(f"{_in_time(time.seconds)} {time.limit[0]}" for time in times),
         )
     return Group(shown, *(Text(line) for line in lines(found)))
-
-
-def _short(number: float) -> str:
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if number >= size:
-            return f"{number / size:.3g} {letter}"
-    return f"{number:,.0f}" if number else "-"
 
 
 def _in_time(seconds: float) -> str:

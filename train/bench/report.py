@@ -1,10 +1,10 @@
-"""Shows figures as a table for the console, as JSON, or as a Markdown report with goals."""
+"""Shows figures as a table for the console, as JSON, or as a Markdown report."""
 
 import importlib.metadata
 import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 from rich.console import Group
@@ -13,23 +13,15 @@ from rich.text import Text
 
 import wallgo_jax
 from train.bench.harness.timing import Row
-from train.bench.parts import games, learn, selfplay
 from train.bench.parts.memory import LIMIT, TreeMemory
-from train.bench.scaling import Point, knee_text
+from train.bench.scaling import Point, plies_by_batch
 from train.bench.suite import Figures, Request
-from train.bench.sweep import knee_lines
+from train.bench.sweep import knee_lines, knee_text
 from train.config import config_to_dict
 
 _LIBRARIES = ("jax", "jaxlib", "mctx", "flax", "optax", "numpy", "pgx")
-
-
-class Goal(NamedTuple):
-    """A figure that an accelerator must reach, or must not exceed."""
-
-    name: str
-    wanted: str
-    measured: float | None  # None where it was not measured
-    is_met: bool | None
+_HEADS = ("what", "batch", "a second", "compile s", "equations", "MB", "checksum")
+_ON_THE_LEFT = ("what", "a second")
 
 
 def environment() -> dict[str, Any]:
@@ -79,9 +71,8 @@ def _row_record(part: str, row: Row) -> dict[str, Any]:
 def bench_report(figures: Figures) -> Group:
     """The figures for the console."""
     table = Table(caption=Text(_where()), caption_justify="left")
-    heads = ("", "batch", "a second", "compile s", "equations", "MB", "checksum")
-    for index, head in enumerate(heads):
-        table.add_column(head, justify="right" if index not in (0, 2) else "left")
+    for head in _HEADS:
+        table.add_column(head, justify="left" if head in _ON_THE_LEFT else "right")
     part = None
     for own, row in figures.rows:
         if part is not None and own != part:
@@ -93,18 +84,15 @@ def bench_report(figures: Figures) -> Group:
 
 def _cells(row: Row) -> tuple[str, ...]:
     stats = row.stats
-    rates = ", ".join(f"{_short(rate)} {name}" for name, rate in row.rates.items())
-    if stats is None:
-        return row.name, f"{row.batch:,}", rates, "", "", "", f"{row.checksum:08x}"
-    return (
-        row.name,
-        f"{row.batch:,}",
-        rates,
-        f"{stats.compile_seconds:.1f}{' (cache)' if stats.is_cached else ''}",
-        f"{stats.equations:,}",
-        f"{stats.peak_bytes / 1e6:,.1f}",
-        f"{row.checksum:08x}",
-    )
+    rates = ", ".join(f"{short(rate)} {name}" for name, rate in row.rates.items())
+    compiled = ("", "", "")
+    if stats is not None:
+        compiled = (
+            f"{stats.compile_seconds:.1f}{' (cache)' if stats.is_cached else ''}",
+            f"{stats.equations:,}",
+            f"{stats.peak_bytes / 1e6:,.1f}",
+        )
+    return row.name, f"{row.batch:,}", rates, *compiled, f"{row.checksum:08x}"
 
 
 def _lines(figures: Figures) -> Iterator[str]:
@@ -137,52 +125,13 @@ def memory_lines(found: TreeMemory) -> Iterator[str]:
 
 def scaling_lines(points: Sequence[Point]) -> Iterator[str]:
     """Speed by batch, in words."""
-    yield "core by batch: " + ", ".join(f"{x.batch:,}: {_short(x.plies)}" for x in points)
-    yield knee_text(points)
-
-
-def goals(figures: Figures, wide: Figures) -> list[Goal]:
-    """The goals of an accelerator, with the figures that it reached.
-
-    Args:
-      wide: self-play and learner with one block of 256 channels in bfloat16.
-    """
-
-    def best(found: Figures, name: str, unit: str) -> float | None:
-        rates = [row.rates[unit] for _, row in found.rows if row.name == name]
-        return max(rates, default=None)
-
-    def least(found: Figures, name: str) -> float | None:
-        return min(
-            (x.value for x in found.ratios if x.name.startswith(f"time of {name}")), default=None
-        )
-
-    core = [best(figures, name, "plies") for name in (games.CORE, games.CORE_BITS)]
-    fastest = max((rate for rate in core if rate is not None), default=None)
-    return [
-        _at_least("core, plies a second", 200e6, fastest),
-        _at_least(
-            "self-play, evaluations a second", 2.8e6, best(wide, selfplay.SELFPLAY, "evaluations")
-        ),
-        _at_most("time of self-play over network", 1.5, least(wide, selfplay.SELFPLAY)),
-        _at_most("time of learner over network", 1.2, least(wide, learn.LEARNER)),
-    ]
-
-
-def _at_least(name: str, wanted: float, measured: float | None) -> Goal:
-    is_met = None if measured is None else measured >= wanted
-    return Goal(name, f"≥ {_short(wanted)}", measured, is_met)
-
-
-def _at_most(name: str, wanted: float, measured: float | None) -> Goal:
-    is_met = None if measured is None else measured <= wanted
-    return Goal(name, f"≤ {wanted:g}", measured, is_met)
+    yield "core by batch: " + ", ".join(f"{x.batch:,}: {short(x.plies)}" for x in points)
+    yield knee_text(plies_by_batch(points))
 
 
 def markdown(
     command: str,
     figures: Figures,
-    wide: Figures | None = None,
     points: Sequence[Point] = (),
     training: Sequence[str] = (),
 ) -> str:
@@ -190,23 +139,15 @@ def markdown(
 
     Args:
       command: the command line that wrote the report.
-      figures: with the config's network.
-      wide: as in `goals`; None while it is not measured.
+      figures: what was measured.
       points: speed by batch; empty leaves out the section.
       training: results of a short training run, a line each; empty while there is none.
     """
     lines = ["# Speed report", "", f"- command: `{command}`", f"- device: {_where()}", ""]
-    lines += ["## Goals", "", "| figure | goal | measured | met |", "|---|---|---|---|"]
-    for goal in goals(figures, wide or Figures((), (), None)):
-        measured = "not measured" if goal.measured is None else _short(goal.measured)
-        met = {None: "", True: "yes", False: "no"}[goal.is_met]
-        lines.append(f"| {goal.name} | {goal.wanted} | {measured} | {met} |")
-    for title, found in (("The config's network", figures), ("1 block of 256 channels", wide)):
-        lines += ["", f"## {title}", ""]
-        if found is None:
-            lines += ["Not measured yet."]
-            continue
-        lines += [*_markdown_rows(found), "", *(f"- {line}" for line in _lines(found))]
+    aligned = (":---" if head in _ON_THE_LEFT else "---:" for head in _HEADS)
+    cells = [_HEADS, aligned, *(_cells(row) for _, row in figures.rows)]
+    lines += ["## Figures", "", *(f"| {' | '.join(each)} |" for each in cells), ""]
+    lines += [f"- {line}" for line in _lines(figures)]
     if points:
         lines += ["", "## Scaling", "", "![games a second by batch](scaling.png)", ""]
         lines += [f"- {line}" for line in scaling_lines(points)]
@@ -216,13 +157,6 @@ def markdown(
     if most:
         lines += ["", f"Most memory in use on a device: {max(most) / 1e9:.2f} GB."]
     return "\n".join(lines) + "\n"
-
-
-def _markdown_rows(figures: Figures) -> Iterator[str]:
-    yield "| what | batch | a second | compile s | equations | MB | checksum |"
-    yield "|---|---:|---|---:|---:|---:|---|"
-    for _, row in figures.rows:
-        yield f"| {' | '.join(_cells(row))} |"
 
 
 def _where() -> str:
@@ -256,8 +190,9 @@ def _max_bytes(device: Any) -> int | None:
     return None if stats is None else stats.get("peak_bytes_in_use")
 
 
-def _short(rate: float) -> str:
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(rate) >= size:
-            return f"{rate / size:.3g} {letter}"
-    return f"{rate:.3g}"
+def short(number: float) -> str:
+    """A number in three digits, such as 1.25 M."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:.3g} {letter}"
+    return f"{number:.3g}"

@@ -9,12 +9,9 @@ import jax
 from train.bench.harness import play, timing
 from train.bench.parts import games
 from train.bench.suite import devices_for
-from train.bench.sweep import knee_at
-from train.bench.sweep import knee_text as knee_text_of
+from train.bench.sweep import PLOT, default_batches, knee_at, knee_text
 from train.metrics.plot_style import COLOURS, DASHED, GREY, INK, new_plot, save_figure
 from wallgo_jax.game.rules import Rules
-
-BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
 
 
 class Point(NamedTuple):
@@ -35,7 +32,7 @@ def sweep(
 ) -> list[Point]:
     """Measure random play of the core at each batch, or at those of the device."""
     game, benches = games.core_game(rules, on_bits=True), []
-    for batch in sorted(set(batches or default_batches(jax.default_backend()))):
+    for batch in sorted(set(batches or default_batches(PLOT, jax.default_backend()))):
         on_progress(f"scaling, batch {batch}: compiling")
         benches.append(play.make_bench(game, batch, devices_for(batch)))
     on_progress("scaling: measuring")
@@ -45,19 +42,9 @@ def sweep(
     return [Point(row.batch, row.rates["plies"], share * row.rates["plies"]) for row in rows]
 
 
-def default_batches(platform: str) -> tuple[int, ...]:
-    """The batches of a platform of JAX unless others are named."""
-    return BATCHES if platform == "cpu" else (*BATCHES, 4 * BATCHES[-1])
-
-
 def plies_by_batch(points: Sequence[Point]) -> dict[int, float]:
     """Plies a second by batch."""
     return {point.batch: point.plies for point in points}
-
-
-def knee_text(points: Sequence[Point]) -> str:
-    """Where the knee is, in words."""
-    return knee_text_of(plies_by_batch(points))
 
 
 def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
@@ -91,7 +78,7 @@ def draw(path: Path, points: Sequence[Point], *, title: str) -> None:
         right.spines["right"].set_visible(False)
     if knee is not None:
         axes.axvline(knee, linestyle=DASHED, linewidth=1, color=GREY, zorder=1)
-    save_figure(figure, path, caption=knee_text(points))
+    save_figure(figure, path, caption=knee_text(plies_by_batch(points)))
 
 
 def _set_speed_ticks(axis: Any) -> None:

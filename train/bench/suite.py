@@ -12,10 +12,19 @@ from train.bench import sweep
 from train.bench.harness import peak, play, timing
 from train.bench.harness.program import ProgramStats
 from train.bench.harness.timing import Bench, Row
-from train.bench.parts import alphazero, games, learn, memory, peers, plain, search, selfplay
+from train.bench.parts import (
+    alphazero,
+    games,
+    learn,
+    memory,
+    peers,
+    plain,
+    search,
+    selfplay,
+    shares,
+)
 from train.bench.parts.memory import TreeMemory
 from train.config import RunConfig
-from train.network.config import NetworkConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
 from train.runtime.memory import Need, check_fits, check_sizes, device_memory, tree_bytes
@@ -25,9 +34,11 @@ PARTS = ("env", "search", "selfplay", "learn")
 MCTX, MCTX_PUBLIC = "mctx", "mctx-public"
 LOOP = "pgx-alphazero"
 LOOP_GAME = "othello"
+SHARES = "parts"
 AGAINST = {
     **dict.fromkeys(peers.GAMES, "env"),
     LOOP: "selfplay",
+    SHARES: "selfplay",
     MCTX: "search",
     MCTX_PUBLIC: "search",
 }
@@ -94,6 +105,8 @@ class Request:
         for name in self.against:
             if AGAINST[name] not in self.parts:
                 raise UsageError(f"bench: --against {name!r} is for --what {AGAINST[name]}")
+        if SHARES in self.against and self.config.selfplay.full_search_prob != 1:
+            raise UsageError(f"bench: --against {SHARES} needs --selfplay.full_search_prob 1")
         if min(self.batches, default=1) < 1:
             raise UsageError("bench: --batch must be numbers from 1 on")
         for option, least in (("simulations", self.simulations), ("repeats", self.repeats)):
@@ -106,24 +119,6 @@ class Request:
         """The batches of a part, in rising order."""
         batches = self.batches or sweep.default_batches(part, jax.default_backend())
         return tuple(sorted(set(batches)))
-
-
-def wide_request(request: Request, width: int) -> Request:
-    """The request for self-play and learner alone, with the network of `wide_config`."""
-    config = wide_config(request.config, width)
-    return dataclasses.replace(request, config=config, parts=("selfplay", "learn"), against=())
-
-
-def wide_config(config: RunConfig, width: int) -> RunConfig:
-    """The config with a wide network of one R block.
-
-    Raises:
-      ValueError: there is no such network.
-    """
-    network = NetworkConfig(
-        blocks="R", width=width, value_width=width, planes="BTRH", dtype="bfloat16"
-    )
-    return dataclasses.replace(config, network=network)
 
 
 class Ratio(NamedTuple):
@@ -300,6 +295,8 @@ def _selfplay(request: Request, batch: int) -> Iterator[_Make]:
     if LOOP in request.against:
         network, count = request.config.network, request.config.search.simulations
         yield lambda: alphazero.make_bench(LOOP_GAME, network, count, batch)
+    if SHARES in request.against:
+        yield from shares.makers(request.config, batch, devices_for(batch))
 
 
 def _learn(request: Request, batch: int) -> Iterator[_Make]:
@@ -320,8 +317,8 @@ def ratios(measured: Sequence[tuple[str, Row]]) -> Iterator[Ratio]:
 
     Batch by batch: the time of self-play over that of its network, the time of the learner over
     that of its network, and the share of the device's peak that each network reaches, as the peak
-    was measured in turns with it. Then speeds of WallGo over those of the baselines, at the better
-    batch and the better way of each (batch 0).
+    was measured in turns with it, and the parts of self-play in percent of its time. Then speeds of
+    WallGo over those of the baselines, at the better batch and the better way of each (batch 0).
     """
     rows = [row for _, row in measured]
     rate = {(part, row.name, row.batch): row.rates for part, row in measured}
@@ -338,9 +335,14 @@ def ratios(measured: Sequence[tuple[str, Row]]) -> Iterator[Ratio]:
             if network and product:
                 share = network[peak.OPERATIONS] / product[peak.OPERATIONS]
                 yield Ratio(f"{peak.OPERATIONS} of {pure} over {peak.PRODUCT}", batch, share)
-    for unit, mark in (("plies", "pgx"), ("simulations", "mctx")):
+        names = (("selfplay", name, batch) for name in shares.PROGRAMS)
+        programs = [rate[name] for name in names if name in rate]
+        if len(programs) == len(shares.PROGRAMS):
+            for name, percent in shares.percents(programs):
+                yield Ratio(f"percent of {selfplay.SELFPLAY}: {name}", batch, percent)
+    for part, unit, mark in (("env", "plies", "pgx"), ("search", "simulations", "mctx")):
         best: dict[str, float] = {}
-        for row in rows:
+        for row in (row for own, row in measured if own == part):
             for name in _counts_for(row.name) if unit in row.rates else ():
                 best[name] = max(best.get(name, 0.0), row.rates[unit])
         for peer in (name for name in best if name.startswith(mark)):

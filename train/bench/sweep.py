@@ -14,6 +14,8 @@ CPU_BATCHES = (256, 1024)
 GAME_BATCHES = (1024, 4096, 16_384, 65_536, 262_144)
 NETWORK_BATCHES = (512, 2048, 8192, 16_384)
 """Batches of an accelerator: of the game, and of all parts that evaluate a network."""
+PLOT = "plot"
+PLOT_BATCHES = tuple(4**power for power in range(9))  # 1 to 65,536
 KNEE = 0.8
 """The knee is the smallest batch that reaches this share of the best speed."""
 RISING = 0.16
@@ -31,7 +33,10 @@ class Swept(NamedTuple):
 
 
 def default_batches(part: str, platform: str) -> tuple[int, ...]:
-    """The batches at which a part is measured on a platform of JAX unless others are named."""
+    """The batches at which a part, or PLOT, is measured on a platform of JAX unless others are
+    named."""
+    if part == PLOT:
+        return PLOT_BATCHES if platform == "cpu" else (*PLOT_BATCHES, 4 * PLOT_BATCHES[-1])
     if platform == "cpu":
         return CPU_BATCHES
     return GAME_BATCHES if part == "env" else NETWORK_BATCHES

@@ -36,7 +36,7 @@ _TAKES = {
     ARITHMETIC: ("config", "what", "plies_a_game", "json"),
     COMPILE: ("config", "what", "target", "programs", "simulations", "json"),
     PARTS: ("config", "what", "plot", *_TIMED),
-    REPORT: ("config", "report", "minutes", "wide", *_TIMED),
+    REPORT: ("config", "report", "minutes", *_TIMED),
 }
 """The options that each of them reads; the engine takes a config to refuse it in its own words."""
 _NEEDS = {"simulations": "--what search", "fit": "--what search", "scaling": "--plot"}
@@ -71,7 +71,7 @@ class Bench:
     against: Annotated[str, tyro.conf.arg(metavar="NAMES", help_behavior_hint="")] = ""
     """Baselines: pgx (its Othello), pgx-GAME (animal_shogi, chess, connect_four, gardner_chess,
     go_9x9, hex), pgx-alphazero (its self-play loop, of Othello), mctx (the same slots),
-    mctx-public (the public actions)."""
+    mctx-public (the public actions); or parts: where the time of self-play goes."""
     simulations: int = 32
     """Simulations a move of the searches outside self-play."""
     repeats: int = 5
@@ -93,8 +93,6 @@ class Bench:
         float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="(default: 5)")
     ] = None
     """Report: minutes of training after compiling; on a CPU without it three iterations."""
-    wide: int = 256
-    """Channels of the one-block network that the report also measures."""
     trained: Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
     """Strength: a run whose kept checkpoints are measured, in place of training one."""
     games: int = 200
@@ -138,8 +136,6 @@ class Bench:
         batches = _numbers_or_none("scaling", self.scaling)
         if self.minutes is not None and not 0 < self.minutes < math.inf:
             raise UsageError(f"bench: --minutes ({self.minutes}) must be above 0")
-        if self.report is not None:
-            self._check_wide(config)
         options.check_pictures(self.plot)
         options.check_files(self.json, self.plot, inputs=[self.config])
         console = Console()
@@ -158,7 +154,7 @@ class Bench:
         if self.json is not None:
             options.write_json(self.json, report.bench_record(request, figures, points))
         if pages is not None:
-            pages.go_on(points, wide=self.wide, minutes=self.minutes, console=console)
+            pages.go_on(points, minutes=self.minutes)
         return 0
 
     def _mode(self) -> str:
@@ -192,15 +188,6 @@ class Bench:
                 raise UsageError(f"bench: {option} is not for {_called(mode)}")
             wanted = _NEEDS.get(name) or _called(next(x for x in _TAKES if name in _TAKES[x]))
             raise UsageError(f"bench: {option} is for {wanted}")
-
-    def _check_wide(self, config: RunConfig) -> None:
-        """Refuse a wide network that cannot be, before anything is measured."""
-        from train.bench import suite
-
-        try:
-            suite.wide_config(config, self.wide)
-        except ValueError as error:
-            raise UsageError(f"bench: --wide ({self.wide}): {error}") from None
 
     def _command(self, overrides: Sequence[str]) -> str:
         """The command with all that is not by default."""

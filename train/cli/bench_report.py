@@ -58,43 +58,28 @@ class Pages:
         self.figures = figures
         self.write()
 
-    def go_on(
-        self, points: Sequence[Point], *, wide: int, minutes: float | None, console: Console
-    ) -> None:
-        """Measure a wide network, train, and write the report after each part.
+    def go_on(self, points: Sequence[Point], *, minutes: float | None) -> None:
+        """Train, and write the report before and after.
 
         Args:
           points: speed by batch, measured before.
-          wide: channels of the one-block network.
           minutes: length of the training; None for that of the device.
-          console: shows the figures.
         """
         self.write(points)
-        wide_request = suite.wide_request(self.request, wide)
-        wide_figures = measured(
-            wide_request, console, lambda found: self.write(points, found, wide_request)
-        )
-        console.print(report.bench_report(wide_figures))
-        self.write(points, wide_figures, wide_request)
-        lines = train_a_little(self.request.config, self.directory, minutes)
-        self.write(points, wide_figures, wide_request, lines)
+        self.write(points, train_a_little(self.request.config, self.directory, minutes))
         options.say_written(self.directory / REPORT_FILE, "report")
 
     def write(
         self,
         points: Sequence[Point] = (),
-        wide: Figures | None = None,
-        wide_request: Request | None = None,
         training_lines: Sequence[str] = (),
     ) -> None:
         """Write the report with all that there is so far."""
-        text = report.markdown(self.command, self.figures, wide, points, training_lines)
+        text = report.markdown(self.command, self.figures, points, training_lines)
         with writing(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
         replace_text(self.directory / REPORT_FILE, text)
         record = report.bench_record(self.request, self.figures, points)
-        if wide is not None and wide_request is not None:
-            record["wide"] = report.bench_record(wide_request, wide)
         record["training"] = list(training_lines)
         options.write_json(self.directory / FIGURES_FILE, record)
 

@@ -46,9 +46,6 @@ UNREACHED = -1
 DECIDED = 1000.0
 """Score of a won game, more than any board can give; its negative for a lost one."""
 
-ScoreFunction = Callable[[State, jax.Array, HeuristicConfig], jax.Array]
-"""(state, player, config) -> float32[]: how much the player owns more, in cells."""
-
 _GUESSES: dict[str, Callable[[int, int], float]] = {
     "ethen": lambda own, other: 0.9 * (other - own) / max(own, other),
     "wjx": lambda own, other: 1 - 2 * own / (own + other),
@@ -107,8 +104,8 @@ def score(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array
 
 
 def score_against_all(state: State, player: jax.Array, config: HeuristicConfig) -> jax.Array:
-    """float32[]: `score` with all other players as one side: the same for two, and for more what
-    `python -m train.bench.scripts.rivals` compares it with.
+    """float32[]: `score` with all other players as one side: the same for two, and for more a
+    weaker way (docs/results.md).
 
     Cells are counted by weight as sets, not weighed one by one.
     """
@@ -212,9 +209,7 @@ def _make_guesses(config: HeuristicConfig) -> dict[float, list[tuple[int, int]]]
     return guesses
 
 
-def slot_scores(
-    state: State, config: HeuristicConfig, *, score_of: ScoreFunction = score
-) -> jax.Array:
+def slot_scores(state: State, config: HeuristicConfig) -> jax.Array:
     """float32[A]: the mover's score after each legal slot, -inf elsewhere.
 
     Games that end are scored by their result alone: DECIDED times the mover's reward.
@@ -223,38 +218,31 @@ def slot_scores(
     slots = state.num_slots
 
     def after(slot: jax.Array) -> jax.Array:
-        return outcome(*referee.play(state, slot), mover, config, score_of=score_of)
+        return outcome(*referee.play(state, slot), mover, config)
 
     legal = actions.legal_slots(state)
     return jnp.where(legal, jax.vmap(after)(jnp.arange(slots)), -jnp.inf)
 
 
 def outcome(
-    state: State,
-    rewards: jax.Array,
-    player: jax.Array,
-    config: HeuristicConfig,
-    *,
-    score_of: ScoreFunction = score,
+    state: State, rewards: jax.Array, player: jax.Array, config: HeuristicConfig
 ) -> jax.Array:
     """float32[]: a player's score after a ply that paid float32[P] rewards."""
     return jnp.where(
         state.position.terminated,
         DECIDED * referee.reward_of(rewards, player),
-        score_of(state, player, config),
+        score(state, player, config),
     )
 
 
-def make_heuristic_player(
-    name: str, config: HeuristicConfig, *, score_of: ScoreFunction = score
-) -> Player:
+def make_heuristic_player(name: str, config: HeuristicConfig) -> Player:
     """Plays the highest score after one ply, at random among equals."""
 
     @jax.jit
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         del variables
         bits = jax.random.bits(key, states.position.ply.shape, jnp.uint32)
-        scores = jax.vmap(lambda state: slot_scores(state, config, score_of=score_of))(states)
+        scores = jax.vmap(lambda state: slot_scores(state, config))(states)
         return jax.vmap(_choose_best)(bits, scores)
 
     return Player(name, (), act)

@@ -56,13 +56,13 @@ def counted(monkeypatch):
         ({"fit": "4096"}, "--fit"),
         ({"scaling": "1,x", "plot": Path("p.png")}, "--scaling"),
         ({"minutes": 0.0, "report": Path("out")}, "--minutes"),
-        ({"wide": 0, "report": Path("out")}, "--wide"),
-        ({"wide": 64}, "--report"),
+        ({"minutes": 2.0}, "--report"),
         ({"scaling": "1,4"}, "--plot"),
         ({"player": "wjx"}, "engine"),
         ({"plies_a_game": 30.0}, "arithmetic"),
         ({"what": "env,learn", "simulations": 8}, "--simulations"),
         ({"what": "env", "against": "pgx,mctx"}, "mctx"),
+        ({"what": "selfplay", "against": "parts"}, "full_search_prob"),
         ({"what": "env", "report": Path("out")}, "--what"),
         ({"plot": Path("p.png"), "report": Path("out")}, "--plot"),
         ({"what": "arithmetic", "player": "wjx"}, "--player"),
@@ -144,7 +144,6 @@ def test_the_report_names_the_command_that_made_it(monkeypatch, tmp_path):
         against="pgx",
         seconds=0.01,
         minutes=0.5,
-        wide=8,
         json=tmp_path / "a b.json",
         report=tmp_path / "the report",
     )
@@ -172,12 +171,11 @@ def test_report_is_written(counted, monkeypatch, tmp_path):
     assert dataclasses.replace(bench, **ONE_BATCH).run([]) == 0
     text = (tmp_path / "out" / "report.md").read_text()
     assert text.startswith("# Speed report")
-    assert "| core, plies a second | ≥ 200 M | not measured |  |" in text
+    assert "\n| counting | 4 | " in text
     assert "the last: 1.5 s of self-play, 0.5 s of learning" in text
     assert trained == [("tiny-1", 3, False)]
     assert (tmp_path / "out" / "scaling.png").exists()
     record = json.loads((tmp_path / "out" / "bench.json").read_text())
-    assert "wide" in record
     assert record["training"][2] == MILLION
 
 
@@ -191,7 +189,6 @@ def test_an_interrupted_report_keeps_what_was_measured(counted, monkeypatch, tmp
         dataclasses.replace(bench, **ONE_BATCH).run([])
     text = (tmp_path / "out" / "report.md").read_text()
     assert "| counting | 4 |" in text
-    assert "## 1 block of 256 channels\n\nNot measured yet." in text
     assert "## A short training run\n\nNot measured yet." in text
     assert json.loads((tmp_path / "out" / "bench.json").read_text())["rows"]
 

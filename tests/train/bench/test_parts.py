@@ -61,11 +61,37 @@ def test_public_evaluator_allows_what_is_legal():
     np.testing.assert_array_equal(legal, np.broadcast_to(np.arange(477) >= 468, (2, 477)))
 
 
+def test_planes_alone_cost_what_planes_cost():
+    """Both evaluators give zeros at the same slots; one of them has worked out the planes."""
+    config, variants = tiny.config("--network.planes", "BTR"), tiny.variants(tiny.RULES, 2)
+    uniform = search.make_uniform_evaluator(players=2)
+    found, operations = [], []
+    for evaluate in (uniform, search.make_planes_evaluator(config.network, players=2)):
+
+        def run(variant, evaluate=evaluate):
+            states = State(variant, jax.vmap(search.initial_position)(variant))
+            return evaluate((), states)
+
+        compiled = jax.jit(run).lower(variants).compile()
+        found.append(compiled(variants))
+        operations.append(compiled.cost_analysis()["flops"])
+    jax.tree.map(np.testing.assert_array_equal, *found)
+    assert operations[1] > 2 * operations[0]
+
+
 def test_self_play_counts_roots_and_leaves():
     """A full search of 16 simulations makes 17 evaluations, a cheap one of 4 makes 5."""
     config = RunConfig()
     metrics = SimpleNamespace(full=np.float32(3), positions=np.float32(10))
     assert selfplay.evaluations(config, metrics) == 3 * 17 + 7 * 5
+
+
+def test_self_play_is_that_of_a_run():
+    """4 boards of 8 plies, each searched in full by 2 simulations; as often as it is asked."""
+    config = tiny.config("--selfplay.full_search_prob", "1")
+    found = selfplay.make_selfplay_bench(config, 4, all_devices(1)).run(2)
+    assert (found["positions"], found["evaluations"]) == (64, 64 * 3)
+    assert found["games"] > 0 and found[CHECKSUM] > 0
 
 
 def test_steady_config_has_one_program():

@@ -14,7 +14,7 @@ from train.bench import report, scaling, suite
 from train.bench.harness import peak
 from train.bench.harness.program import ProgramStats
 from train.bench.harness.timing import Row
-from train.bench.parts import alphazero, games, learn, memory, search, selfplay
+from train.bench.parts import alphazero, games, learn, memory, search, selfplay, shares
 from train.bench.suite import Figures, Ratio, Request
 from train.config import RunConfig
 from train.runtime.errors import UsageError
@@ -66,6 +66,7 @@ def in_parts(rows):
     for each in rows:
         part = "learn" if each.name == learn.LEARNER else part
         part = "env" if each.name == games.CORE else part
+        part = "search" if each.name == search.UNIFORM else part
         found.append((part, each))
     return found
 
@@ -123,6 +124,31 @@ def test_ratios_are_of_times_and_of_better_batches():
     ]
 
 
+def test_parts_of_self_play_add_up():
+    """An evaluation of 10, 9, 3, 2 and 0.5 seconds, in self-play, in moves of 16 simulations and a
+    root by three searches, and in random play."""
+    times = dict(zip(shares.PROGRAMS, (10.0, 9.0, 3.0, 2.0, 0.5), strict=True))
+    rows = []
+    for name, seconds in times.items():
+        speed = {"moves": 1 / seconds / 17, "simulations": 16 / seconds / 17}
+        if name == selfplay.SELFPLAY:
+            speed = {"positions": 3.0, "evaluations": 1 / seconds}
+        elif name == shares.PROGRAMS[-1]:
+            speed = {"plies": 1 / seconds}
+        rows.append(("selfplay", row(name, 64, **speed)))
+    assert list(suite.ratios(rows[:-1])) == []
+    found = {ratio.name: ratio.value for ratio in suite.ratios(rows)}
+    assert found == pytest.approx(
+        {
+            "percent of self-play: plies kept, openings, counts": 10.0,
+            "percent of self-play: network": 60.0,
+            "percent of self-play: planes": 10.0,
+            "percent of self-play: trees": 15.0,
+            "percent of self-play: the game": 5.0,
+        }
+    )
+
+
 def test_games_are_plies_over_the_length_of_a_game(monkeypatch):
     """The length is that of all games measured, since few end in a short run of few boards."""
     measured = [row("x", 2, plies=30.0, games=0.0), row("x", 4, plies=90.0, games=40.0)]
@@ -141,20 +167,6 @@ def test_the_plot_names_batches_and_both_speeds(tmp_path):
     assert "<!-- 64 -->" in text and "<!-- 1 -->" in text
     with pytest.raises(UsageError, match="its ending must be one of"):
         scaling.draw(tmp_path / "a.fun", points, title="")
-
-
-def test_goals_are_compared_with_figures():
-    fast = Figures((("env", row(games.CORE_BITS, 64, plies=2e8)),), (), None)
-    wide = Figures(
-        (("selfplay", row(selfplay.SELFPLAY, 64, evaluations=2.7e6)),),
-        (
-            Ratio("time of self-play over network alone", 64, 1.6),
-            Ratio("time of self-play over network alone", 256, 1.4),
-        ),
-        None,
-    )
-    found = [(goal.measured, goal.is_met) for goal in report.goals(fast, wide)]
-    assert found == [(2e8, True), (2.7e6, False), (1.4, True), (None, None)]
 
 
 def test_table_holds_every_figure():

@@ -6,7 +6,7 @@ import jax
 import pytest
 
 from tests.support.learner import tiny
-from train.bench import report, scaling, suite, sweep
+from train.bench import report, suite, sweep
 from train.bench.harness.timing import Row
 from train.bench.suite import Figures, Request
 from train.runtime.errors import UsageError
@@ -41,8 +41,8 @@ def test_an_accelerator_is_swept_from_small_to_large():
         for part in ("search", "selfplay", "learn"):
             batches = sweep.default_batches(part, platform)
             assert (batches[0], batches[-1]) == (512, 16384)
-        assert scaling.default_batches(platform)[-1] == 262144
-    assert scaling.default_batches("cpu")[-1] == 65536
+        assert sweep.default_batches(sweep.PLOT, platform)[-1] == 262144
+    assert sweep.default_batches(sweep.PLOT, "cpu")[-1] == 65536
 
 
 @pytest.mark.parametrize(

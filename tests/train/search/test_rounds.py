@@ -7,9 +7,8 @@ import pytest
 
 from tests.support.learner import hashed_game
 from tests.support.learner.searching import Grown
-from train.bench.scripts.dropped_visits import visits_made
 from train.search.config import SearchConfig
-from train.search.rounds import pay_for_one_board, round_schedule
+from train.search.rounds import RoundSchedule, pay_for_one_board, round_schedule
 from train.search.sequential_halving import halving_dues
 
 CONSIDERED, SIMULATIONS, BOARDS = 8, 12, 60
@@ -27,6 +26,15 @@ def _both(simulations: int) -> tuple[Grown, Grown]:
 def _legal(found: Grown) -> np.ndarray:
     """int[B]: legal slots of the roots."""
     return (found.choice.policy > 0).sum(axis=1)
+
+
+def _visits_made(schedule: RoundSchedule, slots: int) -> int:
+    """The visits that a board makes of which `slots` are considered."""
+    made = 0
+    for room, number in schedule.rounds:
+        for _ in range(number):
+            made += min(int(schedule.left[slots, made]), room)
+    return made
 
 
 def test_rounds_of_a_schedule():
@@ -76,7 +84,7 @@ def test_boards_of_few_legal_slots_keep_to_their_own_schedule():
     schedule = round_schedule(CONSIDERED, SIMULATIONS)
     for visits, slots in zip(found.root_visits[few], legal[few], strict=True):
         dues = halving_dues(int(slots), SIMULATIONS)
-        assert 0 < visits.sum() == visits_made(schedule, int(slots)) <= SIMULATIONS
+        assert 0 < visits.sum() == _visits_made(schedule, int(slots)) <= SIMULATIONS
         # A slot was visited when it was due: levels of the schedule, filled in order.
         made = sorted(due for count in visits for due in range(count))
         assert made == sorted(dues[: len(made)])

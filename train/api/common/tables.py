@@ -54,15 +54,6 @@ def check_whole(what: str, **numbers: Any) -> None:
 
 
 @contextlib.contextmanager
-def usage_errors() -> Iterator[None]:
-    """Turn the errors of the package's own checks into UsageErrors of the same line."""
-    try:
-        yield
-    except ValueError as error:
-        raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
-
-
-@contextlib.contextmanager
 def callback_errors() -> Iterator[None]:
     """Raise a UsageError of a host callback, which a program wraps, as itself."""
     try:

@@ -69,7 +69,8 @@ def count_set(array: jax.Array) -> jax.Array:
 
 
 def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
-    """Compile random play of that number of boards, shared by the devices."""
+    """Compile random play of that number of boards, shared by the devices. Its run raises a
+    RuntimeError where the game itself counts another number of plies."""
     own_boards = boards // devices.count
 
     def begin(key: jax.Array) -> tuple[Any, Any]:
@@ -94,24 +95,16 @@ def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
         call_key = jax.device_put(jax.random.key(calls), everywhere)
         held[0], tally = compiled.call(fresh, held[0], call_key, np.int32(length))
         tally = fetch(tally)
-        check_steps(game.name, claimed=boards * length, counted=int(tally.steps))
+        claimed, counted = boards * length, int(tally.steps)
+        if claimed % 2**32 != counted:
+            raise RuntimeError(f"{game.name}: {counted} plies were played, not {claimed}")
         return {
-            "plies": boards * length,
+            "plies": claimed,
             "games": int(tally.games),
             CHECKSUM: int(tally.checksum),
         }
 
     return Bench(game.name, boards, run, compiled.stats)
-
-
-def check_steps(name: str, *, claimed: int, counted: int) -> None:
-    """Refuse a figure whose plies were not played.
-
-    Raises:
-      RuntimeError: the game itself counted another number of plies.
-    """
-    if claimed % 2**32 != counted:
-        raise RuntimeError(f"{name}: {counted} plies were played, not {claimed}")
 
 
 def _make_program(game: Game, boards: int) -> Callable[..., tuple[Any, Tally]]:

@@ -1,24 +1,22 @@
 """Starts a script of the bench: reads its options, reports bad input in one line."""
 
-import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from train.runtime.errors import UsageError
 from wallgo_jax.cli.parsing import read, refuse_unknown
 
 EXIT_USAGE = 2
-MAX_SEED = 2**31
-Options = TypeVar("Options")
 
 
 def run_script(
-    main: Callable[[Options], None],
-    options: type[Options],
+    main: Callable[..., None],
+    options: type,
     *,
     name: str,
+    takes_keys: bool = False,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Call `main` with the options that the command line gives; exit with 2 on bad input.
@@ -26,25 +24,23 @@ def run_script(
     Args:
       options: a dataclass; its docstrings are the help.
       name: of the script, as `python -m train.bench.scripts.NAME` calls it.
+      takes_keys: `main` also takes the words that are no options, which change keys of a run's
+        config (`train.config.change_config`); else they are refused.
       arguments: words after the program; those of the process by default.
     """
-    with _one_line():
-        found, unknown = _read(options, name, arguments)
-        _refuse(found, unknown, name)
-        main(found)
-
-
-def run_configured_script(
-    main: Callable[[Options, Sequence[str]], None],
-    options: type[Options],
-    *,
-    name: str,
-    arguments: Sequence[str] | None = None,
-) -> None:
-    """As `run_script`; `main` also takes the words that are no options, which change keys of a
-    run's config (`train.config.change_config`)."""
-    with _one_line():
-        main(*_read(options, name, arguments))
+    program = f"python -m train.bench.scripts.{name}"
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        try:
+            found, unknown = read(options, words, program=program)
+            if not takes_keys:
+                refuse_unknown(found, unknown, program=program)
+        except ValueError as error:
+            raise UsageError(f"command line: {error}") from None
+        main(found, *([unknown] if takes_keys else []))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(EXIT_USAGE) from None
 
 
 def check_least(options: Any, least: int, *names: str) -> None:
@@ -60,52 +56,7 @@ def check_least(options: Any, least: int, *names: str) -> None:
                 raise UsageError(f"--{name} ({number}) must be at least {least}")
 
 
-def check_seconds(seconds: float) -> None:
-    """Refuse a length of runs that none can have with a UsageError."""
-    if not 0 < seconds < math.inf:
-        raise UsageError(f"--seconds ({seconds}) must be above 0")
-
-
-def check_seed(seed: int) -> None:
-    """Refuse a seed that JAX cannot take with a UsageError."""
-    if not 0 <= seed < MAX_SEED:
-        raise UsageError(f"--seed ({seed}) must be from 0 to {MAX_SEED - 1}")
-
-
-@contextlib.contextmanager
-def usage_errors() -> Iterator[None]:
-    """Turn the ValueErrors of settings that are made of options into UsageErrors."""
-    try:
-        yield
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def _read(options: Any, name: str, arguments: Sequence[str] | None) -> tuple[Any, list[str]]:
-    """The options that the words give, and the other words."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        return read(options, words, program=_program(name))
-    except ValueError as error:
-        raise UsageError(f"command line: {error}") from None
-
-
-def _refuse(found: Any, unknown: Sequence[str], name: str) -> None:
-    try:
-        refuse_unknown(found, unknown, program=_program(name))
-    except ValueError as error:
-        raise UsageError(f"command line: {error}") from None
-
-
-def _program(name: str) -> str:
-    return f"python -m train.bench.scripts.{name}"
-
-
-@contextlib.contextmanager
-def _one_line() -> Iterator[None]:
-    """Turn bad input into one line and exit code 2."""
-    try:
-        yield
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(EXIT_USAGE) from None
+def check_seconds(options: Any, name: str = "seconds") -> None:
+    """Refuse an option that is no length of a run with a UsageError."""
+    if not 0 < getattr(options, name) < math.inf:
+        raise UsageError(f"--{name} ({getattr(options, name)}) must be above 0")

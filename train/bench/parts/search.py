@@ -21,12 +21,18 @@ from train.bench.parts.public import (
     make_public_search,
 )
 from train.config import RunConfig
-from train.network import MASKED, cast_weights
-from train.network.build import network_for
+from train.network import MASKED, POLICY_PLANES, NetworkConfig, Output, cast_weights
+from train.network.build import network_for, observer_for
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices, broadcast_boards
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
-from train.search.evaluator import Evaluation, Evaluator, evaluator_for, legal_slots
+from train.search.evaluator import (
+    Evaluation,
+    Evaluator,
+    evaluator_for,
+    legal_slots,
+    make_evaluator,
+)
 from train.search.search import Search, SearchResult, make_search
 from wallgo_jax.game import actions, chance, referee
 from wallgo_jax.game.rules import Rules
@@ -35,6 +41,7 @@ from wallgo_jax.game.terrain import BoardAnalysis
 
 WITHOUT, WITH = "no network", "network"
 UNIFORM, NETWORK = f"search, {WITHOUT}", f"search, {WITH}"
+PLANES = "search, planes alone"
 MCTX, MCTX_NETWORK = f"mctx, slots, {WITHOUT}", f"mctx, slots, {WITH}"
 PUBLIC, PUBLIC_NETWORK = f"mctx, public actions, {WITHOUT}", f"mctx, public actions, {WITH}"
 SPREAD_PLIES = 300
@@ -54,6 +61,21 @@ def make_uniform_evaluator(*, players: int) -> Evaluator:
     return evaluate
 
 
+def make_planes_evaluator(config: NetworkConfig, *, players: int) -> Evaluator:
+    """Show states to a network that answers with zeros: the search and the planes cost time."""
+
+    def answer(variables: Any, planes: jax.Array) -> Output:
+        del variables
+        # Never true, but all planes are needed to know it.
+        odd = jnp.where(planes.any(axis=3).sum(axis=(1, 2)) > 10**6, 1.0, 0.0)
+        policy = jnp.broadcast_to(odd[:, None, None, None], (*planes.shape[:3], POLICY_PLANES))
+        value = jnp.broadcast_to(odd[:, None], (len(odd), players))
+        return Output(policy, value, result=None, ownership=None, margin=None, reply=None)
+
+    network = network_for(config, players)._replace(evaluate=answer)
+    return make_evaluator(network, observer_for(config))
+
+
 class Searcher(NamedTuple):
     """A search by name, with the variables that its evaluator reads."""
 
@@ -63,7 +85,8 @@ class Searcher(NamedTuple):
 
 
 def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
-    """A search by its name (UNIFORM, NETWORK and those of mctx), in games of a config's rules."""
+    """A search by its name (UNIFORM, PLANES, NETWORK, those of mctx), in games of a config's
+    rules."""
     rules = config.rules
     players = rules.players
     options = dataclasses.replace(config.search, simulations=simulations, first_simulations=0)
@@ -84,6 +107,8 @@ def searcher(kind: str, config: RunConfig, simulations: int) -> Searcher:
         options = dataclasses.replace(options, engine="mctx", rounds=False)
     if kind in (UNIFORM, MCTX):
         evaluate = make_uniform_evaluator(players=players)
+    elif kind == PLANES:
+        evaluate = make_planes_evaluator(config.network, players=players)
     else:
         evaluate = evaluator_for(config.network, rules)
     return Searcher(kind, make_search(evaluate, options, explores=True), variables)

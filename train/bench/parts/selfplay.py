@@ -18,7 +18,7 @@ import numpy as np
 from train.analysis.describe import random_planes
 from train.bench.harness.peak import OPERATIONS, forward_operations
 from train.bench.harness.play import count_set
-from train.bench.harness.program import compile_program
+from train.bench.harness.program import compile_program, timed
 from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.search import spread_boards
 from train.config import RunConfig
@@ -26,9 +26,10 @@ from train.data.openings import no_opening
 from train.data.selfplay import Boards
 from train.network import cast_weights
 from train.network.build import channels_of, network_for
-from train.programs.assembly import make_programs
+from train.programs.assembly import make_programs, trace_programs
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
+from train.runtime.numbers import numbers_of
 
 SELFPLAY, FORWARD = "self-play", "network alone"
 
@@ -47,18 +48,16 @@ def steady(config: RunConfig, boards: int) -> RunConfig:
 
 def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
     """Compile an iteration of self-play; boards begin anywhere in their games."""
-    config = steady(config, boards)
-    programs = make_programs(_with_batch_for(config, devices), devices)
-    selfplay = programs.selfplay_at(0)
+    config = _with_batch_for(steady(config, boards), devices)
+    programs, numbers = make_programs(config, devices), numbers_of(config)
+    trace = trace_programs(config, devices)["selfplay"]
     network = network_for(config.network, config.rules.players)
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
     _, positions = spread_boards(config.rules, boards, devices)
     opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
     spread = Boards(positions, opening, seat=None)
-    compiled = compile_program(
-        selfplay, (variables, programs.variant, spread, programs.keys(0).play)
-    )
+    (_, compiled), stats = timed(lambda: ((traced := trace()), traced.lower().compile()))
     sum_up = jax.jit(_checksum)
     held, calls = [spread], 0
 
@@ -69,7 +68,7 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
         for _ in range(length):
             calls += 1
             key = programs.keys(calls).play
-            held[0], plies, metrics = compiled.call(variables, programs.variant, held[0], key)
+            held[0], plies, metrics = compiled(numbers, variables, programs.variant, held[0], key)
             pending.append((sum_up(plies), metrics.sums))
         for checksum, metrics in fetch(pending):
             done["games"] += float(metrics.games)
@@ -78,7 +77,7 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
             done[CHECKSUM] += int(checksum)
         return done
 
-    return Bench(SELFPLAY, boards, run, compiled.stats)
+    return Bench(SELFPLAY, boards, run, stats)
 
 
 def evaluations(config: RunConfig, metrics: Any) -> float:

@@ -15,13 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 
 from train.bench import report, suite
-from train.bench.harness.script import check_least, check_seconds, run_configured_script
+from train.bench.harness.script import check_least, check_seconds, run_script
 from train.bench.parts import search
 from train.bench.suite import Figures, Request
 from train.bench.training import train_for, training_lines
@@ -73,7 +74,7 @@ class Part(NamedTuple):
 def main(options: Options, overrides: Sequence[str]) -> None:
     """Measure part by part."""
     check_least(options, 1, "games", "boards", "few")
-    check_seconds(options.limit)
+    check_seconds(options, "limit")
     unknown = {*options.parts, *filter(None, [options.alone])} - PARTS.keys()
     if unknown:
         raise UsageError(f"--parts {sorted(unknown)[0]!r} is unknown; allowed: {', '.join(PARTS)}")
@@ -135,9 +136,11 @@ def _in_words(line: dict[str, Any]) -> str:
     return "\n".join(told)
 
 
-def _figures(config: RunConfig, part: str, batches: Sequence[int]) -> dict[str, Any]:
-    """The rows of a part of the bench, with their ratios."""
-    request = Request(config=config, parts=(part,), batches=tuple(batches), repeats=3)
+def _figures(part: str, option: str, config: RunConfig, options: Options) -> dict[str, Any]:
+    """The rows of a part of the bench, with their ratios, at the batches of an option."""
+    given = getattr(options, option) if option else config.learner.batch
+    batches = given if isinstance(given, tuple) else (given,)
+    request = Request(config=config, parts=(part,), batches=batches, repeats=3)
     rows = [
         (part, row)
         for batch in batches
@@ -211,26 +214,9 @@ def _kernels(file: Path, simulations: int) -> dict[str, Any]:
     }
 
 
-def _search(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "search", [options.boards])
-
-
-def _few(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "search", [options.few])
-
-
-def _selfplay(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "selfplay", [options.boards])
-
-
-def _learn(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "learn", [config.learner.batch])
-
-
-def _games(config: RunConfig, options: Options) -> dict[str, Any]:
-    return _figures(config, "env", options.games)
-
-
+_search, _few = partial(_figures, "search", "boards"), partial(_figures, "search", "few")
+_selfplay, _learn = partial(_figures, "selfplay", "boards"), partial(_figures, "learn", "")
+_games = partial(_figures, "env", "games")
 PARTS = {
     "search": Part("", (), _search),
     "search-graphs": Part(IN_GRAPHS, (), _search),
@@ -249,4 +235,4 @@ PARTS = {
 
 
 if __name__ == "__main__":
-    run_configured_script(main, Options, name="accelerator")
+    run_script(main, Options, name="accelerator", takes_keys=True)

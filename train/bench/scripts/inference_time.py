@@ -25,9 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from train.analysis.describe import make_timer, random_planes
-from train.bench.harness.script import check_least, check_seconds, run_script, usage_errors
+from train.bench.harness.script import check_least, check_seconds, run_script
 from train.bench.harness.timing import CHECKSUM, Bench, Row, take_turns
 from train.network import NetworkConfig, compute_dtype, count_parameters, make_network
+from train.runtime.errors import usage_errors
 from train.runtime.files import check_writable, write_json
 from wallgo_jax import planes as planes_lib
 
@@ -112,7 +113,7 @@ def main(options: Options) -> None:
 def _check(options: Options) -> None:
     """Refuse what cannot be measured, or not written."""
     check_least(options, 1, "size", "width", "heads", "batch", "rounds")
-    check_seconds(options.seconds)
+    check_seconds(options)
     with usage_errors():
         for row in TABLE_1:
             _config_of(row.name, options)
