@@ -86,7 +86,7 @@ class CompiledProgram(NamedTuple):
                 "turn_ms_low": self._milliseconds(main, an_index=0.0),
                 "turn_kernels": main.total(_num_kernels, WAY_DOWN),
                 "turn_sorts": main.total(lambda loop: loop.counts["sort"], WAY_DOWN),
-                "turn_reads": main.total(lambda loop: loop.conditions_read, 1) + main.is_read,
+                "turn_reads": main.total(_reads, WAY_DOWN) + main.is_read,
             }
         return found
 
@@ -233,6 +233,11 @@ def _kernel_cycles(each: Instruction, an_index: float = CYCLES_AN_INDEX) -> floa
 
 def _num_kernels(loop: Loop) -> int:
     return len(loop.kernels)
+
+
+def _reads(loop: Loop) -> float:
+    """Conditions that the host reads in a turn: those of a loop once more than it turns."""
+    return loop.branches_read + (WAY_DOWN + 1) * sum(inner.is_read for inner in loop.inner)
 
 
 def tables(report: CompileReport) -> Group:

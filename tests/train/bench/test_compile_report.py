@@ -106,6 +106,14 @@ def test_figures_of_a_program_and_of_its_main_loop(compiled):
     assert search.figures()["turn_reads"] == 0  # a CPU is its own host
 
 
+def test_the_host_reads_a_loop_once_more_than_it_turns(compiled):
+    search = compiled.programs[1]
+    inner = search.main_loop.inner[0]._replace(turns=None, is_read=True, inner=())
+    main = search.main_loop._replace(inner=(inner, inner), branches_read=1)
+    found = search._replace(whole=search.whole._replace(inner=(main,)))
+    assert found.figures()["turn_reads"] == pytest.approx(1 + 2 * (2.2 + 1))
+
+
 def test_the_report_as_json_has_each_loop(compiled):
     record = json.loads(json.dumps(compile_report.record(compiled)))
     loops = record["programs"]["search"]["loops"]
