@@ -1,35 +1,23 @@
-"""The arithmetic of a run: operations and bytes of each stage of an iteration, and the time that
-devices of known limits need for them. Nothing is measured."""
+"""The hours of a million games on a device, from what its compiler makes of a simulation of
+self-play and of a step of the learner.
 
-import functools
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+Nothing is measured, so each time has a low and a high end. On a TPU it is that of the compiler's
+cycles, without and with CYCLES_AN_INDEX; on a GPU the starts of kernels, the host's reads, and the
+slower of matrix products and memory, at the shares of ASSUMED. A ply counts as a simulation more:
+it evaluates the root and plays a move.
+"""
 
-import jax
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
 import jax.numpy as jnp
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from train.bench.harness import peak
-from train.bench.parts import memory
-from train.bench.report import short
-from train.config import RunConfig, config_to_dict
-from train.data import replay
+from train.bench.parts.memory import WORD
+from train.config import RunConfig
 from train.network import census, compute_dtype
-from train.network.build import channels_of, observer_for
-from train.network.parts import inner_programs, sum_equations
-from train.programs.assembly import make_parts
-from train.programs.replay import replay_rows
-from train.runtime.devices import all_devices
-from wallgo_jax import observation
-from wallgo_jax.game import actions, referee
-from wallgo_jax.game.state import State, initial_state, sizes_of
+from train.network.build import channels_of
 
-MATRIX_SHARE, MEMORY_SHARE, WORD_SHARE = 0.2, 0.5, 0.2
-"""Shares of a device's limits that are assumed: of matrix products, of its memory, of words."""
-WAY_DOWN = 2.2
-"""Nodes below the root that a simulation reads, the mean of a search of 32 simulations."""
 LATENCY = 1e-5
 """Seconds that a sum over two devices takes whatever its size; 2 log2 n times as much over n."""
 OPTIMIZER_WORDS = 9
@@ -37,300 +25,204 @@ OPTIMIZER_WORDS = 9
 BACKWARD = 3
 """Numbers that a step of learning reads and writes, over those of an evaluation."""
 MILLION = 1_000_000
-DEVICES = (1, 8, 64)
+DEVICES = (8, 64)
+
+
+class Assumed(NamedTuple):
+    """What a GPU is assumed to need and to reach."""
+
+    launch: float  # seconds, for the start of a kernel
+    read: float  # seconds, for a condition that the host reads
+    products: float  # share of its matrix products
+    memory: float  # share of its memory's speed
+
+
+ASSUMED = (Assumed(2e-6, 10e-6, 0.5, 0.8), Assumed(4e-6, 30e-6, 0.2, 0.5))
+"""For the low and the high end."""
 
 
 class Limits(NamedTuple):
     """A device, by its maker's data."""
 
-    name: str
     operations: float  # of matrix products a second, bfloat16, without sparsity
     bandwidth: float  # bytes a second of its memory
-    words: float | None  # operations a second on 32-bit words; None where the maker tells none
     link: float  # bytes a second to its neighbours, each way
     far_link: float  # beyond `near` devices
     near: int
-    source: str
 
 
-_HOPPER_WORDS = 132 * 64 * 1.755e9
-LIMITS = (
-    Limits(
-        *("H100", 989e12, 3.35e12, _HOPPER_WORDS, 450e9, 50e9, 8),
-        source="NVIDIA H100 Tensor Core GPU Datasheet (SXM); CUDA C++ Programming Guide, "
-        "Throughput of Native Arithmetic Instructions; DGX H100 User Guide (400 Gbit/s a GPU)",
-    ),
-    Limits(
-        *("H200", 989e12, 4.8e12, _HOPPER_WORDS, 450e9, 50e9, 8),
-        source="NVIDIA H200 Tensor Core GPU Datasheet (SXM); the rest as H100",
-    ),
-    Limits(
-        *("v5e", 197e12, 819e9, None, 50e9, 50e9, 256),
-        source="Google Cloud Documentation, TPU v5e (1,600 Gbit/s a chip over four links)",
-    ),
-)
+LIMITS = {
+    "h100": Limits(989e12, 3.35e12, 450e9, 50e9, 8),
+    "h200": Limits(989e12, 4.8e12, 450e9, 50e9, 8),
+    "v5e": Limits(197e12, 819e9, 50e9, 50e9, 256),
+}
+"""Sources: NVIDIA H100 and H200 Tensor Core GPU Datasheets (SXM); DGX H100 User Guide (400 Gbit/s a
+GPU); Google Cloud Documentation, TPU v5e (1,600 Gbit/s a chip over four links)."""
 
 
-class Stage(NamedTuple):
-    """The work of one stage in an iteration, on all devices together."""
+class Work(NamedTuple):
+    """Matrix products of a turn, a multiply-add counted as two operations, and bytes that they read
+    and write."""
 
-    name: str
-    products: float  # operations of matrix products, a multiply-add counted as two
-    words: float  # operations on 32-bit words
-    bytes: float  # read and written in the devices' memory
-    measured_by: str  # the figure of `bench` that the prediction is held against
+    operations: float
+    bytes: float
 
 
-class Arithmetic(NamedTuple):
-    """A run's work."""
+class Ends(NamedTuple):
+    """The ends of a range."""
 
-    config: RunConfig
-    stages: tuple[Stage, ...]
-    positions: int  # of an iteration
-    evaluations: float  # of the network, in an iteration of self-play
-    parameters: int
+    low: float
+    high: float
+
+
+class MillionGames(NamedTuple):
+    """A million games, JSON-ready with `_asdict`."""
+
     plies_a_game: float
+    evaluations_a_position: float
+    operations_an_evaluation: int
+    parameters: int
+    selfplay_operations: float
+    learner_operations: float
+    simulation_ms: Ends  # of all boards
+    step_ms: Ends  # of the learner
+    hours: Ends
+    sums: dict[int, Ends]
+    """By the number of devices, each with this many boards and samples, the share of their time in
+    which gradients are summed; empty where no data of their links are known."""
 
-    @property
-    def games(self) -> float:
-        """Games of an iteration."""
-        return self.positions / self.plies_a_game
+
+Figures = Mapping[str, float | None]
+"""`turn_ms`, `turn_ms_low`, `turn_kernels` and `turn_reads` of a compiled program."""
 
 
-def arithmetic_of(config: RunConfig, *, plies_a_game: float) -> Arithmetic:
-    """Count the work of an iteration from the config alone, at its full number of simulations.
+def million_games(
+    config: RunConfig, device: str, selfplay: Figures, learn: Figures, *, plies_a_game: float
+) -> MillionGames | None:
+    """Predict a million games, at the run's full number of simulations.
 
     Args:
-      config: the run.
+      device: of LIMITS, or a TPU of another kind.
+      selfplay: of a simulation of all boards.
+      learn: of a step of the learner.
       plies_a_game: mean length of a game.
+
+    Returns:
+      None where a turn of self-play is no simulation of all boards (`search.rounds`, a frozen
+      opponent), or nothing is known of the device.
     """
-    own, search = config.selfplay, config.search
-    rules, learner = config.rules, config.learner
-    positions = own.boards * own.plies
-    full = own.full_search_prob
-    cheap = min(own.cheap_simulations, search.simulations)
-    simulations = positions * (full * search.simulations + (1 - full) * cheap)
-    evaluations = positions + simulations
-    parts = census(config.network, channels_of(config.network, rules.players), size=rules.size)
-    parameters = sum(part.parameters for part in parts)
-    number = jnp.dtype(_dtype_on_accelerators(config)).itemsize
-    activations = number * sum(part.numbers for part in parts)
-    batches = evaluations / own.boards
-    samples = learner.steps * learner.batch
-    ply = position_bytes(config)
-    stages = (
-        Stage(
-            "network",
-            products=evaluations * peak.forward_operations(config),
-            words=0,
-            bytes=evaluations * activations + batches * number * parameters,
-            measured_by="network alone, evaluations",
-        ),
-        Stage(
-            "game",
-            products=0,
-            words=evaluations * words_of_a_step(config),
-            bytes=evaluations * 2 * memory.position_bytes(rules),
-            measured_by="core, plies",
-        ),
-        Stage(
-            "tree",
-            products=0,
-            words=0,
-            bytes=simulations * bytes_of_a_simulation(config),
-            measured_by="search without a network, simulations",
-        ),
-        Stage(
-            "replay",
-            products=0,
-            words=0,
-            bytes=2 * ply * (positions + samples),
-            measured_by="learner over its network",
-        ),
-        Stage(
-            "learner",
-            products=samples * peak.step_operations(config),
-            words=0,
-            bytes=BACKWARD * samples * activations,
-            measured_by="network forward and backward, positions",
-        ),
-        Stage(
-            "optimizer",
-            products=0,
-            words=0,
-            bytes=learner.steps * OPTIMIZER_WORDS * memory.WORD * parameters,
-            measured_by="learner over its network",
-        ),
-    )
-    return Arithmetic(config, stages, positions, evaluations, parameters, plies_a_game)
-
-
-def _dtype_on_accelerators(config: RunConfig) -> Any:
-    name = config.network.dtype
-    return "bfloat16" if name == "auto" else compute_dtype(name)
-
-
-def position_bytes(config: RunConfig) -> int:
-    """Bytes of one ply in the replay."""
-    plies = make_parts(config, all_devices(1)).plies
-    like = jax.eval_shape(functools.partial(replay.init, replay_rows(config), plies))
-    return replay.position_bytes(like)
-
-
-def bytes_of_a_simulation(config: RunConfig) -> float:
-    """Bytes that a simulation reads and writes in its board's tree: the nodes on the way down, with
-    visits and Q-values of their children, a new node, and the way up."""
-    slots = sizes_of(config.rules).num_slots
-    child = memory.engine_node_bytes(config, config.search.simulations)
-    root = slots * memory.WORD * (1 + memory.WORDS_BY_ROOT_SLOT)
-    seen = slots * memory.WORD * 2
-    way_up = 6 * memory.WORD * (WAY_DOWN + 1)
-    return root + WAY_DOWN * (child + seen) + child + way_up
-
-
-def words_of_a_step(config: RunConfig) -> int:
-    """Operations on words of a ply by the rules, with legal slots and planes, as an accelerator
-    takes it: every number that an equation makes counts as one."""
-    fresh = jax.tree.map(jnp.asarray, initial_state(config.rules))
-    observe = observer_for(config.network)
-
-    def step(state: State, slot: jax.Array) -> Any:
-        after, _, analysis = referee.play_with_analysis(state, slot)
-        known = observation.Precomputed(before=None, analysis=analysis)
-        legal = actions.legal_slots(after, terrain=analysis.terrain)
-        return after, legal, observe(after, known)
-
-    return count_numbers(jax.make_jaxpr(step)(fresh, jnp.int32(0)))
-
-
-def count_numbers(program: Any, platform: str = "cuda") -> int:
-    """Numbers that the equations of a program make on a platform, those of loops each turn."""
-    inner = functools.partial(_inner, platform=platform)
-
-    def own(equation: Any) -> int:
-        if inner(equation):
-            return 0
-        return sum(x.aval.size for x in equation.outvars if hasattr(x.aval, "size"))
-
-    def turns(equation: Any) -> int:
-        return equation.params["length"] if equation.primitive.name == "scan" else 1
-
-    return sum_equations(program, own, inner, turns)
-
-
-def _inner(equation: Any, platform: str) -> list[Any]:
-    """The programs inside an equation; of those for several platforms the one that is taken."""
-    branches = equation.params.get("branches_platforms")
-    if branches is None:
-        return inner_programs(equation)
-    taken = [platform in (names or (platform,)) for names in branches].index(True)
-    return [equation.params["branches"][taken]]
-
-
-class Time(NamedTuple):
-    """The time of a stage on a device, and the limit that decides it."""
-
-    seconds: float
-    limit: str  # `products`, `words` or `memory`
-
-
-def time_of(stage: Stage, limits: Limits) -> Time:
-    """The time of a stage on one device at the shares that are assumed."""
-    times = [
-        Time(stage.products / (MATRIX_SHARE * limits.operations), "products"),
-        Time(stage.bytes / (MEMORY_SHARE * limits.bandwidth), "memory"),
+    own, limits = config.selfplay, LIMITS.get(device)
+    has_times = selfplay["turn_ms"] is not None or limits is not None
+    if config.search.rounds or own.opponent or not has_times:
+        return None
+    evaluations = evaluations_a_position(config)
+    simulations = MILLION * plies_a_game / own.boards * evaluations
+    steps = MILLION * plies_a_game / (own.boards * own.plies) * config.learner.steps
+    evaluation, step, parameters = _work(config)
+    simulation_times = _seconds(selfplay, evaluation, limits)
+    step_times = _seconds(learn, step, limits)
+    seconds = [
+        simulations * of_simulation + steps * of_step
+        for of_simulation, of_step in zip(simulation_times, step_times, strict=True)
     ]
-    if limits.words:
-        times.append(Time(stage.words / (WORD_SHARE * limits.words), "words"))
-    return max(times)
+    sums = {}
+    if limits is not None:
+        for count in DEVICES:
+            summed = steps * sum_seconds(parameters, limits, count)
+            sums[count] = Ends(*sorted(summed / (summed + each) for each in seconds))
+    return MillionGames(
+        plies_a_game=plies_a_game,
+        evaluations_a_position=evaluations,
+        operations_an_evaluation=peak.forward_operations(config),
+        parameters=parameters,
+        selfplay_operations=simulations * evaluation.operations,
+        learner_operations=steps * step.operations,
+        simulation_ms=Ends(*(each * 1e3 for each in simulation_times)),
+        step_ms=Ends(*(each * 1e3 for each in step_times)),
+        hours=Ends(*(each / 3600 for each in seconds)),
+        sums=sums,
+    )
 
 
-def collective_seconds(found: Arithmetic, limits: Limits, devices: int) -> float:
-    """Seconds an iteration for the sums of gradients over several devices: each is 2 (n - 1) / n of
-    the gradients over the slowest link, and its latency."""
-    if devices == 1:
-        return 0.0
+def evaluations_a_position(config: RunConfig) -> float:
+    """Evaluations of the network for a ply of self-play: its root's and one a simulation."""
+    full, most = config.selfplay.full_search_prob, config.search.simulations
+    cheap = min(config.selfplay.cheap_simulations, most)
+    return 1 + full * most + (1 - full) * cheap
+
+
+def _work(config: RunConfig) -> tuple[Work, Work, int]:
+    """Work of an evaluation of all boards and of a step of the learner, and the parameters."""
+    channels = channels_of(config.network, config.rules.players)
+    parts = census(config.network, channels, size=config.rules.size)
+    parameters = sum(part.parameters for part in parts)
+    dtype = config.network.dtype
+    number = jnp.dtype("bfloat16" if dtype == "auto" else compute_dtype(dtype)).itemsize
+    activations = number * sum(part.numbers for part in parts)
+    boards, batch = config.selfplay.boards, config.learner.batch
+    evaluation = Work(
+        boards * peak.forward_operations(config), boards * activations + number * parameters
+    )
+    step = Work(
+        batch * peak.step_operations(config),
+        BACKWARD * batch * activations + OPTIMIZER_WORDS * WORD * parameters,
+    )
+    return evaluation, step, parameters
+
+
+def _seconds(figures: Figures, work: Work, limits: Limits | None) -> Ends:
+    """The time of a turn."""
+    low, high = figures["turn_ms_low"], figures["turn_ms"]
+    if low is not None and high is not None:
+        return Ends(low / 1e3, high / 1e3)
+    kernels, reads = figures["turn_kernels"], figures["turn_reads"]
+    assert limits is not None and kernels is not None and reads is not None
+    ends = (
+        kernels * each.launch
+        + reads * each.read
+        + max(
+            work.operations / (each.products * limits.operations),
+            work.bytes / (each.memory * limits.bandwidth),
+        )
+        for each in ASSUMED
+    )
+    return Ends(*ends)
+
+
+def sum_seconds(parameters: int, limits: Limits, devices: int) -> float:
+    """Seconds of a sum of gradients over several devices: 2 (n - 1) / n of the gradients over the
+    slowest link, and its latency."""
     link = limits.link if devices <= limits.near else limits.far_link
-    moved = 2 * (devices - 1) / devices * memory.WORD * found.parameters / link
-    latency = LATENCY * 2 * (devices - 1).bit_length()
-    return found.config.learner.steps * (moved + latency)
+    moved = 2 * (devices - 1) / devices * WORD * parameters / link
+    return moved + LATENCY * 2 * (devices - 1).bit_length()
 
 
-class Hours(NamedTuple):
-    """Hours for a million games on a number of devices."""
-
-    devices: int
-    hours: float
-    collectives: float  # their share of the time
-
-
-def hours_for_a_million(found: Arithmetic, limits: Limits, devices: int) -> Hours:
-    """Hours for a million games if boards and samples are shared by the devices."""
-    work = sum(time_of(stage, limits).seconds for stage in found.stages) / devices
-    sums = collective_seconds(found, limits, devices)
-    iterations = MILLION / found.games
-    return Hours(devices, iterations * (work + sums) / 3600, sums / (work + sums))
-
-
-def table(found: Arithmetic) -> Group:
-    """The arithmetic for the console."""
-    shown = Table(title=f"An iteration of {found.config.name}", title_justify="left")
-    for index, head in enumerate(("", "products", "words", "bytes", *(x.name for x in LIMITS))):
-        shown.add_column(head, justify="right" if index else "left", no_wrap=True)
-    for stage in found.stages:
-        times = (time_of(stage, limits) for limits in LIMITS)
-        shown.add_row(
-            stage.name,
-            *(short(work) if work else "-" for work in (stage.products, stage.words, stage.bytes)),
-            *(f"{_in_time(time.seconds)} {time.limit[0]}" for time in times),
-        )
-    return Group(shown, *(Text(line) for line in lines(found)))
-
-
-def _in_time(seconds: float) -> str:
-    for size, unit in ((1.0, "s"), (1e-3, "ms")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} µs"
-
-
-def lines(found: Arithmetic) -> Iterator[str]:
-    """What the table counts on, and the hours for a million games."""
-    yield "p, w, m: the time is that of products, words or memory"
+def lines(found: MillionGames) -> Iterator[str]:
+    """The prediction for the console."""
     yield (
-        f"{found.positions:,} positions, {found.games:,.0f} games of {found.plies_a_game:g} plies, "
-        f"{found.evaluations / found.positions:.3g} evaluations a position, "
-        f"{found.parameters:,} parameters"
+        f"a million games of {found.plies_a_game:g} plies: "
+        f"{found.evaluations_a_position:.3g} evaluations a position of "
+        f"{_short(found.operations_an_evaluation)} operations, {found.parameters:,} parameters; "
+        f"operations of self-play {_short(found.selfplay_operations)}, "
+        f"of the learner {_short(found.learner_operations)}"
     )
     yield (
-        f"assumed: {MATRIX_SHARE:.0%} of the device's matrix products, {MEMORY_SHARE:.0%} of its "
-        f"memory's speed, {WORD_SHARE:.0%} of its words"
+        f"predicted, not measured: {_range(found.hours)} hours; a simulation of all boards "
+        f"{_range(found.simulation_ms)} ms, a step of the learner {_range(found.step_ms)} ms"
     )
-    for limits in LIMITS:
-        told = [hours_for_a_million(found, limits, count) for count in DEVICES]
-        one, *more = (f"{x.hours:.3g} h on {x.devices}" for x in told)
-        sums = (
-            f"{text} ({x.collectives:.0%} sums)" for text, x in zip(more, told[1:], strict=True)
+    if found.sums:
+        shares = (
+            f"{each.low:.1%} to {each.high:.1%} on {count}" for count, each in found.sums.items()
         )
-        yield f"a million games, {limits.name}: " + ", ".join((one, *sums))
+        yield f"share of the time for sums of gradients: {', '.join(shares)} such devices"
 
 
-def record(found: Arithmetic) -> dict[str, Any]:
-    """The arithmetic, JSON-ready."""
-    return {
-        "config": config_to_dict(found.config),
-        "plies_a_game": found.plies_a_game,
-        "positions": found.positions,
-        "evaluations": found.evaluations,
-        "parameters": found.parameters,
-        "shares": {"products": MATRIX_SHARE, "memory": MEMORY_SHARE, "words": WORD_SHARE},
-        "stages": [
-            stage._asdict() | {"times": {x.name: time_of(stage, x)._asdict() for x in LIMITS}}
-            for stage in found.stages
-        ],
-        "limits": [limits._asdict() for limits in LIMITS],
-        "hours_for_a_million_games": {
-            limits.name: [hours_for_a_million(found, limits, count)._asdict() for count in DEVICES]
-            for limits in LIMITS
-        },
-    }
+def _range(ends: Ends) -> str:
+    return f"{ends.low:.3g} to {ends.high:.3g}"
+
+
+def _short(number: float) -> str:
+    for size, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if number >= size:
+            return f"{number / size:.3g} {letter}"
+    return f"{number:,.0f}"

@@ -18,7 +18,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from train.bench.arithmetic import WAY_DOWN
+from train.bench import arithmetic
 from train.bench.harness import hlo
 from train.bench.harness.absent import Target, absent_devices
 from train.bench.harness.hlo import Instruction, Loop
@@ -29,6 +29,8 @@ from train.runtime.devices import tracing_for
 from train.runtime.errors import UsageError
 
 CYCLES_AN_INDEX = 13.5
+WAY_DOWN = 2.2
+"""Nodes below the root that a simulation reads, the mean of a search of 32 simulations."""
 DEAREST = 8
 """Kernels that are listed."""
 COUNTED = ("gather", "gather indices", "scatter", "sort", "convert", "copy")
@@ -67,7 +69,8 @@ class CompiledProgram(NamedTuple):
 
     def figures(self) -> dict[str, float | None]:
         """Figures of the whole program and of a turn of its main loop, those of inner loops
-        included. `ms` is None where there is no estimate or data end the main loop."""
+        included. `ms` is None where there is no estimate or data end the main loop; `turn_ms_low`
+        leaves CYCLES_AN_INDEX out."""
         main = self.main_loop
         ends = main is None or main.turns is not None
         found = {
@@ -80,15 +83,17 @@ class CompiledProgram(NamedTuple):
         if main is not None:
             found |= {
                 "turn_ms": self._milliseconds(main),
+                "turn_ms_low": self._milliseconds(main, an_index=0.0),
                 "turn_kernels": main.total(_num_kernels, WAY_DOWN),
                 "turn_sorts": main.total(lambda loop: loop.counts["sort"], WAY_DOWN),
-                "turn_reads": main.total(lambda loop: loop.conditions_read, 1) + main.is_read,
+                "turn_reads": main.total(_reads, WAY_DOWN) + main.is_read,
             }
         return found
 
-    def _milliseconds(self, loop: Loop) -> float | None:
+    def _milliseconds(self, loop: Loop, an_index: float = CYCLES_AN_INDEX) -> float | None:
         clock = self.target.clock
-        return None if clock is None else loop.total(_cycles, WAY_DOWN) / clock * 1e3
+        cycles = loop.total(lambda each: _cycles(each, an_index), WAY_DOWN)
+        return None if clock is None else cycles / clock * 1e3
 
     def dearest(self) -> list[tuple[float, Instruction, str]]:
         """The kernels of the most cycles in the whole program, each with its cycles and place;
@@ -115,6 +120,22 @@ class CompileReport(NamedTuple):
     target: Target
     programs: tuple[CompiledProgram, ...]
     failed: tuple[FailedProgram, ...]
+    plies_a_game: float
+
+    @property
+    def million_games(self) -> arithmetic.MillionGames | None:
+        """The prediction; None without the main loops of self-play and learner, and as `arithmetic`
+        has it."""
+        found = {each.name: each.figures() for each in self.programs if each.main_loop}
+        if not {"selfplay", "learn"} <= found.keys():
+            return None
+        return arithmetic.million_games(
+            self.config,
+            self.target.name.partition(":")[0],
+            found["selfplay"],
+            found["learn"],
+            plies_a_game=self.plies_a_game,
+        )
 
 
 def compile_for(
@@ -123,6 +144,7 @@ def compile_for(
     names: Sequence[str],
     *,
     simulations: int,
+    plies_a_game: float,
     on_progress: Callable[[str], None] = lambda text: None,
 ) -> CompileReport:
     """Compile programs of a run for a target; call it before JAX starts its devices.
@@ -130,6 +152,7 @@ def compile_for(
     Args:
       names: of `train.bench.parts.traced.PROGRAMS`.
       simulations: of the programs `tree` and `search`.
+      plies_a_game: mean length of a game, for the hours of a million.
       on_progress: gets a line before each program.
 
     Raises:
@@ -140,7 +163,12 @@ def compile_for(
             f"bench: --programs {','.join(names)!r} is unknown; allowed: {', '.join(PROGRAMS)}"
         )
     return compile_on(
-        absent_devices(target), config, names, simulations=simulations, on_progress=on_progress
+        absent_devices(target),
+        config,
+        names,
+        simulations=simulations,
+        plies_a_game=plies_a_game,
+        on_progress=on_progress,
     )
 
 
@@ -150,6 +178,7 @@ def compile_on(
     names: Sequence[str],
     *,
     simulations: int,
+    plies_a_game: float,
     on_progress: Callable[[str], None] = lambda text: None,
 ) -> CompileReport:
     """As `compile_for`, for devices that are found already."""
@@ -161,7 +190,7 @@ def compile_on(
             found.append(_compile(name, traces[name], target))
     compiled = (each for each in found if isinstance(each, CompiledProgram))
     failed = (each for each in found if isinstance(each, FailedProgram))
-    return CompileReport(config, target, tuple(compiled), tuple(failed))
+    return CompileReport(config, target, tuple(compiled), tuple(failed), plies_a_game)
 
 
 def _compile(
@@ -194,20 +223,25 @@ def _thunks(dump: Path) -> str:
     return ""
 
 
-def _cycles(loop: Loop) -> float:
-    return sum(map(_kernel_cycles, loop.kernels))
+def _cycles(loop: Loop, an_index: float = CYCLES_AN_INDEX) -> float:
+    return sum(_kernel_cycles(each, an_index) for each in loop.kernels)
 
 
-def _kernel_cycles(each: Instruction) -> float:
-    return each.cycles + CYCLES_AN_INDEX * each.indices
+def _kernel_cycles(each: Instruction, an_index: float = CYCLES_AN_INDEX) -> float:
+    return each.cycles + an_index * each.indices
 
 
 def _num_kernels(loop: Loop) -> int:
     return len(loop.kernels)
 
 
+def _reads(loop: Loop) -> float:
+    """Conditions that the host reads in a turn: those of a loop once more than it turns."""
+    return loop.branches_read + (WAY_DOWN + 1) * sum(inner.is_read for inner in loop.inner)
+
+
 def tables(report: CompileReport) -> Group:
-    """The report for the console: a row a program, then the loops of each."""
+    """The report for the console: a row a program, the hours, then the loops of each."""
     title = f"{report.config.name} compiled for {report.target.name}"
     whole = Table(title=title, title_justify="left")
     heads = ("", "compile s", "MB", "of memory", "padding", "ms", "a turn: ms", "kernels", "sorts")
@@ -225,6 +259,8 @@ def tables(report: CompileReport) -> Group:
             *(_shown(figures.get(f"turn_{key}"), ",.0f") for key in ("kernels", "sorts", "reads")),
         )
     lines = [Text(f"{each.name} does not compile: {each.reason}") for each in report.failed]
+    if games := report.million_games:
+        lines += map(Text, arithmetic.lines(games))
     return Group(whole, *lines, *(part for each in report.programs for part in _details(each)))
 
 
@@ -255,12 +291,14 @@ def _shown(number: float | None, form: str) -> str:
 
 def record(report: CompileReport) -> dict[str, Any]:
     """The report, JSON-ready."""
+    games = report.million_games
     return {
         "target": report.target.name,
         "jax": jax.__version__,
         "config": config_to_dict(report.config),
         "programs": {each.name: _record(each) for each in report.programs},
         "failed": {each.name: each.reason for each in report.failed},
+        "million_games": games and games._asdict(),
     }
 
 

@@ -25,16 +25,15 @@ if TYPE_CHECKING:
     from train.ratings.pool import Entrant
     from train.study.strength import Curve
 
-STRENGTH, ENGINE, ARITHMETIC, COMPILE = "strength", "engine", "arithmetic", "compile"
+STRENGTH, ENGINE, COMPILE = "strength", "engine", "compile"
 RUNS = Path("runs")
 PARTS, REPORT = "parts", "report"
-"""What is done where `--what` names none of those four."""
+"""What is done where `--what` names none of those three."""
 _TIMED = ("batch", "against", "simulations", "repeats", "seconds", "json", "scaling", "fit")
 _TAKES = {
     STRENGTH: ("config", "what", "trained", "games", "opening_plies", "json"),
     ENGINE: ("config", "what", "player", "sessions", "seconds", "repeats", "json"),
-    ARITHMETIC: ("config", "what", "plies_a_game", "json"),
-    COMPILE: ("config", "what", "target", "programs", "simulations", "json"),
+    COMPILE: ("config", "what", "target", "programs", "simulations", "plies_a_game", "json"),
     PARTS: ("config", "what", "plot", *_TIMED),
     REPORT: ("config", "report", "minutes", *_TIMED),
 }
@@ -53,7 +52,6 @@ class Bench:
         "bench configs/gpu.toml --report out/bench",
         "bench configs/cpu.toml --what strength",
         "bench --what engine --player pretrained:wallzero-4stone@64",
-        "bench configs/gpu.toml --what arithmetic",
         "bench configs/gpu.toml --what compile --target v5e:1x1",
     )
 
@@ -62,9 +60,8 @@ class Bench:
     what: Annotated[str, tyro.conf.arg(metavar="PARTS")] = "env,search,selfplay,learn"
     """Parts to measure: env, search, selfplay, learn; or strength alone: train, and tell the
     minutes until the player passes 50 % and 90 % against heuristic-search:wjx@64; or engine alone:
-    how fast sessions are answered; or arithmetic alone: what an iteration computes and moves, and
-    the hours that accelerators would need, without a measurement; or compile alone: what the
-    compiler of a TPU or GPU that is not here makes of the run's programs."""
+    how fast sessions are answered; or compile alone: what the compiler of a TPU or GPU that is not
+    here makes of the run's programs, and the hours of a million games that follow from it."""
     batch: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
     """Numbers of boards in parallel; without it 256 and 1024 on a CPU, on an accelerator 1024 to
     262144 for the game and 512 to 16384 for all else, as far as its memory goes."""
@@ -105,7 +102,7 @@ class Bench:
     """Engine: numbers of sessions that ask at the same time."""
 
     plies_a_game: float = 50.0
-    """Arithmetic: mean length of a game, in plies."""
+    """Compile: mean length of a game, in plies."""
     target: Annotated[str, tyro.conf.arg(metavar="DEVICE", help_behavior_hint="")] = ""
     """Compile: h100, h200, or a TPU with its chips, such as v5e:1x1, v6e:1x1, v5p:2x2x1."""
     programs: Annotated[str, tyro.conf.arg(metavar="PROGRAMS")] = (
@@ -128,8 +125,6 @@ class Bench:
             return self._strength(config, overrides)
         if mode == ENGINE:
             return self._engine(overrides)
-        if mode == ARITHMETIC:
-            return self._arithmetic(config)
         if mode == COMPILE:
             return self._compile(config)
         request = self._request(config)
@@ -163,10 +158,11 @@ class Bench:
         Raises:
           UsageError: one that is done alone, and something else.
         """
-        for mode, done in (
-            *((STRENGTH, "measured"), (ENGINE, "measured")),
-            *((ARITHMETIC, "counted"), (COMPILE, "done")),
-        ):
+        if "arithmetic" in _names(self.what):
+            raise UsageError(
+                f"bench: --what arithmetic is part of --what {COMPILE} --target DEVICE"
+            )
+        for mode, done in ((STRENGTH, "measured"), (ENGINE, "measured"), (COMPILE, "done")):
             if mode in _names(self.what):
                 if _names(self.what) != (mode,) or self.report is not None:
                     raise UsageError(f"bench: --what {mode} is {done} alone, without --report")
@@ -224,22 +220,6 @@ class Bench:
             options.write_json(self.json, engine_speed.record(found))
         return 0
 
-    def _arithmetic(self, config: RunConfig) -> int:
-        """Show the work of an iteration, counted from the config."""
-        from rich.console import Console
-
-        from train.bench import arithmetic, suite
-
-        suite.check_rules(config, "bench")
-        if not 1 <= self.plies_a_game < math.inf:
-            raise UsageError(f"bench: --plies-a-game ({self.plies_a_game}) must be at least 1")
-        options.check_files(self.json, inputs=[self.config])
-        found = arithmetic.arithmetic_of(config, plies_a_game=self.plies_a_game)
-        Console().print(arithmetic.table(found), highlight=False)
-        if self.json is not None:
-            options.write_json(self.json, arithmetic.record(found))
-        return 0
-
     def _compile(self, config: RunConfig) -> int:
         """Show what the compiler of a device makes of the run's programs; the exit code is 1 where
         one does not compile."""
@@ -250,6 +230,8 @@ class Bench:
         suite.check_rules(config, "bench")
         if self.simulations < 1:
             raise UsageError(f"bench: --simulations ({self.simulations}) must be at least 1")
+        if not 1 <= self.plies_a_game < math.inf:
+            raise UsageError(f"bench: --plies-a-game ({self.plies_a_game}) must be at least 1")
         options.check_files(self.json, inputs=[self.config])
         console = Console()
         with console.status("bench") as status:
@@ -258,6 +240,7 @@ class Bench:
                 config,
                 _names(self.programs),
                 simulations=self.simulations,
+                plies_a_game=self.plies_a_game,
                 on_progress=status.update,
             )
         console.print(compile_report.tables(found), highlight=False)

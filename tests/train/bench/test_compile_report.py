@@ -1,6 +1,7 @@
 """What the compilers of accelerators make of a run: structure that keeps a search fast there."""
 
 import functools
+import io
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import jax
 import pytest
+from rich.console import Console
 
 from tests.support.compiling import ROOT
 from tests.support.learner import tiny
@@ -91,7 +93,7 @@ def compiled():
     """The network and the search of a tiny run, compiled for a device that is there."""
     target = Target("here", "cpu", 1e9, 1e9, all_devices(1))
     names = ("network", "search")
-    return compile_report.compile_on(target, tiny.config(), names, simulations=3)
+    return compile_report.compile_on(target, tiny.config(), names, simulations=3, plies_a_game=8)
 
 
 def test_figures_of_a_program_and_of_its_main_loop(compiled):
@@ -104,11 +106,34 @@ def test_figures_of_a_program_and_of_its_main_loop(compiled):
     assert search.figures()["turn_reads"] == 0  # a CPU is its own host
 
 
+def test_the_host_reads_a_loop_once_more_than_it_turns(compiled):
+    search = compiled.programs[1]
+    inner = search.main_loop.inner[0]._replace(turns=None, is_read=True, inner=())
+    main = search.main_loop._replace(inner=(inner, inner), branches_read=1)
+    found = search._replace(whole=search.whole._replace(inner=(main,)))
+    assert found.figures()["turn_reads"] == pytest.approx(1 + 2 * (2.2 + 1))
+
+
 def test_the_report_as_json_has_each_loop(compiled):
     record = json.loads(json.dumps(compile_report.record(compiled)))
     loops = record["programs"]["search"]["loops"]
     assert record["jax"] == jax.__version__ and loops[0]["depth"] == 0
     assert any(loop["place"].startswith("train/search/") for loop in loops)
+
+
+def test_hours_are_told_from_the_loops_of_self_play_and_learner(compiled, monkeypatch):
+    """A CPU's compiler estimates no cycles: the indices of gathers are all of the time."""
+    assert compile_report.record(compiled)["million_games"] is None
+    monkeypatch.setitem(compile_report._MAIN, "learn", "train/search/")
+    search = compiled.programs[1]
+    both = compiled._replace(programs=tuple(search._replace(name=x) for x in ("selfplay", "learn")))
+    turn = both.programs[0].figures()["turn_ms"]
+    games = json.loads(json.dumps(compile_report.record(both)))["million_games"]
+    # Six million simulations of four boards, half a million steps.
+    assert games["hours"] == pytest.approx([0.0, 6.5e6 * turn / 3.6e6]) and turn > 0
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(compile_report.tables(both))
+    assert f"0 to {games['hours'][1]:.3g} hours" in console.export_text()
 
 
 def test_a_program_that_does_not_compile_is_part_of_the_report(compiled, monkeypatch):
@@ -122,7 +147,9 @@ def test_a_program_that_does_not_compile_is_part_of_the_report(compiled, monkeyp
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: too\nlarge")
 
     monkeypatch.setattr(compile_report, "make_traces", no_memory)
-    found = compile_report.compile_on(compiled.target, tiny.config(), ("env",), simulations=1)
+    found = compile_report.compile_on(
+        compiled.target, tiny.config(), ("env",), simulations=1, plies_a_game=8
+    )
     reason = "RESOURCE_EXHAUSTED: too large"
     assert found.failed == (compile_report.FailedProgram("env", reason),)
     assert compile_report.record(found)["failed"] == {"env": reason}

@@ -168,7 +168,7 @@ REFUSED = [
     ("corridors rules.json --rules rules.json", "read"),
     ("probe --rules rules.json --json rules.json", "read"),
     ("bench config.toml --json config.toml", "read"),
-    ("bench config.toml --what arithmetic --json config.toml", "read"),
+    ("bench config.toml --what compile --json config.toml", "read"),
     ("bench config.toml --what strength --json config.toml", "read"),
     ("bench config.toml --json x.png --plot x.png", "two"),
     ("curves run --csv x.png --out x.png", "two"),
