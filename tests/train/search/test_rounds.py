@@ -9,7 +9,7 @@ from tests.support.learner import hashed_game
 from tests.support.learner.searching import Grown
 from train.bench.scripts.dropped_visits import visits_made
 from train.search.config import SearchConfig
-from train.search.rounds import pay_for_one_board, round_schedule
+from train.search.gumbel import pay_for_one_board, round_schedule
 from train.search.sequential_halving import halving_dues
 
 CONSIDERED, SIMULATIONS, BOARDS = 8, 12, 60

@@ -18,7 +18,7 @@ from train.bench.harness.script import check_seed, run_configured_script
 from train.bench.scripts.openings import played_plies
 from train.registry import load_network
 from train.runtime.host import fetch
-from train.search.rounds import RoundSchedule, round_schedule
+from train.search.gumbel import RoundSchedule, round_schedule
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, make_variant
 

@@ -28,7 +28,7 @@ from train.config import RunConfig, read_config
 from train.runtime.devices import use_all_cores
 from train.runtime.errors import UsageError
 from train.search.config import MAX_SIMULATIONS
-from train.search.rounds import round_schedule
+from train.search.gumbel import round_schedule
 
 
 @dataclasses.dataclass(frozen=True)
