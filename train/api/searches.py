@@ -246,7 +246,7 @@ def search_states(
     how = _How(guide.symmetries, searches=count > 0, explores=seed is not None)
     program = _program(guide.evaluate, options, guide.look, how)
     key = key_of("search", 0 if seed is None else seed)
-    roots, completed, lines, owners = fetch(program(guide.variables, batch, key))
+    roots, network_value, completed, lines, owners = fetch(program(guide.variables, batch, key))
     mover = np.asarray(batch.position.player)
     report = SearchReport(
         player=guide.name,
@@ -262,7 +262,7 @@ def search_states(
         completed=completed,
         policy=roots.policy,
         value=roots.value,
-        network_value=roots.scores[:, 0],
+        network_value=network_value,
         values=by_player(share_value(roots.scores, roots.value), mover),
         lines=lines,
         owners=None if owners is None else owners_by_player(owners, mover),
@@ -310,7 +310,7 @@ def _program(evaluate: Evaluator, options: SearchConfig, look: Look | None, how:
         lines = lines_below(choice.tree, states.variant, slots)
         lines = jnp.where(is_seen.at[:, 0].set(True)[..., None], lines, NO_ACTION)
         owners = None if look is None else chances_of_owners(look(variables, states))
-        return found, jnp.where(legal, completed, 0.0), lines, owners
+        return found, root.value, jnp.where(legal, completed, 0.0), lines, owners
 
     return search
 

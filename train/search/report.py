@@ -96,7 +96,8 @@ def lines_below(tree: Tree, variant: Variant, slots: jax.Array, boards: Boards =
         visits = jnp.where(below != NO_CHILD, tree.visits[rows[..., None], below], 0)
         most = visits.max(axis=-1, keepdims=True)
         value = jnp.where(visits == most, tree.qvalues[rows[..., None], below], -jnp.inf)
-        further = (child != NO_CHILD) & (tree.discounts[rows, child] != 0) & (most[..., 0] > 0)
+        # Nothing is below the end of a game.
+        further = (child != NO_CHILD) & (most[..., 0] > 0)
         walk = child, value.argmax(axis=-1).astype(slot.dtype), goes_on & further
         return walk, jnp.where(goes_on, action, NO_ACTION)
 
