@@ -29,7 +29,7 @@ from train.search.report import (
     share_value,
 )
 from train.search.sequential_halving import (
-    best_due_without_noise,
+    best_of_root,
     completed_values,
     halving_schedule,
     improved_policy,
@@ -250,7 +250,7 @@ def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConf
         def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
             due = visits_due(node.visits, legal, schedule)
-            return best_due_without_noise(node, options, due, legal=legal)
+            return best_of_root(node, options, due, legal=legal)
 
         def below(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
@@ -270,7 +270,7 @@ def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConf
         node = root_view(tree)
         policy = improved_policy(node, options, legal)
         most = node.slot_visits.max(axis=1)
-        chosen = best_due_without_noise(node, options, most, legal=legal)
+        chosen = best_of_root(node, options, most, legal=legal)
         # The choice first, then what was visited, by its share.
         rank = jnp.where(node.slot_visits > 0, 1.0, 0.0) + policy
         rank = jnp.where(legal, rank, -1.0).at[jnp.arange(len(chosen)), chosen].set(3.0)

@@ -34,7 +34,7 @@ from train.search.config import SearchConfig
 from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
 from train.search.sequential_halving import (
     NO_CHANCE,
-    best_due,
+    best_of_root,
     completed_values,
     halving_dues,
     halving_schedule,
@@ -76,10 +76,7 @@ def make_gumbel(
         schedule = schedules[0] if root.budget is None else jnp.asarray(schedules)[root.budget]
 
         def best(node: Node, due: jax.Array) -> jax.Array:
-            completed = completed_values(node, config)
-            return best_due(
-                node.logits, node.slot_visits, completed, due, gumbel=gumbel, legal=root.legal
-            )
+            return best_of_root(node, config, due, legal=root.legal, gumbel=gumbel)
 
         def score(node: Node) -> jax.Array:
             return root_score(node.logits, completed_values(node, config), gumbel)

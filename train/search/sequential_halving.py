@@ -118,22 +118,23 @@ def root_score(logits: jax.Array, completed: jax.Array, gumbel: jax.Array) -> ja
     return gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
 
 
-def best_due_without_noise(
+def best_of_root(
     node: Node,
     config: SearchConfig,
     due: jax.Array,
     *,
     legal: jax.Array,
+    gumbel: jax.Array | None = None,
     before: jax.Array | int = 0,
 ) -> jax.Array:
-    """int32[B]: `best_due` of a root by its own values, without Gumbel draws; `before` int32[B, A]
-    are visits that the search began with, which do not count."""
+    """int32[B]: `best_due` of a root by its own values; `gumbel` None is a search without noise,
+    `before` int32[B, A] are visits that the search began with, which do not count."""
     return best_due(
         node.logits,
         node.slot_visits - before,
         completed_values(node, config),
         due,
-        gumbel=jnp.zeros_like(node.logits),
+        gumbel=jnp.zeros_like(node.logits) if gumbel is None else gumbel,
         legal=legal,
     )
 

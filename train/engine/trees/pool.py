@@ -23,7 +23,7 @@ from train.search.evaluator import make_play, make_symmetric_evaluator
 from train.search.puct import make_puct_slot, most_visited
 from train.search.report import RootReport, report_roots
 from train.search.sequential_halving import (
-    best_due_without_noise,
+    best_of_root,
     completed_values,
     improved_policy,
     mask_logits,
@@ -65,7 +65,7 @@ def make_rules(config: SearchConfig) -> Rules:
 
     def best(node: Node, base: jax.Array, due: jax.Array) -> jax.Array:
         legal = node.logits > MASKED
-        return best_due_without_noise(node, config, due, legal=legal, before=base)
+        return best_of_root(node, config, due, legal=legal, before=base)
 
     def below(node: Node) -> jax.Array:
         return slot_below(node, completed_values(node, config))
