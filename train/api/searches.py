@@ -13,19 +13,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.api.common.tables import check_whole, key_of, to_dataframe
-from train.api.states import States, actions_of, all_actions, batch_of
+from train.api.states import States, batch_of
 from train.config import config_from_dict
-from train.engine.trees.guide import Guide, Look
+from train.engine.trees.guide import Guide, Look, chances_of_owners
 from train.functions import refuse_functions
-from train.network import MASKED
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.engine import Root
 from train.search.evaluator import Evaluator, make_play, make_symmetric_evaluator
+from train.search.report import (
+    by_player,
+    lines_below,
+    owners_by_player,
+    report_roots,
+    share_value,
+)
 from train.search.search import make_engine
 from train.search.sequential_halving import completed_values
-from train.search.tree import NO_CHILD, ROOT, Tree, root_view
+from train.search.tree import root_view
 from wallgo_jax import render
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION
@@ -33,8 +39,10 @@ from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import format_action
 
-LINES, LINE_PLIES = 6, 8
+LINES = 6
 _SHOWN = 8
+_MOST = 2**30
+"""More visits than a slot has."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -238,24 +246,26 @@ def search_states(
     how = _How(guide.symmetries, searches=count > 0, explores=seed is not None)
     program = _program(guide.evaluate, options, guide.look, how)
     key = key_of("search", 0 if seed is None else seed)
-    found, tree, owners = fetch(program(guide.variables, batch, key))
-    slots = np.argsort(-found["visits"], axis=1, kind="stable")[:, :LINES]
-    slots = _first(slots, found.pop("slot"))
-    lines = _lines(batch, tree, slots)
-    is_seen = np.take_along_axis(found["visits"], slots, axis=1) > 0
-    lines[:, 1:][~is_seen[:, 1:]] = NO_ACTION  # the chosen one may have no visit
+    roots, network_value, completed, lines, owners = fetch(program(guide.variables, batch, key))
     mover = np.asarray(batch.position.player)
     report = SearchReport(
         player=guide.name,
         rules=rules,
         state=fetch(batch),
         simulations=count,
-        actions=fetch(all_actions(batch)),
+        actions=roots.actions,
+        legal=roots.legal,
         action=lines[:, 0, 0],
-        values=_by_player(found.pop("scores"), found["value"], mover),
+        prior=roots.prior,
+        visits=roots.slot_visits,
+        qvalues=roots.slot_qvalues,
+        completed=completed,
+        policy=roots.policy,
+        value=roots.value,
+        network_value=network_value,
+        values=by_player(share_value(roots.scores, roots.value), mover),
         lines=lines,
-        owners=None if owners is None else _turned(owners, mover),
-        **found,
+        owners=None if owners is None else owners_by_player(owners, mover),
     )
     return report[0] if is_one else report
 
@@ -280,31 +290,27 @@ def _program(evaluate: Evaluator, options: SearchConfig, look: Look | None, how:
         game = variables, states.variant, states.position.player
         choice = choose(key, root, functools.partial(play, game))
         node = root_view(choice.tree)
-        prior = jnp.where(legal, jax.nn.softmax(evaluation.logits, axis=1), 0.0)
-        found = {
-            "legal": legal,
-            "prior": prior,
-            "slot": choice.slot,
-            "visits": node.slot_visits,
-            "qvalues": node.slot_qvalues,
-            "completed": jnp.where(legal, _values_of(node, options), 0.0),
-            "policy": choice.policy,
-            "value": node.value,
-            "network_value": evaluation.value[:, 0],
-            "scores": evaluation.value,
-        }
+        completed = _values_of(node, options)
+        slot, policy = choice.slot, choice.policy
+        # Without the noise that a search with PUCT adds.
+        node = node._replace(logits=evaluation.logits)
         if not how.searches:
-            found |= {
-                "slot": jnp.where(legal, evaluation.logits, MASKED).argmax(axis=1),
-                "visits": jnp.zeros_like(node.slot_visits),
-                "qvalues": jnp.zeros_like(node.slot_qvalues),
-                "completed": jnp.where(legal, evaluation.value[:, :1], 0.0),
-                "policy": prior,
-                "value": evaluation.value[:, 0],
-            }
-        output = None if look is None else look(variables, states)
-        owners = None if output is None else output.ownership
-        return found, choice.tree, None if owners is None else jax.nn.softmax(owners, axis=-1)
+            slot = evaluation.logits.argmax(axis=1)
+            policy = jnp.where(legal, jax.nn.softmax(evaluation.logits, axis=1), 0.0)
+            completed = evaluation.value[:, :1]
+            none = jnp.zeros_like(node.slot_visits)
+            node = node._replace(
+                value=root.value, slot_visits=none, slot_qvalues=none.astype(jnp.float32)
+            )
+        found = report_roots(node, states, evaluation.value, slot, policy)
+        # The chosen slot may have no visit.
+        most = jnp.argsort(-found.slot_visits.at[jnp.arange(len(slot)), slot].set(_MOST), axis=1)
+        slots = most[:, :LINES].astype(jnp.int32)
+        is_seen = jnp.take_along_axis(found.slot_visits, slots, axis=1) > 0
+        lines = lines_below(choice.tree, states.variant, slots)
+        lines = jnp.where(is_seen.at[:, 0].set(True)[..., None], lines, NO_ACTION)
+        owners = None if look is None else chances_of_owners(look(variables, states))
+        return found, root.value, jnp.where(legal, completed, 0.0), lines, owners
 
     return search
 
@@ -314,64 +320,3 @@ def _values_of(node: Any, options: SearchConfig) -> jax.Array:
     plain = dataclasses.replace(options, value_scale=1.0, visit_offset=1.0, rescale_values=False)
     most = node.slot_visits.max(axis=1, keepdims=True)
     return completed_values(node, plain) / (1.0 + most)
-
-
-def _first(slots: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """int[B, K]: slots with the chosen one first."""
-    found = [
-        [best, *(slot for slot in row if slot != best)][: len(row)]
-        for row, best in zip(slots.tolist(), chosen.tolist(), strict=True)
-    ]
-    return np.array(found, np.int32)
-
-
-def _lines(states: State, tree: Tree, slots: np.ndarray) -> np.ndarray:
-    """int32[B, K, D]: public actions of slots [B, K] of the roots, each followed by those of the
-    most visits; where visits are equal, of the highest value."""
-    boards, count = slots.shape
-    nodes = np.zeros((boards, count, LINE_PLIES), np.int32)
-    path = np.full((boards, count, LINE_PLIES), -1, np.int32)
-    for b, k in np.ndindex(boards, count):
-        node, slot = ROOT, int(slots[b, k])
-        for ply in range(LINE_PLIES):
-            nodes[b, k, ply], path[b, k, ply] = node, slot
-            child = int(tree.children[b, node, slot])
-            if child == NO_CHILD or tree.discounts[b, child] == 0:
-                break
-            below = tree.children[b, child].astype(np.int64)
-            visits = np.where(below != NO_CHILD, tree.visits[b, below], 0)
-            if not visits.any():
-                break
-            node = child
-            slot = int(np.lexsort((tree.qvalues[b, below], visits))[-1])
-    rows = np.arange(boards)[:, None, None]
-    positions = tree.positions[rows, nodes]
-    variant = jax.tree.map(
-        lambda x: np.broadcast_to(np.asarray(x)[:, None, None], (*nodes.shape, *np.shape(x)[1:])),
-        states.variant,
-    )
-    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[3:]), State(variant, positions))
-    named = fetch(actions_of(flat, np.maximum(path, 0).ravel())).reshape(path.shape)
-    return np.where(path >= 0, named, NO_ACTION)
-
-
-def _by_player(scores: np.ndarray, value: np.ndarray, mover: np.ndarray) -> np.ndarray:
-    """float32[B, P]: each player's value, player 0 first.
-
-    A search of more than two players knows the mover's alone: rewards add up to zero, so the others
-    share the change equally.
-    """
-    scores = scores.copy()
-    scores[:, 0] = value
-    others = scores[:, 1:]
-    scores[:, 1:] = others - scores.sum(axis=1, keepdims=True) / others.shape[1]
-    return np.stack([np.roll(row, m) for row, m in zip(scores, mover, strict=True)])
-
-
-def _turned(owners: np.ndarray, mover: np.ndarray) -> np.ndarray:
-    """float32[B, H, W, P + 1]: owners from the mover on as player 0 first."""
-    found = [
-        np.concatenate([np.roll(own[..., :-1], m, axis=-1), own[..., -1:]], axis=-1)
-        for own, m in zip(owners, mover, strict=True)
-    ]
-    return np.stack(found)

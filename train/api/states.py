@@ -6,7 +6,6 @@ B boards, A slots.
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from train.runtime.errors import UsageError
@@ -101,12 +100,3 @@ def step(states: State, slots: jax.Array) -> tuple[State, jax.Array]:
 def actions_of(states: State, slots: jax.Array) -> jax.Array:
     """int32[B]: public actions of slots int32[B]."""
     return jax.vmap(actions.action_of_slot)(states, slots)
-
-
-@jax.jit
-def all_actions(states: State) -> jax.Array:
-    """int32[B, A]: public actions of all slots."""
-    every = jnp.arange(states.num_slots)
-    return jax.vmap(jax.vmap(actions.action_of_slot, in_axes=(None, 0)), in_axes=(0, None))(
-        states, every
-    )

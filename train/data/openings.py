@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.network import MASKED
 from train.runtime.numbers import is_off
+from train.search.puct import draw_at
 from train.search.search import SearchResult
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import Position, State
@@ -98,7 +98,7 @@ def make_exploration(options: Exploration) -> _Play:
         slot, ply = found.slot, states.position.ply
         is_drawn = jnp.zeros(slot.shape, bool)
         if not is_off(options.temperature):
-            slot = _draw_by(keys[0], found.policy, temperature_at(ply, options))
+            slot = draw_at(keys[0], found.policy, temperature_at(ply, options)[:, None])
         if options.draws_openings:
             since_setup = ply - states.variant.num_placements
             is_drawn = jnp.where(since_setup < 0, opening.has_setup, since_setup < opening.plies)
@@ -122,10 +122,3 @@ def temperature_at(ply: jax.Array, options: Exploration) -> jax.Array:
     left = jnp.exp2(-ply.astype(jnp.float32) / options.temperature_halflife)
     first, last = options.temperature, options.final_temperature
     return last + (first - last) * left
-
-
-def _draw_by(key: jax.Array, policy: jax.Array, temperature: jax.Array) -> jax.Array:
-    """int32[B]: slots drawn with chances policy^(1 / temperature), [B, A] and [B]."""
-    tiny = jnp.finfo(policy.dtype).tiny
-    logits = jnp.log(jnp.maximum(policy, tiny)) / temperature[:, None]
-    return jax.random.categorical(key, jnp.where(policy > 0, logits, MASKED)).astype(jnp.int32)

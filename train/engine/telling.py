@@ -10,7 +10,7 @@ import numpy as np
 from train.checkpoints.calibration import Calibration
 from train.engine.answers import Candidate, Evaluation, Score
 from train.engine.trees.details import Details
-from train.engine.trees.pool import Found
+from train.search.report import RootReport, draw_place, owners_by_player
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import State
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
@@ -46,7 +46,7 @@ class Question(NamedTuple):
 
 def tell_search(
     asked: Question,
-    found: Found,
+    found: RootReport,
     details: Details | None,
     *,
     simulations: int,
@@ -64,7 +64,7 @@ def tell_search(
     grid, mover = asked.state.grid, asked.mover
     slot = int(found.slot)
     if asked.temperature > 0:
-        slot = _drawn(found.policy, asked.temperature, draw)
+        slot = draw_place(found.policy, asked.temperature, draw.random())
     action, value = int(found.actions[slot]), float(found.value)
     evaluation = Evaluation(
         session=asked.session,
@@ -79,7 +79,7 @@ def tell_search(
     )
     if details is None:
         return evaluation
-    owners = None if details.owners is None else _by_player(details.owners, mover)
+    owners = None if details.owners is None else _owners(details.owners, mover)
     return _with_details(
         evaluation,
         candidates=_candidates(asked, found, details),
@@ -134,13 +134,6 @@ def _name(action: int, grid: int) -> str:
     return format_action(action, grid=grid, sides=CANONICAL_SIDES)
 
 
-def _drawn(policy: Any, temperature: float, draw: np.random.Generator) -> int:
-    """A slot with chances policy^(1 / temperature)."""
-    logits = np.log(np.maximum(policy.astype(np.float64), 1e-300)) / temperature
-    chances = np.where(policy > 0, np.exp(logits - logits.max()), 0.0)
-    return int(draw.choice(len(policy), p=chances / chances.sum()))
-
-
 def _score(scores: Any, value: float, mover: int) -> Score:
     """The root's value as each player sees it.
 
@@ -160,10 +153,10 @@ def _score(scores: Any, value: float, mover: int) -> Score:
     return tuple(float(share) for share in np.clip(np.roll(shares, mover), -1.0, 1.0))
 
 
-def _by_player(owners: Any, mover: int) -> np.ndarray:
+def _owners(owners: Any, mover: int) -> np.ndarray:
     """float[N, P + 1]: chances of each cell's owners, players by number and nobody last."""
-    flat = owners.reshape(-1, owners.shape[-1])
-    return np.concatenate([np.roll(flat[:, :-1], mover, axis=1), flat[:, -1:]], axis=1)
+    (turned,) = owners_by_player(owners[None], np.array([mover]))
+    return turned.reshape(-1, turned.shape[-1])
 
 
 def _margin(details: Details, owners: np.ndarray | None, asked: Question) -> float | None:
@@ -177,7 +170,7 @@ def _margin(details: Details, owners: np.ndarray | None, asked: Question) -> flo
     return float(cells[0] - cells[1:].max())
 
 
-def _candidates(asked: Question, found: Found, details: Details) -> tuple[Candidate, ...]:
+def _candidates(asked: Question, found: RootReport, details: Details) -> tuple[Candidate, ...]:
     grid, players = asked.state.grid, asked.players
     lines = {int(slot): line for slot, line in zip(details.slots, details.lines, strict=True)}
     seen = [slot for slot in lines if found.slot_visits[slot]]
@@ -192,11 +185,11 @@ def _candidates(asked: Question, found: Found, details: Details) -> tuple[Candid
     return tuple(told)
 
 
-def _rank(found: Found, slot: int) -> tuple[bool, int, float]:
+def _rank(found: RootReport, slot: int) -> tuple[bool, int, float]:
     return slot == int(found.slot), int(found.slot_visits[slot]), float(found.slot_qvalues[slot])
 
 
-def _policy(found: Found, grid: int) -> tuple[tuple[str, float], ...]:
+def _policy(found: RootReport, grid: int) -> tuple[tuple[str, float], ...]:
     """(move, chance) of the legal slots, the likeliest first."""
     legal = np.flatnonzero((found.policy > 0) | (found.prior > 0))
     order = legal[np.argsort(-found.policy[legal], kind="stable")]

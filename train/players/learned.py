@@ -14,6 +14,7 @@ from train.network import NetworkConfig, Variables
 from train.players.basic import Player
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for, make_symmetric_evaluator
+from train.search.puct import draw_at
 from train.search.search import Search, SearchResult, cast_own_weights, make_search
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -149,8 +150,7 @@ def _drawing_act(
     def act(variables: Any, states: State, key: jax.Array) -> jax.Array:
         search_key, draw_key = jax.random.split(key)
         policy = search(variables, states, search_key).policy
-        logits = jnp.where(policy > 0, jnp.log(policy) / temperature, -jnp.inf)
-        return jax.random.categorical(draw_key, logits).astype(jnp.int32)
+        return draw_at(draw_key, policy, temperature)
 
     return act
 

@@ -20,7 +20,7 @@ from train.registry.names import PlayerName, read_name
 from train.registry.networks import network_of, refuse_other_rules
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig, as_player
-from train.search.rounds import pay_for_one_board
+from train.search.gumbel import pay_for_one_board
 from train.search.search import make_search
 from train.solver.exact_player import make_exact_player
 from wallgo_jax.game.rules import Rules

@@ -1,28 +1,19 @@
 """The player that analyses positions: what guides its search, its options and its calibration."""
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from train.checkpoints import exported, pretrained
 from train.checkpoints.calibration import Calibration, read_calibration
-from train.engine.trees.guide import check_rules, make_guide
+from train.engine.trees.guide import Look, check_rules, make_guide
 from train.registry.names import read_name, read_network_name
 from train.registry.networks import model_of, network_config
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig, considered_actions
 from train.search.evaluator import Evaluator, make_symmetric_evaluator
 from wallgo_jax.game.rules import Rules
-from wallgo_jax.game.state import State
 from wallgo_jax.view.game_replay import Game
 
-Owners = Callable[[Any, State], jax.Array]
-"""(variables, states [B]) -> float32[B, N, P + 1]: chances of each cell's final owners, player 0
-first, nobody last; N cells, P players."""
 DEFAULT_SIMULATIONS = 256
 _ALLOWED = "PATH, pretrained:NAME or heuristic-search:ethen|wjx, each with @simulations"
 
@@ -36,7 +27,7 @@ class Analyst(NamedTuple):
     evaluate: Evaluator  # leaves
     evaluate_root: Evaluator
     search: SearchConfig
-    owners: Owners | None  # None without a head for them
+    look: Look | None  # None without a head for owners
     calibration: Calibration
 
     def chance(self, value: Any, *, is_searched: bool = True) -> Any:
@@ -99,7 +90,7 @@ def make_analyst(
         evaluate=guide.evaluate,
         evaluate_root=make_symmetric_evaluator(guide.evaluate, guide.symmetries),
         search=search,
-        owners=_make_owners(guide.look, rules.players) if has_owners else None,
+        look=guide.look if has_owners else None,
         calibration=guide.calibration if calibration is None else read_calibration(calibration),
     )
 
@@ -150,20 +141,3 @@ def card_folder(name: str) -> Path:
             f"player {name!r}: has no card; `python -m train export` writes a folder with one"
         )
     return Path(read.target)
-
-
-@functools.cache
-def _make_owners(look: Any, players: int) -> Owners:
-    """The owners that a guide's look tells, its players numbered as the game numbers them."""
-
-    @jax.jit
-    def owners(variables: Any, states: State) -> jax.Array:
-        logits = look(variables, states).ownership
-        shares = jax.nn.softmax(logits, axis=-1).reshape(len(logits), -1, players + 1)
-        # The head numbers players from the one to move on.
-        mover = states.position.player.astype(jnp.int32)[:, None, None]
-        place = (jnp.arange(players)[None, None] - mover) % players
-        absolute = jnp.take_along_axis(shares[..., :players], place, axis=-1)
-        return jnp.concatenate([absolute, shares[..., players:]], axis=-1)
-
-    return owners

@@ -97,7 +97,7 @@ def review_game(
         chances = np.vstack([chances.reshape(-1, seats), analyst.chance(game.rewards)])
     snapshots = tuple(take_snapshot(state) for state in game.states)
     owners = None
-    if analyst.owners is not None:
+    if analyst.look is not None:
         predicted = [each.owner for each in searched if each.owner is not None]
         owners = (*predicted, *(_owners_now(each) for each in snapshots if each.is_over))
     afters = _afters(analyst, game, live, chances)

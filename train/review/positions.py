@@ -15,25 +15,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.network import MASKED
+from train.engine.trees.guide import Look, chances_of_owners
 from train.review.analyst import Analyst
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
 from train.search.evaluator import Evaluator, make_play
+from train.search.report import (
+    RootReport,
+    by_player,
+    lines_below,
+    owners_by_player,
+    report_roots,
+    share_value,
+)
 from train.search.sequential_halving import (
-    best_due,
+    best_of_root,
     completed_values,
     halving_schedule,
+    improved_policy,
+    mask_logits,
     slot_below,
     visits_due,
 )
 from train.search.simulation import simulate
-from train.search.tree import NO_CHILD, ROOT, Node, Tree, init_tree, root_view
+from train.search.tree import Node, Tree, init_tree, root_view
 from wallgo_jax.game import actions
 from wallgo_jax.game.actions import NO_ACTION
 from wallgo_jax.game.state import State
 
-CANDIDATES, LINE_PLIES = 6, 8
+CANDIDATES = 6
 _BATCHES = (16, 64, 256)
 _TREE_BYTES = 2**30
 """Room for the trees of a batch; more positions take more batches."""
@@ -138,19 +148,15 @@ class _Root(NamedTuple):
 
 
 class _Found(NamedTuple):
-    likeliest: jax.Array  # int32[B], public action
-    prior: jax.Array  # float32[B, K]
-    policy: jax.Array  # float32[B, K]
-    visits: jax.Array  # int32[B, K]
-    qvalues: jax.Array  # float32[B, K]
-    is_legal: jax.Array  # bool[B, K]
+    roots: RootReport  # [B]
+    slots: jax.Array  # int32[B, K], the choice first, then by their share
     lines: jax.Array  # int32[B, K, D], NO_ACTION after the end of a line
 
 
 class _Programs(NamedTuple):
     begin: Callable[[Any, State, jax.Array, bool], _Root]
     grow: Callable[[Any, State, jax.Array, Tree, jax.Array], Tree]
-    finish: Callable[[State, jax.Array, Tree], _Found]
+    finish: Callable[[State, jax.Array, jax.Array, Tree], _Found]
     parts: int
     simulations: int
 
@@ -177,56 +183,46 @@ def _search_batch(
         tree = programs.grow(analyst.variables, stacked, legal, tree, fresh)
         jax.block_until_ready(tree.visits)
         on_part((part + 1) * size)
-    found: _Found = fetch(programs.finish(stacked, legal, tree))
-    owner = None if analyst.owners is None else fetch(analyst.owners(analyst.variables, stacked))
-    values = fetch(values)
+    found: _Found = fetch(programs.finish(stacked, values, legal, tree))
+    scores, value = found.roots.scores, found.roots.slot_qvalues[np.arange(batch), found.roots.slot]
+    mover, owner = stacked.position.player, [None] * batch
+    if analyst.look is not None:
+        owner = fetch(_owners(analyst.look)(analyst.variables, stacked))
+        owner = owners_by_player(owner, mover).reshape(batch, -1, owner.shape[-1])
+    before, after = by_player(scores, mover), by_player(share_value(scores, value), mover)
     return [
-        _position(
-            int(states[i].position.player),
-            values[i],
-            jax.tree.map(lambda x, i=i: x[i], found),
-            None if owner is None else owner[i],
+        SearchedPosition(
+            mover=int(mover[i]),
+            value=tuple(map(float, after[i])),
+            network_value=tuple(map(float, before[i])),
+            likeliest=int(found.roots.actions[i, found.roots.prior[i].argmax()]),
+            candidates=_candidates(jax.tree.map(lambda x, i=i: x[i], found)),
+            owner=owner[i],
         )
         for i in range(len(states))
     ]
 
 
-def _position(
-    mover: int, network_value: np.ndarray, found: _Found, owner: np.ndarray | None
-) -> SearchedPosition:
-    candidates = tuple(
+@functools.cache
+def _owners(look: Look) -> Callable[[Any, State], Any]:
+    return jax.jit(lambda variables, states: chances_of_owners(look(variables, states)))
+
+
+def _candidates(found: _Found) -> tuple[Candidate, ...]:
+    """The choice and the slots with visits of one board."""
+    roots = found.roots
+    return tuple(
         Candidate(
-            action=int(found.lines[k, 0]),
-            prior=float(found.prior[k]),
-            policy=float(found.policy[k]),
-            visits=int(found.visits[k]),
-            value=float(found.qvalues[k]),
-            line=tuple(int(action) for action in found.lines[k] if action != NO_ACTION),
+            action=int(roots.actions[slot]),
+            prior=float(roots.prior[slot]),
+            policy=float(roots.policy[slot]),
+            visits=int(roots.slot_visits[slot]),
+            value=float(roots.slot_qvalues[slot]),
+            line=tuple(int(action) for action in line if action != NO_ACTION),
         )
-        for k in range(len(found.visits))
-        if found.is_legal[k] and (found.visits[k] or k == 0)
+        for slot, line in zip(found.slots, found.lines, strict=True)
+        if roots.slot_visits[slot] or slot == roots.slot
     )
-    raw = np.roll(network_value, mover)
-    return SearchedPosition(
-        mover=mover,
-        value=_shared(raw, mover, candidates[0].value),
-        network_value=tuple(float(value) for value in raw),
-        likeliest=int(found.likeliest),
-        candidates=candidates,
-        owner=owner,
-    )
-
-
-def _shared(network_value: np.ndarray, mover: int, value: float) -> tuple[float, ...]:
-    """Every player's value, once the search has found the mover's.
-
-    Rewards add up to zero. A search of more than two players knows the mover's alone: the others
-    share the change equally.
-    """
-    others = np.arange(len(network_value)) != mover
-    shares = np.where(others, network_value, value)
-    shares = np.where(others, shares - shares.sum() / others.sum(), shares)
-    return tuple(float(share) for share in shares)
 
 
 @functools.cache
@@ -241,16 +237,11 @@ def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConf
         barred = jax.nn.one_hot(slots, evaluation.logits.shape[1], dtype=jnp.bool_)
         legal = jax.vmap(actions.legal_slots)(states)
         legal &= (excluded == NO_ACTION)[:, None] | (barred == is_only)
-        prior = _mask(evaluation.logits, legal)
+        prior = mask_logits(evaluation.logits, legal)
         tree = init_tree(
             prior, evaluation.value[:, 0], states.position, nodes=options.simulations + 1
         )
         return _Root(tree, legal, evaluation.value)
-
-    def best(node: Node, legal: jax.Array, due: jax.Array) -> jax.Array:
-        completed = completed_values(node, options)
-        none = jnp.zeros_like(node.logits)
-        return best_due(node.logits, node.slot_visits, completed, due, gumbel=none, legal=legal)
 
     @functools.partial(jax.jit, donate_argnums=3)
     def grow(variables: Any, states: State, legal: jax.Array, tree: Tree, fresh: jax.Array) -> Tree:
@@ -258,7 +249,8 @@ def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConf
 
         def at_root(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
-            return best(node, legal, visits_due(node.visits, legal, schedule))
+            due = visits_due(node.visits, legal, schedule)
+            return best_of_root(node, options, due, legal=legal)
 
         def below(keys: jax.Array | None, node: Node) -> jax.Array:
             del keys
@@ -274,58 +266,16 @@ def _programs(evaluate: Evaluator, evaluate_root: Evaluator, options: SearchConf
         )
 
     @jax.jit
-    def finish(states: State, legal: jax.Array, tree: Tree) -> _Found:
+    def finish(states: State, values: jax.Array, legal: jax.Array, tree: Tree) -> _Found:
         node = root_view(tree)
-        policy = jax.nn.softmax(_mask(node.logits + completed_values(node, options), legal))
-        chosen = best(node, legal, node.slot_visits.max(axis=1))
+        policy = improved_policy(node, options, legal)
+        most = node.slot_visits.max(axis=1)
+        chosen = best_of_root(node, options, most, legal=legal)
         # The choice first, then what was visited, by its share.
         rank = jnp.where(node.slot_visits > 0, 1.0, 0.0) + policy
         rank = jnp.where(legal, rank, -1.0).at[jnp.arange(len(chosen)), chosen].set(3.0)
         slots = jax.lax.top_k(rank, CANDIDATES)[1]
-
-        def of(array: jax.Array) -> jax.Array:
-            return jnp.take_along_axis(array, slots, axis=1)
-
-        prior = jax.nn.softmax(node.logits, axis=1)
-        likeliest = jax.vmap(actions.action_of_slot)(states, node.logits.argmax(axis=1))
-        return _Found(
-            likeliest,
-            of(prior),
-            of(policy),
-            of(node.slot_visits),
-            of(node.slot_qvalues),
-            of(legal),
-            _lines(states, tree, slots),
-        )
+        found = report_roots(node, states, values, chosen, policy)
+        return _Found(found, slots, lines_below(tree, states.variant, slots))
 
     return _Programs(begin, grow, finish, parts_of(options.simulations), options.simulations)
-
-
-def _lines(states: State, tree: Tree, slots: jax.Array) -> jax.Array:
-    """int32[B, K, D]: from slots int32[B, K] of the root, the most visited plies below each."""
-    rows = jnp.arange(len(slots))[:, None]
-    variant = jax.tree.map(lambda x: x[:, None], states.variant)
-    variants = jax.tree.map(lambda x: jnp.broadcast_to(x, (*slots.shape, *x.shape[2:])), variant)
-
-    def step(walk: tuple[jax.Array, jax.Array, jax.Array], _: None) -> tuple[Any, jax.Array]:
-        node, slot, goes_on = walk
-        there = State(variants, tree.positions[rows, node])
-        action = jax.vmap(jax.vmap(actions.action_of_slot))(there, slot)
-        child = tree.children[rows, node, slot].astype(jnp.int32)
-        further = goes_on & (child != NO_CHILD) & (tree.discounts[rows, child] != 0)
-        below = tree.children[rows, child].astype(jnp.int32)  # [B, K, A]
-        visits = jnp.where(below != NO_CHILD, tree.visits[rows[..., None], below], 0)
-        # Of slots with as many visits the one of the higher value, which is at most 1.
-        score = 4.0 * visits + tree.qvalues[rows[..., None], below]
-        further &= visits.max(axis=-1) > 0
-        walk = child, score.argmax(axis=-1).astype(slot.dtype), further
-        return walk, jnp.where(goes_on, action, NO_ACTION)
-
-    start = jnp.full_like(slots, ROOT), slots, jnp.ones(slots.shape, jnp.bool_)
-    return jnp.moveaxis(jax.lax.scan(step, start, None, length=LINE_PLIES)[1], 0, -1)
-
-
-def _mask(logits: jax.Array, legal: jax.Array) -> jax.Array:
-    """float32[B, A]: logits less the largest of their board, MASKED where not legal."""
-    largest = jnp.where(legal, logits, MASKED).max(axis=1, keepdims=True)
-    return jnp.where(legal, logits - largest, MASKED)

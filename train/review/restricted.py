@@ -3,8 +3,9 @@
 B boards, A slots.
 """
 
+import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,25 +19,21 @@ from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
 SearchAmong = Any
-"""(variables, states [B], allowed bool[B, A], key) -> Best; where no legal slot is allowed, all
-legal ones are."""
-
-
-class Best(NamedTuple):
-    """The best plays of a search."""
-
-    slot: jax.Array  # int32[B]
-    value: jax.Array  # float32[B], the play's own Q-value, from -1 to 1 for the side to move
+"""(variables, states [B], allowed bool[B, A], key) -> the best slots int32[B], and their own
+Q-values float32[B], from -1 to 1 for the side to move; where no legal slot is allowed, all legal
+ones are."""
 
 
 def make_search_among(analyst: Analyst, simulations: int) -> SearchAmong:
     """A search without exploration noise that chooses among allowed slots at its root."""
-    options = analyst.search.__class__(**{**vars(analyst.search), "simulations": simulations})
+    options = dataclasses.replace(analyst.search, simulations=simulations)
     choose = make_engine(options, explores=False)
     play = make_play(analyst.evaluate, opponents=options.opponents)
 
     @jax.jit
-    def search(variables: Any, states: State, allowed: jax.Array, key: jax.Array) -> Best:
+    def search(
+        variables: Any, states: State, allowed: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         variant, position = states
         evaluation = analyst.evaluate_root(variables, states)
         legal = jax.vmap(actions.legal_slots)(states)
@@ -46,6 +43,6 @@ def make_search_among(analyst: Analyst, simulations: int) -> SearchAmong:
         root = Root(logits, evaluation.value[:, 0], position, kept)
         found = choose(key, root, functools.partial(play, (variables, variant, position.player)))
         rows = jnp.arange(len(found.slot))
-        return Best(found.slot, found.tree.root_qvalues[rows, found.slot])
+        return found.slot, found.tree.root_qvalues[rows, found.slot]
 
     return search

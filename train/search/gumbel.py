@@ -3,29 +3,52 @@
 After Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with Gumbel" (ICLR
 2022). It finds what `mctx.gumbel_muzero_policy` finds from the same key.
 
-B boards, A slots.
+With `search.rounds` all visits of a round of sequential halving are one simulation.
+Sequential halving visits each considered slot of a phase equally often, and visits to different
+slots of the root touch different subtrees. So none of the visits of a round waits for another: a
+round is one way down, one evaluation of boards x slots, one way up, and needs no virtual loss. 16
+simulations among 16 slots are one round; 64 among 16 are 15.
+
+The slots of a round are those that sequential halving would choose one after another, but chosen
+at the start of the round: its later choices see values of its earlier ones, these do not. Where the
+round visits all slots that are due, both choose the same.
+
+A round has room for as many visits as it takes where `max_considered_actions` slots are legal. A
+board with fewer keeps its own schedule and makes as many of its visits as the rounds have room for.
+
+B boards, K visits a round, R = K * B rows, N nodes, A slots.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.network import MASKED
+from train.runtime.devices import backend
+from train.search.arrays.entries import read
+from train.search.arrays.words import pack, unpack
 from train.search.config import SearchConfig
 from train.search.engine import Budget, Choice, Choose, Root, simulations_of, where_explored
-from train.search.rounds import round_schedule, simulate_rounds
 from train.search.sequential_halving import (
-    best_due,
+    NO_CHANCE,
+    best_of_root,
     completed_values,
+    halving_dues,
     halving_schedule,
+    improved_policy,
+    mask_logits,
     root_score,
     slot_below,
     visits_due,
 )
-from train.search.simulation import simulate
-from train.search.tree import Node, Play, init_tree, root_view
+from train.search.simulation import select_leaf, simulate
+from train.search.tree import NO_CHILD, ROOT, Node, Play, Select, Step, Tree, init_tree, root_view
+
+_ROWS_AT_ONCE = 256
+"""Rows that a CPU steps and evaluates at once: more would not stay in its cache."""
 
 
 def make_gumbel(
@@ -44,7 +67,7 @@ def make_gumbel(
     rounds = round_schedule(considered, most)
 
     def choose(key: jax.Array, root: Root, play: Play) -> Choice:
-        prior = _mask(root.logits, root.legal)
+        prior = mask_logits(root.logits, root.legal)
         gumbel = jnp.zeros_like(prior)
         if any(each.explores for each in budgets):
             # mctx draws from the same half of the key, which keeps the two engines equal.
@@ -53,10 +76,7 @@ def make_gumbel(
         schedule = schedules[0] if root.budget is None else jnp.asarray(schedules)[root.budget]
 
         def best(node: Node, due: jax.Array) -> jax.Array:
-            completed = completed_values(node, config)
-            return best_due(
-                node.logits, node.slot_visits, completed, due, gumbel=gumbel, legal=root.legal
-            )
+            return best_of_root(node, config, due, legal=root.legal, gumbel=gumbel)
 
         def score(node: Node) -> jax.Array:
             return root_score(node.logits, completed_values(node, config), gumbel)
@@ -78,7 +98,7 @@ def make_gumbel(
             count = simulations_of(budgets, root.budget)
             grown = simulate(tree, None, at_root=at_root, below=below, play=play, count=count)
         found = root_view(grown)
-        policy = jax.nn.softmax(_mask(prior + completed_values(found, config), root.legal), axis=1)
+        policy = improved_policy(found, config, root.legal)
         # The survivors of the last halving are those of the most visits.
         slot = best(found, found.slot_visits.max(axis=1))
         return Choice(slot, policy, found.value, grown)
@@ -94,6 +114,234 @@ def _schedules(considered: int, simulations: Sequence[int]) -> np.ndarray:
     return found
 
 
-def _mask(logits: jax.Array, legal: jax.Array) -> jax.Array:
-    """float32[B, A]: logits less the largest of their board, MASKED where not legal."""
-    return jnp.where(legal, logits - logits.max(axis=1, keepdims=True), MASKED)
+def pay_for_one_board(config: SearchConfig) -> bool:
+    """Whether rounds search a single board faster here: on a CPU they nearly double its speed
+    (docs/speed.md); elsewhere nobody has measured it. False where the search has no rounds."""
+    has_rounds = config.kind == "gumbel" and config.engine == "native" and not config.custom
+    return has_rounds and config.opponents != "maxn" and jax.default_backend() == "cpu"
+
+
+class RoundSchedule(NamedTuple):
+    """The rounds of a search. S simulations, C considered slots at most."""
+
+    due: np.ndarray  # int32[C + 1, S + 1]: by slots considered and visits made, as `visits_due`
+    left: np.ndarray  # int32[C + 1, S + 1], visits left of the round that is under way, then 0
+    rounds: tuple[tuple[int, int], ...]  # (visits a round, number of such rounds), in order
+
+
+def round_schedule(considered: int, simulations: int) -> RoundSchedule:
+    """The rounds of sequential halving, for each number of considered slots.
+
+    Args:
+      considered: C, the most slots that are considered.
+      simulations: S.
+    """
+    due = np.zeros((considered + 1, simulations + 1), np.int32)
+    left = np.zeros_like(due)
+    for slots in range(1, considered + 1):
+        lengths = _lengths(slots, simulations)
+        due[slots, :simulations] = halving_dues(slots, simulations)
+        left[slots, :simulations] = [rest for length in lengths for rest in range(length, 0, -1)]
+    lengths = _lengths(considered, simulations)
+    rounds = tuple((length, len(list(same))) for length, same in itertools.groupby(lengths))
+    return RoundSchedule(due, left, rounds)
+
+
+def _lengths(considered: int, simulations: int) -> list[int]:
+    """The visits of each round: a slot is due once in a round."""
+    return [len(list(same)) for _, same in itertools.groupby(halving_dues(considered, simulations))]
+
+
+Score = Callable[[Node], jax.Array]
+"""The root -> scores float32[B, A], by which slots that are due are chosen."""
+
+
+def simulate_rounds(
+    tree: Tree,
+    schedule: RoundSchedule,
+    *,
+    legal: jax.Array,
+    score: Score,
+    below: Select,
+    play: Play,
+) -> Tree:
+    """Grow a tree of the root alone by the rounds of a schedule.
+
+    Args:
+      tree: as `init_tree` makes it, with room for a node a simulation.
+      schedule: of the rounds.
+      legal: bool[B, A], at the root.
+      score: scores the slots of the root.
+      below: chooses a slot of any other node.
+      play: makes a step and evaluates what follows.
+    """
+    considered = jnp.minimum(legal.sum(axis=1), len(schedule.due) - 1)
+
+    def one_round(tree: Tree, room: int) -> Tree:
+        root = root_view(tree)
+        made = root.visits - 1
+        due = jnp.asarray(schedule.due)[considered, made]
+        count = jnp.minimum(jnp.asarray(schedule.left)[considered, made], room)
+        is_due = legal & (root.slot_visits == due[:, None])
+        # A visit that is not made goes to an illegal slot, below which nothing is walked.
+        others = jnp.where(legal, -jnp.inf, 2.0 * NO_CHANCE)
+        ranked = jnp.where(is_due, jnp.maximum(score(root), NO_CHANCE), others)
+        slots = jax.lax.top_k(ranked, min(room, ranked.shape[1]))[1].T
+        is_visit = jnp.arange(len(slots), dtype=jnp.int32)[:, None] < count[None]
+        return visit_leaves(tree, slots, is_visit, below=below, play=play)
+
+    for room, number in schedule.rounds:
+        tree = jax.lax.scan(
+            lambda tree, _, room=room: (one_round(tree, room), None), tree, length=number
+        )[0]
+    return tree
+
+
+def visit_leaves(
+    tree: Tree, slots: jax.Array, is_visit: jax.Array, *, below: Select, play: Play
+) -> Tree:
+    """One visit of each board below each of some slots of the root.
+
+    Args:
+      tree: a visit makes the node whose number is the root's visits, if it makes one.
+      slots: int32[K, B], different ones in each column.
+      is_visit: bool[K, B], whether the visit is made; those of a board that are come first.
+      below: chooses a slot of any node below the root.
+      play: makes a step and evaluates what follows.
+    """
+    visits, boards = slots.shape
+    rows = jnp.tile(jnp.arange(boards, dtype=jnp.int32), visits)
+    made = is_visit.reshape(-1)
+    first = slots.reshape(-1)
+    # The writes of visits that are not made go past the last node, each to a place of its own.
+    number = jnp.repeat(jnp.arange(visits, dtype=jnp.int32), boards)
+    nowhere, fresh = tree.visits.shape[1] + number, tree.visits[rows, ROOT] + number
+    _, (parent, slot, child) = select_leaf(
+        tree, None, root_view(tree, rows), rows, lambda keys, node: first, below
+    )
+    node = jnp.where(child == NO_CHILD, fresh, child)
+    position = unpack(read(tree.positions.words, parent, rows), tree.positions.layout)
+    step = _play_rows(play, slot, position, boards)
+    node, parent = (jnp.where(made, x, nowhere) for x in (node, parent))
+    tree = _expand(tree, rows, (parent, slot, node), step)
+    tree, returns = _rise(tree, rows, node, jnp.where(made, step.value, 0.0), made)
+    tree = _count_at_root(tree, returns.reshape(visits, boards), is_visit)
+    return _copy_to_root(tree, rows, first, made)
+
+
+def _play_rows(play: Play, slot: jax.Array, position: Node, boards: int) -> Step:
+    """Steps of rows [R], which `play` takes by the boards."""
+    by_visit = jax.tree.map(lambda x: x.reshape(-1, boards, *x.shape[1:]), (slot, position))
+    visits = len(slot) // boards
+    at_once = visits
+    if backend() == "cpu":
+        at_once = max(1, min(visits, _ROWS_AT_ONCE // boards))
+    if at_once == visits:
+        steps = jax.vmap(play)(*by_visit)
+    else:
+        steps = jax.lax.map(lambda each: play(*each), by_visit, batch_size=at_once)
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), steps)
+
+
+def _expand(
+    tree: Tree, rows: jax.Array, at: tuple[jax.Array, jax.Array, jax.Array], step: Step
+) -> Tree:
+    """Write steps [R] from parents and slots as nodes, int32[R] each, with one visit more."""
+    parent, slot, node = at
+
+    def put(array: jax.Array, new: jax.Array) -> jax.Array:
+        return array.at[rows, node].set(new, mode="drop", unique_indices=True)
+
+    return tree._replace(
+        logits=put(tree.logits, step.logits),
+        children=tree.children.at[rows, parent, slot].set(
+            node.astype(tree.children.dtype), mode="drop", unique_indices=True
+        ),
+        positions=jax.tree.map(put, tree.positions, pack(step.position)),
+        parents=put(tree.parents, parent),
+        visits=tree.visits.at[rows, node].add(1, mode="drop", unique_indices=True),
+        raw_values=put(tree.raw_values, step.value),
+        values=put(tree.values, step.value),
+        rewards=put(tree.rewards, step.reward),
+        discounts=put(tree.discounts, step.discount),
+        qvalues=put(tree.qvalues, step.reward + step.discount * step.value),
+        is_modelled=jax.tree.map(put, tree.is_modelled, step.is_modelled),
+    )
+
+
+class _Rising(NamedTuple):
+    """The way up of rows [R]."""
+
+    tree: Tree
+    node: jax.Array  # int32[R]
+    value: jax.Array  # float32[R], that the visit found, for the side to move at the node
+    goes_on: jax.Array  # bool[R]: to a parent that is not the root
+
+
+def _rise(
+    tree: Tree, rows: jax.Array, node: jax.Array, value: jax.Array, made: jax.Array
+) -> tuple[Tree, jax.Array]:
+    """Count values of nodes in at all nodes above, but the root.
+
+    Returns:
+      The tree, and float32[R], what each visit is worth at the root.
+    """
+    no_node = tree.visits.shape[1] + jnp.arange(
+        len(node), dtype=jnp.int32
+    )  # each row's own: no two are the same
+
+    def of(array: jax.Array, node: jax.Array) -> jax.Array:
+        return array.at[rows, node].get(mode="clip")
+
+    def is_below(node: jax.Array) -> jax.Array:
+        return made & (of(tree.parents, node) != ROOT)
+
+    def rise(carry: _Rising) -> _Rising:
+        tree, node, value, goes_on = carry
+        parent = of(tree.parents, node)
+        higher = of(tree.rewards, node) + of(tree.discounts, node) * value
+        visits = of(tree.visits, parent)
+        mean = (of(tree.values, parent) * visits + higher) / (visits + 1.0)
+        qvalue = of(tree.rewards, parent) + of(tree.discounts, parent) * mean
+        above = jnp.where(goes_on, parent, no_node)
+
+        def put(array: jax.Array, new: jax.Array) -> jax.Array:
+            return array.at[rows, above].set(new, mode="drop", unique_indices=True)
+
+        risen = tree._replace(
+            visits=put(tree.visits, visits + 1),
+            values=put(tree.values, mean),
+            qvalues=put(tree.qvalues, qvalue),
+        )
+        node, value = jnp.where(goes_on, parent, node), jnp.where(goes_on, higher, value)
+        return _Rising(risen, node, value, goes_on & is_below(node))
+
+    start = _Rising(tree, node, value, is_below(node))
+    end = jax.lax.while_loop(lambda carry: carry.goes_on.any(), rise, start)
+    returns = of(end.tree.rewards, end.node) + of(end.tree.discounts, end.node) * end.value
+    return end.tree, returns
+
+
+def _count_at_root(tree: Tree, returns: jax.Array, is_visit: jax.Array) -> Tree:
+    """Count returns float32[K, B] in at the root, one after another as simulations do."""
+    visits, value = tree.visits[:, ROOT], tree.values[:, ROOT]
+    for each, is_made in zip(returns, is_visit, strict=True):
+        value = jnp.where(is_made, (value * visits + each) / (visits + 1.0), value)
+        visits = visits + is_made
+    return tree._replace(
+        visits=tree.visits.at[:, ROOT].set(visits), values=tree.values.at[:, ROOT].set(value)
+    )
+
+
+def _copy_to_root(tree: Tree, rows: jax.Array, slot: jax.Array, made: jax.Array) -> Tree:
+    """Copy visits and Q-values of the root's children at slots int32[R], those that changed."""
+    child = tree.children[rows, ROOT, slot].astype(jnp.int32)
+    at = jnp.where(made, slot, tree.root_visits.shape[1] + jnp.arange(len(slot), dtype=jnp.int32))
+
+    def put(array: jax.Array, new: jax.Array) -> jax.Array:
+        return array.at[rows, at].set(new, mode="drop", unique_indices=True)
+
+    return tree._replace(
+        root_visits=put(tree.root_visits, read(tree.visits, child, rows)),
+        root_qvalues=put(tree.root_qvalues, read(tree.qvalues, child, rows)),
+    )

@@ -82,7 +82,7 @@ def make_puct_choice(config: SearchConfig, grow: Grow, budgets: Sequence[Budget]
         # Slots of equal visits are told apart by the prior as evaluated, without the noise.
         slot = most_visited(visits, prior)
         if draws:
-            drawn = draw_visited(slot_key, visits, temperature=config.temperature)
+            drawn = draw_at(slot_key, visits, config.temperature)
             is_late = (config.temperature_plies > 0) & (ply >= config.temperature_plies)
             explored = jnp.where(is_late, slot, drawn)
             slot = where_explored(budgets, root.budget, explored, slot)
@@ -221,7 +221,8 @@ def most_visited(visits: jax.Array, prior: jax.Array) -> jax.Array:
     return order.argmax(axis=-1).astype(jnp.int32)
 
 
-def draw_visited(key: jax.Array, visits: jax.Array, *, temperature: float) -> jax.Array:
-    """int32[B]: slots drawn in proportion to visits int32[B, A] to the power 1 / temperature."""
-    logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)) / temperature, MASKED)
-    return jax.random.categorical(key, logits).astype(jnp.int32)
+def draw_at(key: jax.Array, weights: jax.Array, temperature: jax.Array | float) -> jax.Array:
+    """int32[B]: slots drawn in proportion to weights [B, A] to the power 1 / temperature, which is
+    one number or [B, 1]; the key is consumed."""
+    logits = jnp.log(jnp.where(weights > 0, weights, 1)) / temperature
+    return jax.random.categorical(key, jnp.where(weights > 0, logits, MASKED)).astype(jnp.int32)

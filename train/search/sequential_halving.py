@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.tree import Node
 
@@ -115,6 +116,38 @@ def best_due(
 def root_score(logits: jax.Array, completed: jax.Array, gumbel: jax.Array) -> jax.Array:
     """float32[B, A]: scores of the slots of the root; see `best_due`."""
     return gumbel + (logits - logits.max(axis=1, keepdims=True)) + completed
+
+
+def best_of_root(
+    node: Node,
+    config: SearchConfig,
+    due: jax.Array,
+    *,
+    legal: jax.Array,
+    gumbel: jax.Array | None = None,
+    before: jax.Array | int = 0,
+) -> jax.Array:
+    """int32[B]: `best_due` of a root by its own values; `gumbel` None is a search without noise,
+    `before` int32[B, A] are visits that the search began with, which do not count."""
+    return best_due(
+        node.logits,
+        node.slot_visits - before,
+        completed_values(node, config),
+        due,
+        gumbel=jnp.zeros_like(node.logits) if gumbel is None else gumbel,
+        legal=legal,
+    )
+
+
+def improved_policy(node: Node, config: SearchConfig, legal: jax.Array) -> jax.Array:
+    """float32[B, A]: the policy improved by the values of the search, over legal bool[B, A]."""
+    return jax.nn.softmax(mask_logits(node.logits + completed_values(node, config), legal), axis=1)
+
+
+def mask_logits(logits: jax.Array, legal: jax.Array) -> jax.Array:
+    """float32[B, A]: logits less the largest of their board, MASKED where not legal."""
+    largest = jnp.where(legal, logits, MASKED).max(axis=1, keepdims=True)
+    return jnp.where(legal, logits - largest, MASKED)
 
 
 def slot_below(node: Node, completed: jax.Array) -> jax.Array:

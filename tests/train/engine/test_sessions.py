@@ -110,9 +110,9 @@ def test_rules_that_the_network_has_not_learned_are_refused(tmp_path):
 
 def test_owners_are_turned_from_the_movers_side_to_the_players_numbers():
     mover_first = np.array([[[0.7, 0.2, 0.1]]])
-    assert telling._by_player(mover_first, 1).tolist() == [[0.2, 0.7, 0.1]]
+    assert telling._owners(mover_first, 1).tolist() == [[0.2, 0.7, 0.1]]
     of_three = np.array([[[0.4, 0.3, 0.2, 0.1]]])
-    assert telling._by_player(of_three, 2).tolist() == [[0.3, 0.2, 0.4, 0.1]]
+    assert telling._owners(of_three, 2).tolist() == [[0.3, 0.2, 0.4, 0.1]]
 
 
 def test_an_error_of_a_search_is_told_and_the_sessions_live_on(sessions, monkeypatch):

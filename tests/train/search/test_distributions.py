@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from train.network import MASKED
-from train.search.puct import dirichlet, draw_visited, mix, most_visited
+from train.search.puct import dirichlet, draw_at, mix, most_visited
 from train.search.search import divergence
 
 draw_noise = jax.jit(dirichlet)
@@ -48,7 +48,7 @@ def test_root_noise_is_a_distribution_for_any_alpha(alpha):
 )
 def test_draws_go_by_visits_to_a_power(temperature, shares):
     visits = jnp.asarray(np.broadcast_to(np.array([1, 3, 0, 4], np.int32), (20_000, 4)))
-    slots = jax.jit(draw_visited)(jax.random.key(0), visits, temperature=temperature)
+    slots = jax.jit(draw_at)(jax.random.key(0), visits, temperature)
     expected = np.array(shares) / sum(shares)
     np.testing.assert_allclose(np.bincount(slots, minlength=4) / 20_000, expected, atol=0.02)
 

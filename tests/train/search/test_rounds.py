@@ -8,7 +8,7 @@ import pytest
 from tests.support.learner import hashed_game
 from tests.support.learner.searching import Grown
 from train.search.config import SearchConfig
-from train.search.rounds import RoundSchedule, pay_for_one_board, round_schedule
+from train.search.gumbel import RoundSchedule, pay_for_one_board, round_schedule
 from train.search.sequential_halving import halving_dues
 
 CONSIDERED, SIMULATIONS, BOARDS = 8, 12, 60

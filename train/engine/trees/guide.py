@@ -134,6 +134,12 @@ def network_guide(
     )
 
 
+def chances_of_owners(output: Output) -> jax.Array | None:
+    """float32[B, H, W, P + 1]: the chances of each cell's final owners, the player to move first,
+    nobody last; None without a head for them."""
+    return None if output.ownership is None else jax.nn.softmax(output.ownership, axis=-1)
+
+
 def check_rules(guide: Guide, rules: Rules) -> None:
     """Refuse rules that a guide has not learned with a UsageError."""
     if guide.learned:

@@ -21,11 +21,17 @@ from train.network import MASKED
 from train.search.config import SearchConfig
 from train.search.evaluator import make_play, make_symmetric_evaluator
 from train.search.puct import make_puct_slot, most_visited
-from train.search.sequential_halving import best_due, completed_values, slot_below
+from train.search.report import RootReport, report_roots
+from train.search.sequential_halving import (
+    best_of_root,
+    completed_values,
+    improved_policy,
+    mask_logits,
+    slot_below,
+)
 from train.search.simulation import visit_leaf
 from train.search.tree import Node, Tree, init_tree, root_view
 from wallgo_jax.board.fusion import fusion_barrier
-from wallgo_jax.game import actions
 from wallgo_jax.game.state import State, Variant
 
 
@@ -47,21 +53,6 @@ class Rules(NamedTuple):
     result: Any  # (node, base) -> slot int32[B], policy float32[B, A]
 
 
-class Found(NamedTuple):
-    """The roots of some trees after a search. Values are the mover's."""
-
-    action: jax.Array  # int32[B], the chosen one, a public id
-    slot: jax.Array  # int32[B]
-    policy: jax.Array  # float32[B, A], 0 at illegal slots
-    value: jax.Array  # float32[B]
-    visits: jax.Array  # int32[B]
-    scores: jax.Array  # float32[B, P], as evaluated, the player to move first
-    prior: jax.Array  # float32[B, A], chances, 0 at illegal slots
-    slot_visits: jax.Array  # int32[B, A]
-    slot_qvalues: jax.Array  # float32[B, A]
-    actions: jax.Array  # int32[B, A], public ids of the slots
-
-
 def make_rules(config: SearchConfig) -> Rules:
     """The choices of a config's kind of search, without noise.
 
@@ -73,24 +64,16 @@ def make_rules(config: SearchConfig) -> Rules:
         return Rules(lambda node, base, due: select(node), select, _puct_result)
 
     def best(node: Node, base: jax.Array, due: jax.Array) -> jax.Array:
-        return best_due(
-            node.logits,
-            node.slot_visits - base,
-            completed_values(node, config),
-            due,
-            gumbel=jnp.zeros_like(node.logits),
-            legal=node.logits > MASKED,
-        )
+        legal = node.logits > MASKED
+        return best_of_root(node, config, due, legal=legal, before=base)
 
     def below(node: Node) -> jax.Array:
         return slot_below(node, completed_values(node, config))
 
     def result(node: Node, base: jax.Array) -> tuple[jax.Array, jax.Array]:
-        legal = node.logits > MASKED
-        logits = jnp.where(legal, node.logits + completed_values(node, config), MASKED)
         # The survivors of the last halving are those of the most visits in this search.
         slot = best(node, base, (node.slot_visits - base).max(axis=1))
-        return slot, jax.nn.softmax(logits, axis=1)
+        return slot, improved_policy(node, config, node.logits > MASKED)
 
     return Rules(best, below, result)
 
@@ -151,9 +134,7 @@ def make_resume(guide: Guide) -> Any:
         chex.assert_rank([rows, is_known, path, room], [1, 1, 2, 1])
         nodes = pool.tree.parents.shape[1]
         evaluation = evaluate(variables, states)
-        legal = evaluation.logits > MASKED
-        largest = evaluation.logits.max(axis=1, keepdims=True)
-        prior = jnp.where(legal, evaluation.logits - largest, MASKED)
+        prior = mask_logits(evaluation.logits, evaluation.logits > MASKED)
         value = evaluation.value[:, 0]
         fresh = init_tree(prior, value, states.position, nodes=nodes)
         before = jax.tree.map(lambda x: x[rows], pool.tree)
@@ -223,31 +204,15 @@ def make_grow(guide: Guide) -> Any:
 
 
 def make_report(guide: Guide) -> Any:
-    """(pool, rows int32[B]) -> Found."""
+    """(pool, rows int32[B]) -> RootReport."""
     rules = make_rules(guide.search)
 
-    def report(pool: Pool, rows: jax.Array) -> Found:
+    def report(pool: Pool, rows: jax.Array) -> RootReport:
         root = root_view(pool.tree, rows)
         slot, policy = rules.result(root, pool.base[rows])
-        public = jax.vmap(_public_actions)(roots(pool, rows))
-        return Found(
-            action=jnp.take_along_axis(public, slot[:, None], axis=1)[:, 0],
-            slot=slot,
-            policy=policy,
-            value=root.value,
-            visits=root.visits,
-            scores=pool.scores[rows],
-            prior=jnp.where(root.logits > MASKED, jax.nn.softmax(root.logits, axis=1), 0.0),
-            slot_visits=root.slot_visits,
-            slot_qvalues=root.slot_qvalues,
-            actions=public,
-        )
+        return report_roots(root, roots(pool, rows), pool.scores[rows], slot, policy)
 
     return report
-
-
-def _public_actions(state: State) -> jax.Array:
-    return jax.vmap(actions.action_of_slot, in_axes=(None, 0))(state, jnp.arange(state.num_slots))
 
 
 def roots(pool: Pool, rows: jax.Array) -> State:

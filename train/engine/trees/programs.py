@@ -16,10 +16,11 @@ import numpy as np
 from train.engine.trees.details import Details, make_describe
 from train.engine.trees.guide import Guide
 from train.engine.trees.options import EngineOptions
-from train.engine.trees.pool import Found, Pool, make_grow, make_pool, make_report, make_resume
+from train.engine.trees.pool import Pool, make_grow, make_pool, make_report, make_resume
 from train.engine.trees.subtree import END
 from train.runtime.host import fetch
 from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
+from train.search.report import RootReport
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State, initial_state
 
@@ -192,7 +193,7 @@ class Programs:
         own = self._rows(rows, size)
         return self._run("grow", size, self._variables, pool, own, filled, np.int32(steps))
 
-    def report(self, pool: Pool, rows: Sequence[int]) -> Found:
+    def report(self, pool: Pool, rows: Sequence[int]) -> RootReport:
         """What was found at the roots of trees, NumPy arrays [len(rows), ...]."""
         return self._told("report", rows, pool)
 

@@ -48,14 +48,13 @@ def _searches(
         place, key = np.arange(first, first + POSITIONS) % count, jax.random.key(first)
         some, other = (jax.tree.map(lambda x: x[place], each) for each in (states, handed))  # noqa: B023
         everything = np.ones_like(legal[place])
-        best = search(analyst.variables, some, everything, key)
-        slot, value = fetch((best.slot, best.value))
+        slot, value = fetch(search(analyst.variables, some, everything, key))
         but_best = everything.copy()
         but_best[np.arange(POSITIONS), slot] = False
         others = [
-            search(analyst.variables, some, ~passes[place], key).value,
-            search(analyst.variables, some, but_best, key).value,
-            search(analyst.variables, other, everything, key).value,
+            search(analyst.variables, some, ~passes[place], key)[1],
+            search(analyst.variables, some, but_best, key)[1],
+            search(analyst.variables, other, everything, key)[1],
         ]
         found.append((slot, value, *fetch(others)))
         on_progress(min(first + POSITIONS, count))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from train.search.report import draw_place
 from train.ui.games.levels import Level
 
 
@@ -43,11 +45,5 @@ def choose(thought: Thought, level: Level, source: random.Random) -> int:
     """Choose a level's move: drawn from the improved policy at the level's temperature."""
     if level.temperature == 0:
         return thought.action
-    return draw(thought.policy, level.temperature, source)
-
-
-def draw(policy: Sequence[tuple[int, float]], temperature: float, source: random.Random) -> int:
-    """Draw an action with chances policy^(1 / temperature)."""
-    top = max(chance for _, chance in policy)
-    weights = [(chance / top) ** (1 / temperature) for _, chance in policy]
-    return source.choices([action for action, _ in policy], weights)[0]
+    actions, chances = zip(*thought.policy, strict=True)
+    return actions[draw_place(np.array(chances), level.temperature, source.random())]
