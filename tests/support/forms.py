@@ -8,6 +8,10 @@ import jax
 import pytest
 
 
+_form = jax.make_user_context("")
+"""Part of the key of every jitted function: no trace of one form is used for the other."""
+
+
 @contextlib.contextmanager
 def of_a_tpu() -> Iterator[None]:
     """Trace functions as they are for a TPU."""
@@ -15,12 +19,9 @@ def of_a_tpu() -> Iterator[None]:
     def choose(*args: Any, default: Callable[..., Any], **forms: Callable[..., Any]) -> Any:
         return forms.get("tpu", default)(*args)
 
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, _form("tpu"):
         patch.setattr(jax.lax, "platform_dependent", choose)
-        # JAX keeps the traces of inner functions, those of the other form too.
-        jax.clear_caches()
         yield
-    jax.clear_caches()
 
 
 FORMS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {

@@ -34,7 +34,7 @@ rules = "hkoi"
 grid = 8
 start_weights = "runs/old"
 deterministic = true
-loops_in_graphs = false
+loops_in_graphs = true
 
 [network]
 blocks = "2R1T"
@@ -174,7 +174,7 @@ FULL_CONFIG = RunConfig(
     grid=8,
     start_weights="runs/old",
     deterministic=True,
-    loops_in_graphs=False,
+    loops_in_graphs=True,
     network=NetworkConfig(
         blocks="2R1T",
         width=16,
