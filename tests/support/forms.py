@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import pytest
 
-
 _form = jax.make_user_context("")
 """Part of the key of every jitted function: no trace of one form is used for the other."""
 
