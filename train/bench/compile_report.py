@@ -20,13 +20,12 @@ from rich.text import Text
 
 from train.bench import arithmetic
 from train.bench.harness import hlo
-from train.bench.harness.absent import Target, absent_devices
+from train.bench.harness.absent import Target
 from train.bench.harness.hlo import Instruction, Loop
 from train.bench.harness.program import ProgramStats, timed
-from train.bench.parts.traced import PROGRAMS, make_traces
+from train.bench.parts.traced import make_traces
 from train.config import RunConfig, config_to_dict
 from train.runtime.devices import tracing_for
-from train.runtime.errors import UsageError
 
 CYCLES_AN_INDEX = 13.5
 WAY_DOWN = 2.2
@@ -139,40 +138,6 @@ class CompileReport(NamedTuple):
 
 
 def compile_for(
-    target: str,
-    config: RunConfig,
-    names: Sequence[str],
-    *,
-    simulations: int,
-    plies_a_game: float,
-    on_progress: Callable[[str], None] = lambda text: None,
-) -> CompileReport:
-    """Compile programs of a run for a target; call it before JAX starts its devices.
-
-    Args:
-      names: of `train.bench.parts.traced.PROGRAMS`.
-      simulations: of the programs `tree` and `search`.
-      plies_a_game: mean length of a game, for the hours of a million.
-      on_progress: gets a line before each program.
-
-    Raises:
-      UsageError: an unknown program, or as `absent_devices` and `make_traces`.
-    """
-    if not names or set(names) - set(PROGRAMS):
-        raise UsageError(
-            f"bench: --programs {','.join(names)!r} is unknown; allowed: {', '.join(PROGRAMS)}"
-        )
-    return compile_on(
-        absent_devices(target),
-        config,
-        names,
-        simulations=simulations,
-        plies_a_game=plies_a_game,
-        on_progress=on_progress,
-    )
-
-
-def compile_on(
     target: Target,
     config: RunConfig,
     names: Sequence[str],
@@ -181,7 +146,17 @@ def compile_on(
     plies_a_game: float,
     on_progress: Callable[[str], None] = lambda text: None,
 ) -> CompileReport:
-    """As `compile_for`, for devices that are found already."""
+    """Compile programs of a run for a target.
+
+    Args:
+      names: of `train.bench.parts.traced.PROGRAMS`.
+      simulations: of the programs `tree` and `search`.
+      plies_a_game: mean length of a game, for the hours of a million.
+      on_progress: gets a line before each program.
+
+    Raises:
+      UsageError: as `make_traces`.
+    """
     found = []
     with tracing_for(target.platform):
         traces = make_traces(config, target.devices, simulations=simulations)

@@ -226,8 +226,15 @@ class Bench:
         from rich.console import Console
 
         from train.bench import compile_report, suite
+        from train.bench.harness.absent import absent_devices
+        from train.bench.parts.traced import PROGRAMS
 
         suite.check_rules(config, "bench")
+        names = _names(self.programs)
+        if not names or set(names) - set(PROGRAMS):
+            raise UsageError(
+                f"bench: --programs {self.programs!r} is unknown; allowed: {', '.join(PROGRAMS)}"
+            )
         if self.simulations < 1:
             raise UsageError(f"bench: --simulations ({self.simulations}) must be at least 1")
         if not 1 <= self.plies_a_game < math.inf:
@@ -236,9 +243,9 @@ class Bench:
         console = Console()
         with console.status("bench") as status:
             found = compile_report.compile_for(
-                self.target,
+                absent_devices(self.target),
                 config,
-                _names(self.programs),
+                names,
                 simulations=self.simulations,
                 plies_a_game=self.plies_a_game,
                 on_progress=status.update,

@@ -173,8 +173,9 @@ def run_iteration(
         played, finished = fetch((played, finished))
         between, found, due = time.perf_counter(), [], steps_due(config, finished)
         if due > 0:
-            learn = programs.learn_program().learn
-            learner, found = learn(learner, replay_state, programs.variant, keys.learn, due)
+            learner, found = programs.learn(
+                learner, replay_state, programs.variant, keys.learn, due
+            )
         steps = split_steps(fetch(found))[:due]
     ended = time.perf_counter()
     check_finite(steps, learner, iteration)

@@ -12,7 +12,7 @@ from jax.stages import Traced
 from train.config import RunConfig
 from train.data.replay import ReplayState, Trajectory
 from train.data.selfplay import TargetOptions, first_boards, make_selfplay
-from train.learning.learner import Learner, make_learner
+from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.network import Network
 from train.network.build import network_for, observer_for
 from train.players.basic import make_random_search
@@ -30,6 +30,13 @@ from train.programs.memory import (
     check_sizes_of_run,
     checkpoint_need,
     held_needs,
+)
+from train.programs.numbers import (
+    Numbers,
+    numbers_of,
+    unchecked,
+    with_numbers,
+    without_numbers,
 )
 from train.programs.replay import FinishedPlies, ReplayPrograms, make_replay_programs
 from train.programs.selfplay import (
@@ -58,14 +65,7 @@ from train.runtime.devices import (
     set_gpu_flags,
 )
 from train.runtime.memory import Need, check_fits, device_memory, program_bytes, tree_bytes
-from train.runtime.numbers import (
-    Numbers,
-    is_off,
-    numbers_of,
-    unchecked,
-    with_numbers,
-    without_numbers,
-)
+from train.runtime.numbers import is_off
 from wallgo_jax.game.state import Variant
 
 
@@ -86,7 +86,7 @@ class RunParts(NamedTuple):
 
 class Programs(NamedTuple):
     """A run's programs, each compiled once, also for other runs that differ in their numbers alone
-    (`train.runtime.numbers`)."""
+    (`train.programs.numbers`)."""
 
     init: Callable[..., RunState]
     """() -> the first state, with random weights; (variables) -> the same with these."""
@@ -98,8 +98,11 @@ class Programs(NamedTuple):
     selfplay_at: Callable[[int], Callable[..., Any]]
     """The program of an iteration, as `SelfplayPrograms.at`, which has the run's numbers."""
     add: Callable[[ReplayState, Trajectory], tuple[ReplayState, FinishedPlies]]
+    learn: Callable[..., tuple[LearnerState, list[StepMetrics]]]
+    """(learner, replay, variant [B], keys [S], steps), as `LearnProgram.learn` with the run's
+    numbers; the first call compiles it."""
     learn_program: Callable[[], LearnProgram]
-    """Its `learn` has the run's numbers; the first call compiles it."""
+    """The first call compiles it."""
     compile: Callable[[int], float]
     """Compiles all that an iteration and those after it call, learning included, so that none of
     them waits for the compiler. Returns the seconds that it took, 0 where all is compiled. Raises
@@ -149,9 +152,9 @@ def make_programs(
         compiled.update(stages_from(config, iteration))
         return time.perf_counter() - started
 
-    def learn_program() -> LearnProgram:
-        program = made.learn_program()
-        return program._replace(learn=functools.partial(program.learn, numbers))
+    def learn(*inputs: Any) -> tuple[LearnerState, list[StepMetrics]]:
+        *arrays, steps = inputs
+        return made.learn_program().learn(LearnInputs(numbers, *arrays), steps)
 
     return Programs(
         init=functools.partial(made.state.init, seed),
@@ -160,7 +163,8 @@ def make_programs(
         keys=functools.partial(made.keys, seed),
         selfplay_at=lambda iteration: functools.partial(made.selfplay.at(iteration), numbers),
         add=made.replay.add,
-        learn_program=learn_program,
+        learn=learn,
+        learn_program=made.learn_program,
         compile=compile_from,
     )
 

@@ -14,9 +14,9 @@ from jax.stages import Compiled, Traced
 from train.config import RunConfig
 from train.data.replay import ReplayState, Sample
 from train.learning.learner import Learner, LearnerState, StepMetrics
+from train.programs.numbers import Numbers
 from train.programs.replay import HOST, ReplayPrograms
 from train.runtime.devices import EVERYWHERE, Devices, backend
-from train.runtime.numbers import Numbers
 from wallgo_jax.game.state import Variant
 
 State = TypeVar("State")
@@ -44,10 +44,10 @@ class LearnInputs(NamedTuple):
 class LearnProgram(NamedTuple):
     """Learning, compiled."""
 
-    learn: Callable[..., tuple[LearnerState, list[StepMetrics]]]
-    """(numbers, learner, replay, variant [B], keys [S], steps) -> the learner so many steps later,
-    at most S, and what each step saw: metrics of scalars, one a step, or one of arrays [S], of
-    which the first belong to the steps. The learner is consumed."""
+    learn: Callable[[LearnInputs, int], tuple[LearnerState, list[StepMetrics]]]
+    """(inputs, steps) -> the learner so many steps later, at most S, and what each step saw:
+    metrics of scalars, one a step, or one of arrays [S], of which the first belong to the steps.
+    The learner is consumed."""
     traced: Traced
     compiled: Compiled
 
@@ -97,7 +97,7 @@ def trace_learning(
     return jitted.trace(*arguments, _FIRST)
 
 
-_Learn = Callable[..., tuple[LearnerState, list[StepMetrics]]]
+_Learn = Callable[[LearnInputs, int], tuple[LearnerState, list[StepMetrics]]]
 
 
 def _learn_from_host(
@@ -112,14 +112,8 @@ def _learn_from_host(
     # worked out beside the replay: on an accelerator it would wait for the step before.
     sample_key = jax.jit(sample_key_of).lower(replay_programs.beside(like.keys), _FIRST).compile()
 
-    def learn(
-        numbers: Numbers,
-        state: LearnerState,
-        replay_state: ReplayState,
-        variant: Variant,
-        keys: jax.Array,
-        steps: int,
-    ) -> tuple[LearnerState, list[StepMetrics]]:
+    def learn(inputs: LearnInputs, steps: int) -> tuple[LearnerState, list[StepMetrics]]:
+        numbers, state, replay_state, variant, keys = inputs
         variant, sample_keys = replay_programs.beside((variant, keys))
 
         def sample(index: int) -> Sample:
@@ -170,19 +164,13 @@ def learn_ahead(
 def _learn_by_steps(compiled: Compiled) -> _Learn:
     """Each step samples and learns on the devices, in a call of its own."""
 
-    def learn(
-        numbers: Numbers,
-        state: LearnerState,
-        replay_state: ReplayState,
-        variant: Variant,
-        keys: jax.Array,
-        steps: int,
-    ) -> tuple[LearnerState, list[StepMetrics]]:
+    def learn(inputs: LearnInputs, steps: int) -> tuple[LearnerState, list[StepMetrics]]:
         found = []
         for index in map(np.int32, range(steps)):
-            state, metrics = compiled(numbers, state, replay_state, variant, keys, index)
+            state, metrics = compiled(*inputs, index)
+            inputs = inputs._replace(learner=state)
             found.append(metrics)
-        return state, found
+        return inputs.learner, found
 
     return learn
 
@@ -190,15 +178,8 @@ def _learn_by_steps(compiled: Compiled) -> _Learn:
 def _learn_at_once(compiled: Compiled) -> _Learn:
     """One call samples and learns all steps on the devices."""
 
-    def learn(
-        numbers: Numbers,
-        state: LearnerState,
-        replay_state: ReplayState,
-        variant: Variant,
-        keys: jax.Array,
-        steps: int,
-    ) -> tuple[LearnerState, list[StepMetrics]]:
-        state, metrics = compiled(numbers, state, replay_state, variant, keys, np.int32(steps))
+    def learn(inputs: LearnInputs, steps: int) -> tuple[LearnerState, list[StepMetrics]]:
+        state, metrics = compiled(*inputs, np.int32(steps))
         return state, [metrics]
 
     return learn

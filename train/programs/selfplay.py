@@ -30,6 +30,7 @@ from train.data.selfplay import (
 from train.data.sides import by_budget
 from train.network import Network, cast_weights
 from train.programs.boards import BoardSums, sum_by_board
+from train.programs.numbers import Numbers, numbers_of, unchecked, with_numbers
 from train.registry import FrozenOpponent
 from train.runtime.ahead import Ahead
 from train.runtime.devices import (
@@ -42,7 +43,7 @@ from train.runtime.devices import (
 )
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.numbers import Numbers, is_off, numbers_of, unchecked, with_numbers
+from train.runtime.numbers import is_off
 from train.search.config import boosts_at, first_iterations, simulations_at
 from train.search.engine import Budget
 from train.search.evaluator import Opposed, evaluator_for

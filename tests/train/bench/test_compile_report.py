@@ -93,7 +93,7 @@ def compiled():
     """The network and the search of a tiny run, compiled for a device that is there."""
     target = Target("here", "cpu", 1e9, 1e9, all_devices(1))
     names = ("network", "search")
-    return compile_report.compile_on(target, tiny.config(), names, simulations=3, plies_a_game=8)
+    return compile_report.compile_for(target, tiny.config(), names, simulations=3, plies_a_game=8)
 
 
 def test_figures_of_a_program_and_of_its_main_loop(compiled):
@@ -147,7 +147,7 @@ def test_a_program_that_does_not_compile_is_part_of_the_report(compiled, monkeyp
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: too\nlarge")
 
     monkeypatch.setattr(compile_report, "make_traces", no_memory)
-    found = compile_report.compile_on(
+    found = compile_report.compile_for(
         compiled.target, tiny.config(), ("env",), simulations=1, plies_a_game=8
     )
     reason = "RESOURCE_EXHAUSTED: too large"

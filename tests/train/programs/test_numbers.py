@@ -11,7 +11,7 @@ from tests.support import compiling
 from tests.support.learner import tiny
 from train.loop.training import run_iteration
 from train.programs import assembly
-from train.runtime.numbers import NUMBERS, numbers_of, with_numbers, without_numbers
+from train.programs.numbers import NUMBERS, numbers_of, with_numbers, without_numbers
 
 # Every number is an argument here: none has the value that switches something off.
 ON = (
@@ -28,7 +28,6 @@ _PUCT = {key for key in NUMBERS if key.startswith(("search.c_", "search.d", "sea
 _GUMBEL = {"search.value_scale", "search.visit_offset"}
 _SGD = {"learner.momentum"}
 _DRAWN = {"selfplay.final_temperature", "selfplay.temperature_halflife"}
-_LATE = {"learner.final_rate"}
 """Numbers that one kind of search or optimizer reads, that another one leads to, that a run reads
 late."""
 
@@ -72,7 +71,7 @@ def test_each_number_is_an_argument(kind):
     idle = {"gumbel": _PUCT | _SGD, "puct": _GUMBEL | _DRAWN}[kind]
     with compiling.count_compilations() as count:
         differing = {key for key in keys if _differ(base, _run(_changed(config, key)))}
-        assert differing | _LATE == keys - idle | _LATE
+        assert differing == keys - idle
         assert _differ(base, _run(dataclasses.replace(config, seed=8)))
         assert count() == 0
 

@@ -39,7 +39,6 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
     programs = make_programs(config, devices)
     state = _filled(config, programs, devices)
     _, stats = timed(lambda: programs.learn_program()[1:])
-    program = programs.learn_program()
     held, calls = [state.learner], 0
 
     def run(length: int) -> dict[str, float]:
@@ -48,7 +47,7 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         for _ in range(length):
             calls += 1
             keys = programs.keys(calls).learn
-            held[0], metrics = program.learn(
+            held[0], metrics = programs.learn(
                 held[0], state.replay_state, programs.variant, keys, STEPS
             )
             pending.append([(step.losses.loss, step.gradient_norm) for step in metrics])

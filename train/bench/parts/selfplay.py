@@ -27,9 +27,9 @@ from train.data.selfplay import Boards
 from train.network import cast_weights
 from train.network.build import channels_of, network_for
 from train.programs.assembly import make_programs, trace_programs
+from train.programs.numbers import numbers_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
-from train.runtime.numbers import numbers_of
 
 SELFPLAY, FORWARD = "self-play", "network alone"
 
