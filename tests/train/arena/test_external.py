@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -56,7 +57,7 @@ ASK = {"type": "evaluate_position", "bgsId": "1", "expectedPly": 0}
 
 def program(path, text: str) -> str:
     path.write_text(text, encoding="utf-8")
-    return f"{sys.executable} {path}"
+    return f"{shlex.quote(sys.executable)} {shlex.quote(str(path))}"
 
 
 def behaving(path, behaviour: str) -> str:
@@ -145,7 +146,7 @@ def test_a_program_that_stops_answering_is_given_up(tmp_path, behaviour, reason)
 def test_the_last_words_of_a_program_are_waited_for(monkeypatch):
     read = external.Program._read_log
     monkeypatch.setattr(external.Program, "_read_log", lambda self: (time.sleep(0.3), read(self)))
-    program = Program(f"{sys.executable} -c 'raise SystemExit(\"out of ideas\")'")
+    program = Program(f"{shlex.quote(sys.executable)} -c 'raise SystemExit(\"out of ideas\")'")
     (answer,) = program.ask([START], seconds=10)
     program.close()
     assert str(answer) == "ended with exit code 1: out of ideas"
@@ -273,7 +274,7 @@ def test_our_engine_as_a_program_plays_the_moves_of_our_player(monkeypatch):
         monkeypatch.setenv(variable, value)
     name = "heuristic-search:wjx@8"
     options = f"--fresh --rules '{json.dumps(DUEL.to_dict())}' --batch 4 --trees 4 --nodes 16"
-    engine = make_external_player(f"{sys.executable} -m train engine {name} {options}")
+    engine = make_external_player(f"{shlex.quote(sys.executable)} -m train engine {name} {options}")
     with_engine, without = (
         play_on_host(
             host_match(player, games=6), on_progress=lambda _: None, should_stop=lambda: False

@@ -110,7 +110,7 @@ REFUSED = [
     ("elo random greedy --cache x --opening-plies 500", "500"),
     ("elo --rules playwallgo-4p --cache x --opening-plies 500", "500"),
     ("elo external:true --anchors random --cache x --move-seconds 0", "--move-seconds"),
-    (f"ablate {RECIPE} --out out --opening-plies 2 500", "500"),
+    (f"ablate {shlex.quote(str(RECIPE))} --out out --opening-plies 2 500", "500"),
     (f"levels {SHIPPED} --games 3", "games"),
     (f"levels {SHIPPED} --budget 0", "budget"),
     ("describe --batch 0 --no-measure", "batch"),

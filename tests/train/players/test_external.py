@@ -1,6 +1,7 @@
 """A program ends with the player that it serves."""
 
 import gc
+import shlex
 import sys
 
 import pytest
@@ -13,7 +14,7 @@ def program(tmp_path) -> str:
     """Reads until its input ends; starts without `site`, which takes long."""
     path = tmp_path / "program.py"
     path.write_text("import sys\nfor line in sys.stdin: pass\n", encoding="utf-8")
-    return f"{sys.executable} -I -S {path}"
+    return f"{shlex.quote(sys.executable)} -I -S {shlex.quote(str(path))}"
 
 
 def test_a_program_ends_once_nobody_has_its_player(program):
