@@ -222,6 +222,7 @@ PARTS = {
     "search-graphs": Part(IN_GRAPHS, (), _search),
     "selfplay": Part("", (), _selfplay),
     "selfplay-graphs": Part(IN_GRAPHS, (), _selfplay),
+    "selfplay-rounds": Part("", ROUNDS, _selfplay),
     "learn": Part("", (), _learn),
     "profile": Part("", (), _profile),
     "games": Part("", (), _games),
