@@ -17,10 +17,11 @@ import pytest
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
 from train.cli.commands import Command
+from train.cli.experiment import ABLATION, Experiment
+from train.cli.inspect import INSPECT
 from train.cli.run import Run
-from train.cli.study import Study
 from train.config import read_config
-from train.study.scale.reading import read_scale
+from train.experiments.scales import read_scales
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
 from wallgo_jax.cli.parsing import commands_of as commands_of_program
@@ -82,7 +83,7 @@ def fresh_clone(tmp_path_factory) -> Path:
 def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
     """Fails for a command or an option that does not exist; commands do nothing."""
     monkeypatch.chdir(fresh_clone)
-    for annotated in typing.get_args(Command):
+    for annotated in (*typing.get_args(Command), *typing.get_args(INSPECT.commands)):
         kind = typing.get_args(annotated)[0] if typing.get_args(annotated) else annotated
         monkeypatch.setattr(kind, "run", _read_config_only)
     for kind in (Convert, Replay, Show):
@@ -92,8 +93,9 @@ def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
 
 def _read_config_only(command: Any, overrides: Sequence[str] = ()) -> int:
     path = getattr(command, "config", None)
-    if isinstance(command, Study):
-        read_scale(path)
+    if isinstance(command, Experiment):
+        if command.what != ABLATION:
+            read_scales(path)
         return 0
     config = read_config(path if path and path.exists() else None, overrides)
     if isinstance(command, Run) and command.resume is None:
@@ -142,7 +144,7 @@ def test_every_command_parses(path, check_command):
 def examples() -> list[str]:
     """The lines that the help pages of both programs end with."""
     found = []
-    for program in (train_program.PROGRAM, game_program.PROGRAM):
+    for program in (train_program.PROGRAM, INSPECT, game_program.PROGRAM):
         kinds = commands_of_program(program.commands).values()
         lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
         found += [f"{program.name} {line}" for line in lines]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from train.cli.commands import CONFIGURED, PROGRAM
+from train.cli.commands import CONFIGURED, GROUPS, OLD_NAMES, PROGRAM, renamed
 from train.cli.common.options import EXIT_USAGE
 from train.config import RunConfig
 from train.runtime.errors import ProcessLostError, UsageError
@@ -116,6 +116,13 @@ def _read_command(words: list[str]) -> Callable[[], int]:
       UsageError: in one line, what is wrong with them and what is allowed.
     """
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
+    if words and words[0] in OLD_NAMES:
+        old, words = words[0], renamed(words)
+        new = " ".join(words[: len(OLD_NAMES[old])])
+        print(f"{program.name} {old} is now {program.name} {new}", file=sys.stderr)
+    if words and words[0] in GROUPS:
+        group, *words = words
+        program = GROUPS[group]._replace(name=f"{program.name} {group}")
     is_configured = bool(words) and words[0] in CONFIGURED
     if is_configured and {"-h", "--help"} & set(words):
         words = [words[0], "--help"]

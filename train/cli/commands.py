@@ -6,8 +6,9 @@ import tyro
 
 from train.cli.bench import Bench
 from train.cli.config import Config
+from train.cli.experiment import Experiment
 from train.cli.export import Export
-from train.cli.games.accuracy import Accuracy, Late
+from train.cli.games.accuracy import Accuracy
 from train.cli.games.engine import Engine
 from train.cli.games.levels import Levels
 from train.cli.games.match import Gate, Match
@@ -16,31 +17,24 @@ from train.cli.games.puzzles import Puzzles
 from train.cli.games.ratings import Elo
 from train.cli.games.review import Calibrate, Review
 from train.cli.games.tournament import Tournament
-from train.cli.network import Attention, Corridors, Describe, Ownership, Probe
-from train.cli.run import Ablate, Curves, Fit, Run
-from train.cli.study import Study
+from train.cli.inspect import INSPECT, Inspect
+from train.cli.run import Curves, Fit, Run
 from wallgo_jax.cli.parsing import Program
 
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
-    | Annotated[Ablate, tyro.conf.subcommand("ablate")]
-    | Annotated[Study, tyro.conf.subcommand("study")]
+    | Annotated[Experiment, tyro.conf.subcommand("experiment")]
     | Annotated[Config, tyro.conf.subcommand("config")]
     | Annotated[Match, tyro.conf.subcommand("match")]
     | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
-    | Annotated[Late, tyro.conf.subcommand("late")]
     | Annotated[Elo, tyro.conf.subcommand("elo")]
     | Annotated[Levels, tyro.conf.subcommand("levels")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
     | Annotated[Gate, tyro.conf.subcommand("gate")]
     | Annotated[Curves, tyro.conf.subcommand("curves")]
+    | Annotated[Inspect, tyro.conf.subcommand("inspect")]
     | Annotated[Export, tyro.conf.subcommand("export")]
-    | Annotated[Describe, tyro.conf.subcommand("describe")]
-    | Annotated[Attention, tyro.conf.subcommand("attention")]
-    | Annotated[Ownership, tyro.conf.subcommand("ownership")]
-    | Annotated[Corridors, tyro.conf.subcommand("corridors")]
-    | Annotated[Probe, tyro.conf.subcommand("probe")]
     | Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Engine, tyro.conf.subcommand("engine")]
     | Annotated[Review, tyro.conf.subcommand("review")]
@@ -55,8 +49,7 @@ PROGRAM = Program(
     groups={
         "train": ("run", "fit", "config"),
         "measure": (
-            "ablate",
-            "study",
+            "experiment",
             "curves",
             "match",
             "elo",
@@ -64,10 +57,9 @@ PROGRAM = Program(
             "tournament",
             "gate",
             "accuracy",
-            "late",
         ),
         "review games": ("review", "puzzles", "calibrate"),
-        "look into a network": ("describe", "attention", "ownership", "corridors", "probe"),
+        "look into a network": ("inspect",),
         "sit down": ("play",),
         "pass on and time": ("export", "engine", "bench"),
     },
@@ -80,3 +72,35 @@ PROGRAM = Program(
 )
 CONFIGURED = ("run", "fit", "config", "bench")
 """Commands that read a config, and so take `--some.key value`."""
+GROUPS = {"inspect": INSPECT}
+"""Commands whose next word chooses one of their own."""
+OLD_NAMES = {
+    "study": ("experiment",),
+    "ablate": ("experiment", "ablation"),
+    "late": ("accuracy",),
+    **{name: ("inspect", name) for name in INSPECT.groups["WHAT"]},
+}
+"""Names of commands before they became fewer, with those that do the same now."""
+
+
+def renamed(words: list[str]) -> list[str]:
+    """The words of a command line with the new name of an old command."""
+    if not words or words[0] not in OLD_NAMES:
+        return words
+    new, rest = OLD_NAMES[words[0]], words[1:]
+    return [*new, *(_proving(rest) if words[0] == "late" else rest)]
+
+
+def _proving(words: list[str]) -> list[str]:
+    """The options of `accuracy` that do what those of `late` did: its files follow `--prove`, and
+    every option of it had one value."""
+    files, others, rest = [], [], list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("-"):
+            files.append(word)
+            continue
+        others.append("--late" + word[5:] if word.partition("=")[0] == "--out" else word)
+        if "=" not in word and rest and word not in ("-h", "--help"):
+            others.append(rest.pop(0))
+    return [*others, *(["--prove", *files] if files else [])]

@@ -11,13 +11,7 @@ from rich.console import Console
 
 from tests.support.learner import exact
 from tests.support.learner.commands import command, complaint
-from train.analysis.sampled_accuracy import (
-    Sample,
-    SampledAccuracy,
-    sampled_accuracy,
-    sampled_record,
-    sampled_table,
-)
+from train.analysis.accuracy import Accuracy, Sample, sampled_accuracy
 from train.arena.result import wilson_interval
 from train.players.basic import Player
 from train.solver.exact_player import tables_of
@@ -42,7 +36,7 @@ def measure():
 
 
 @pytest.fixture(scope="module")
-def result(measure) -> SampledAccuracy:
+def result(measure) -> Accuracy:
     return measure()
 
 
@@ -53,12 +47,12 @@ def test_shares_agree_with_the_tables(result):
     np.testing.assert_array_equal(result.value, value)
     np.testing.assert_array_equal(result.can_err, (legal & ~best).any(axis=1))
     np.testing.assert_array_equal(result.kept, best[np.arange(150), legal.argmax(axis=1)])
-    np.testing.assert_array_equal(result.walls, states.position.ply)
+    np.testing.assert_array_equal(result.number, states.position.ply)
     assert 0.1 < result.kept[result.can_err].mean() < 0.9
 
 
 def test_table_and_record_say_the_shares(result):
-    record = json.loads(json.dumps(sampled_record(result)))["positions"]
+    record = json.loads(json.dumps(result.record()))["positions"]
     kept, strict = result.kept.mean(), result.kept[result.can_err].mean()
     assert record["all"]["kept"] == kept
     assert record["all"]["kept_where_one_can_err"] == strict
@@ -66,7 +60,7 @@ def test_table_and_record_say_the_shares(result):
     by_walls = [figures["total"] for name, figures in record.items() if "walls" in name]
     assert sum(by_walls) == record["all"]["total"] == 150
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(sampled_table(result))
+    console.print(result.table())
     text = console.export_text()
     assert f"{kept:.2%}" in text
     assert f"{strict:.2%}" in text
@@ -79,7 +73,7 @@ def test_stopped_work_counts(measure, result):
     stopped = measure(should_stop=lambda: next(asked) == 40)
     assert len(stopped.value) == 40
     np.testing.assert_array_equal(stopped.kept, result.kept[:40])
-    assert "stopped after 40 of 150 positions" in str(sampled_table(stopped).caption)
+    assert "stopped after 40 of 150 positions" in str(stopped.table().caption)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,8 @@ import pytest
 from rich.console import Console
 
 from tests.support.learner import exact
-from train.analysis import value_accuracy as lib
-from train.analysis.value_accuracy import (
-    ValueAccuracy,
-    accuracy_record,
-    accuracy_table,
-    value_accuracy,
-    value_kept,
-)
+from train.analysis import accuracy as lib
+from train.analysis.accuracy import Accuracy, value_accuracy, value_kept
 from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.solver.exact_player import tables_of
@@ -51,7 +45,7 @@ def right_as_blue(tables: Any, states: State, key: jax.Array) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def result(levels) -> ValueAccuracy:
+def result(levels) -> Accuracy:
     player, key = Player("marked", tables_of(RULES), right_as_blue), jax.random.key(3)
     return value_kept(player, RULES, tables_of(RULES), levels, key=key, batch=exact.BATCH)
 
@@ -59,7 +53,8 @@ def result(levels) -> ValueAccuracy:
 def test_shares_of_a_player_with_known_errors(levels, result):
     red = np.concatenate([level.position.player == 0 for level in levels])
     np.testing.assert_array_equal(result.kept, ~(red & result.can_err))
-    total, share = result.share(result.can_err)
+    figures = result.record()["positions"]["all"]
+    total, share = figures["total_where_one_can_err"], figures["kept_where_one_can_err"]
     assert total == result.can_err.sum()
     assert share == (result.can_err & ~red).sum() / total
     assert 0.2 < share < 0.8
@@ -69,9 +64,9 @@ def test_shares_of_a_player_with_known_errors(levels, result):
 
 def test_table_and_record_say_the_shares(result):
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(accuracy_table(result))
+    console.print(result.table())
     text = console.export_text()
-    record = json.loads(json.dumps(accuracy_record(result)))["positions"]
+    record = json.loads(json.dumps(result.record()))["positions"]
     for name in ("all", "won", "drawn", "lost"):
         assert f"{record[name]['kept']:.2%}" in text
         share = record[name]["kept_where_one_can_err"]
@@ -81,7 +76,7 @@ def test_table_and_record_say_the_shares(result):
     assert record["lost"]["kept_where_one_can_err"] is None
     by_ply = [figures for name, figures in record.items() if name.startswith("ply")]
     assert sum(figures["total"] for figures in by_ply) == record["all"]["total"]
-    assert Rules.from_dict(accuracy_record(result)["rules"]) == RULES
+    assert Rules.from_dict(result.record()["rules"]) == RULES
 
 
 def test_positions_are_distinct_unfinished_and_in_order(whole):
