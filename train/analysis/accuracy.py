@@ -124,7 +124,7 @@ class Accuracy:
         )
         heads = ["all", "kept", *([] if self.is_exact else ["95 %"]), "where one can err", "kept"]
         heads += [] if self.given_away is None else ["margins", "cells"]
-        table.add_column("positions" if self.given_away is None else self.by)
+        table.add_column("positions" if self.given_away is None else self.by, no_wrap=True)
         for head in heads:
             table.add_column(head, justify="right")
         for name, figures in self.record()["positions"].items():
@@ -169,7 +169,7 @@ def _cells(mean: float | None) -> str:
 
 def _choices(
     player: Player, states: State, *, batch: int, key: jax.Array
-) -> Iterator[tuple[State, np.ndarray, int]]:
+) -> Iterator[tuple[State, Any, int]]:
     """For each batch of states the batch, the slots int32[B] that a player chooses, and the number
     of its own entries."""
     for index, (part, own) in enumerate(batches(states, batch)):
@@ -460,7 +460,7 @@ def late_kept(
         legal.append(fetch(_legal(states))[:own])
         on_progress(sum(map(len, chosen)))
     at = np.arange(count), np.concatenate(chosen)
-    can_err = (np.concatenate(legal) & ~late.best).any(axis=1)
+    can_err = np.asarray((np.concatenate(legal) & ~late.best).any(axis=1))
     # A row of NaN has no margins; NaN in another row is an illegal play.
     most = np.where(np.isnan(late.margins), -np.inf, late.margins).max(axis=1)
     return Accuracy(

@@ -109,13 +109,13 @@ def read_growing(path: Path) -> list[LateGame]:
 
 
 def _from_lines(path: Path, lines: Iterable[str]) -> list[LateGame]:
-    found = []
+    games = []
     for number, line in enumerate(lines, start=1):
         try:
-            found.append(_from_line(line))
+            games.append(_from_line(line))
         except ValueError as error:
             raise UsageError(f"{path}, line {number}: {error}") from None
-    return found
+    return games
 
 
 class _Fields(pydantic.BaseModel):

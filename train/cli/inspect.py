@@ -44,10 +44,10 @@ class Describe:
         from train.analysis import describe
 
         options.check_files(self.json, inputs=[self.target])
-        found = describe.describe(self.target, batch=self.batch, measure=self.measure)
-        Console().print(describe.describe_report(found))
+        described = describe.describe(self.target, batch=self.batch, measure=self.measure)
+        Console().print(describe.describe_report(described))
         if self.json is not None:
-            options.write_json(self.json, describe.describe_record(found))
+            options.write_json(self.json, describe.describe_record(described))
         return 0
 
 

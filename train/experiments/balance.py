@@ -1,6 +1,8 @@
-"""Is the game balanced, and how does strong play open? Networks play against themselves.
+"""Is the game balanced, and how does strong play open? Games of a network against itself, each ply
+searched in full with Gumbel noise, from the rules' start.
 
-G games.
+The intervals count games (Wilson); all games are of one training, so they say nothing of how far
+another seed's player would differ.
 """
 
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ import numpy as np
 
 from train.arena.result import wilson_interval
 from train.experiments import openings
-from train.experiments.lib import stats
+from train.experiments.lib import pages, stats
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import Estimate
 from train.experiments.lib.work import SelfplayGames, Work, check_two_players, selfplay_games
@@ -47,7 +49,7 @@ class Balance(NamedTuple):
 def report(work: Work) -> Report:
     """Play the games and describe them."""
     scale = work.scale.balance
-    rows, tables, pictures, text, data = [], [], [], [_TEXT], {}
+    rows, tables, pictures, text, data = [], [], [], pages.paragraphs(__doc__), {}
     for player in scale.players:
         check_two_players(player)
     for player in scale.players:
@@ -125,13 +127,6 @@ def _row(name: str, rules: str, balance: Balance) -> Sequence[str]:
         stats.percent(balance.mode_share),
         stats.percent(balance.eight),
     ]
-
-
-_TEXT = (
-    "Games of a network against itself, each ply searched in full with Gumbel noise, from the "
-    "rules' start. The intervals count games (Wilson); all games are of one training, so they "
-    "say nothing of how far another seed's player would differ."
-)
 
 
 def _paper_line(name: str, rules: str, balance: Balance) -> list[str]:

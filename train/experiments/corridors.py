@@ -305,9 +305,8 @@ def _record(each: Asked) -> dict[str, Any]:
 
 def _picture(asked: Sequence[Asked]) -> Picture:
     rates = {f"{each.group.label}, {each.read}": each.mean(_CORRECT) for each in asked}
-    rates |= {
-        f"paper's {name}, ladders": Estimate(*[share] * 3, 0) for name, share in PAPER.items()
-    }
+    for name, share in PAPER.items():
+        rates[f"paper's {name}, ladders"] = Estimate(share, share, share, 0)
     figure = pages.rates_figure(
         rates,
         title="Answers about far corridors",

@@ -152,7 +152,7 @@ def _equal_table(scores: Sequence[Score]) -> Table:
 def _doubling_picture(scores: Sequence[Score], player: str) -> Picture:
     rates = {int(score.budgets[0]): score.meeting.estimate for score in scores}
     in_elo = {
-        more: Estimate(*map(elo, rate[:3]), rate.count)
+        more: Estimate(elo(rate.mean), elo(rate.low), elo(rate.high), rate.number)
         for more, rate in rates.items()
         if 0 < rate.mean < 1
     }

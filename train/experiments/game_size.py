@@ -1,12 +1,19 @@
 """How large is the game? Branching, length, estimates of the game tree, counts of positions.
 
-Knuth ("Estimating the efficiency of backtrack programs", 1975): in a random descent of a tree, the
-product of the numbers of children on the way has the number of leaves as its mean. A leaf of the
-game tree is a whole game. The product of few descents is far from its mean, because most of the
-mean comes from rare descents; so the mean of the product's logarithm stands next to it, which is
-what a typical game multiplies to.
+The paper estimates about 10^87 for 7×7 and does not say how ("WallZero", Chen, Arjonilla, Wu and
+Wu, slide "Game Tree Complexity").
 
-G games, T plies, N positions.
+A leaf of the game tree is a whole game. Knuth ("Estimating the efficiency of backtrack programs",
+1975): in a random descent, the product of the numbers of legal actions has the number of leaves as
+its mean; over random play it estimates the number of all games without bias, but from finitely many
+games it comes out too small, because rare games hold most of the sum. A typical game is the mean of
+the product's logarithm. Over strong play neither counts the tree; they say how many choices a good
+game passes.
+
+Positions of 3×3 are counted by enumerating them; the lower bound of other boards is the number of
+placements, the upper bound all sets of stones and walls.
+
+The intervals count games; all games of a player are of one training.
 """
 
 import functools
@@ -18,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.experiments.lib import pages
 from train.experiments.lib.pages import Picture, Report, Table
 from train.experiments.lib.work import Work, selfplay_games, states_of
 from train.metrics.intervals import Interval, intervals_figure
@@ -29,7 +37,6 @@ from wallgo_jax.game.rules import Rules, named
 from wallgo_jax.game.state import Position, State, initial_position, make_variant
 
 PAPER_EXPONENT = 87
-"""WallGo 7x7 in "WallZero" (Chen, Arjonilla, Wu, Wu), slide "Game Tree Complexity": about 10^87."""
 SOLVED = Rules(size=3, stones=1, order=(0, 1))
 _BATCH = 1024
 _RESAMPLES = 1000
@@ -70,7 +77,8 @@ def report(work: Work) -> Report:
         games = selfplay_games(work, player, **settings)
         by_rules = next((name for name in scale.rules if named(name) == games.rules), player)
         examples = games.examples()
-        descents = _joined(_legal_counts(states_of(examples)), examples.game, len(games.plies))
+        game = np.asarray(examples.game)
+        descents = _joined(_legal_counts(states_of(examples)), game, len(games.plies))
         strong = size_of(descents, seed=work.seed)
         sizes.setdefault(by_rules, {})[f"{player}@{scale.simulations}"] = strong
     counts = work.cache.cached("positions", {"rules": SOLVED.to_dict()}, _solved_counts)
@@ -230,18 +238,7 @@ def _position_table(presets: Sequence[str], exact: int) -> Table:
 
 
 def _text(sizes: Sizes) -> list[str]:
-    lines = [
-        f"The paper estimates about 10^{PAPER_EXPONENT} for 7×7 and does not say how (“WallZero”, "
-        "Chen, Arjonilla, Wu and Wu, slide “Game Tree Complexity”).",
-        "A leaf of the game tree is a whole game. Knuth's estimate is the mean, over games, of the "
-        "product of the numbers of legal actions; over random play it estimates the number of all "
-        "games without bias, but from finitely many games it comes out too small, because rare "
-        "games hold most of the sum. A typical game is the mean of the product's logarithm. Over "
-        "strong play neither counts the tree; they say how many choices a good game passes.",
-        "Positions of 3×3 are counted by enumerating them; the lower bound of other boards is the "
-        "number of placements, the upper bound all sets of stones and walls.",
-        "The intervals count games; all games of a player are of one training.",
-    ]
+    lines = pages.paragraphs(__doc__)
     for rules, kinds in sizes.items():
         for play, size in kinds.items():
             if rules.startswith("wallzero"):

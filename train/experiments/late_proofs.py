@@ -99,12 +99,11 @@ def prove_games(
             raise UsageError(f"{place}: its rules differ from those of the first game")
     if out.suffix == ".gz":
         raise UsageError(f"{out}: grows line by line, so it must not end in .gz")
-    found = read_growing(out)
-    _check_same_rules(out, found, rules)
-    _check_same_options(out, found, options)
-    known = {game.record.actions for game in found}
+    games = read_growing(out)
+    _check_same(out, games, rules, options)
+    known = {game.record.actions for game in games}
     examples = fetch(make_examples(recorded))
-    total = sum(len(game.proven) for game in found)
+    total = sum(len(game.proven) for game in games)
     on_progress(total)
     for index, record in enumerate(recorded.records):
         if total >= options.positions or should_stop():
@@ -114,34 +113,30 @@ def prove_games(
         known.add(record.actions)
         game = _prove_game(record, examples, index, options)
         files.append_line(out, to_line(game))
-        found.append(game)
+        games.append(game)
         total += len(game.proven)
         on_progress(total)
-    return found
+    return games
 
 
-def _check_same_rules(out: Path, games: Sequence[LateGame], rules: Rules) -> None:
+def _check_same(out: Path, games: Sequence[LateGame], rules: Rules, options: ProofOptions) -> None:
+    """Refuse a file whose games have other rules, or whose tables would mix positions that were
+    taken in several ways."""
     for number, game in enumerate(games, start=1):
+        complaint = ""
         if game.record.rules != rules:
-            raise UsageError(
-                f"{out}, line {number}: its rules differ from those of the games to prove; "
-                "choose another --late"
-            )
-
-
-def _check_same_options(out: Path, games: Sequence[LateGame], options: ProofOptions) -> None:
-    """Refuse a file in which tables would mix positions that were taken in several ways."""
-    for number, game in enumerate(games, start=1):
+            complaint = "its rules differ from those of the games to prove; choose another --late"
         made = {} if game.options is None else game.options._asdict()
-        if game.node_limit:
-            made["node_limit"] = game.node_limit
+        made |= {"node_limit": game.node_limit} if game.node_limit else {}
         for key, old in made.items():
-            new = getattr(options, key)
-            if old != new:
-                raise UsageError(
-                    f"{out}, line {number}: {key} was {old} when the game was proven and is "
-                    f"{new} now; choose another --late, or --{key.replace('_', '-')} {old}"
+            new, option = getattr(options, key), key.replace("_", "-")
+            if old != new and not complaint:
+                complaint = (
+                    f"{key} was {old} when the game was proven and is {new} now; choose another "
+                    f"--late, or --{option} {old}"
                 )
+        if complaint:
+            raise UsageError(f"{out}, line {number}: {complaint}")
 
 
 def _prove_game(record: Record, examples: Examples, index: int, options: ProofOptions) -> LateGame:
@@ -160,8 +155,7 @@ def _prove_game(record: Record, examples: Examples, index: int, options: ProofOp
         if isinstance(proof, Refusal):
             refused[proof].append(ply)
         else:
-            found = LatePosition(ply, proof.value, proof.best, proof.margin, proof.margins)
-            proven.append(found)
+            proven.append(LatePosition(ply, proof.value, proof.best, proof.margin, proof.margins))
     reasons = tuple(refused[Refusal.NODES]), tuple(refused[Refusal.WAITS])
     taken = TakeOptions(options.per_game, options.max_plies_left, options.seed)
     return LateGame(record, tuple(proven), *reasons, options.node_limit, taken)
@@ -169,7 +163,7 @@ def _prove_game(record: Record, examples: Examples, index: int, options: ProofOp
 
 def telling_positions(games: Sequence[LateGame]) -> set[tuple[int, int]]:
     """The proven positions in which some legal play loses value, as `spread` takes them."""
-    found = set()
+    places = set()
     for index, game in enumerate(games):
         recorded = RecordedGames((game.record,), (f"game {index + 1}",))
         moved = [each for each in game.proven if each.value != LOSS]
@@ -180,8 +174,8 @@ def telling_positions(games: Sequence[LateGame]) -> set[tuple[int, int]]:
         for each in moved:
             position = jax.tree.map(lambda x, at=each.ply: x[at], examples.position)
             if len(plays(board_of(position, size), size)) > len(each.best):
-                found.add((index, each.ply))
-    return found
+                places.add((index, each.ply))
+    return places
 
 
 def proofs_table(games: Sequence[LateGame]) -> Table:

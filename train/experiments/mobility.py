@@ -137,7 +137,7 @@ def _kinds(work: Work, games: SelfplayGames) -> dict[str, Any]:
         ("gives up territory for reach", kinds.gives_up),
         ("implicit pass", kinds.passes),
     ):
-        is_kind, is_possible = masks[chosen], masks.any(axis=1)
+        is_kind, is_possible = masks[chosen], np.asarray(masks.any(axis=1))
         for third, when in enumerate(THIRDS):
             here = played.third == third
             possible = here & is_possible
@@ -214,13 +214,13 @@ def _search(work: Work, games: SelfplayGames, analyst: Analyst) -> dict[str, Any
     states = jax.tree.map(lambda x: np.asarray(x)[chosen], played.states)
     kinds = kinds_of(states)
     with work.task("searching without implicit passes", len(chosen), "positions") as on_progress:
-        found = _searches(analyst, scale.search_simulations, states, kinds.passes, on_progress)
-    best = np.arange(len(chosen)), found.slot
+        searched = _searches(analyst, scale.search_simulations, states, kinds.passes, on_progress)
+    best = np.arange(len(chosen)), searched.slot
     game, third, count = played.game[chosen], played.third[chosen], scale.searched_games
     legal, is_pass = np.asarray(_legal_masks(states)), kinds.passes[best]
     has_other = (legal & ~kinds.passes).any(axis=1)
-    lost = found.best - found.without_passes
-    burden = found.handed_over - found.without_passes
+    lost = searched.best - searched.without_passes
+    burden = searched.handed_over - searched.without_passes
     rows = []
     for number, when in enumerate(THIRDS):
         here = third == number
@@ -240,7 +240,7 @@ def _search(work: Work, games: SelfplayGames, analyst: Analyst) -> dict[str, Any
                 "passing": int(passing.sum()),
                 "cost": mean(lost, passing),
                 "costs_a_tenth": mean(lost >= 0.1, passing),
-                "control": mean(found.best - found.without_best, plain),
+                "control": mean(searched.best - searched.without_best, plain),
                 "moving_loses": mean(burden >= BURDEN, passing & ~np.isnan(burden)),
             }
         )

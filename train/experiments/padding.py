@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.experiments.lib import stats
+from train.experiments.lib import pages, stats
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import Meeting
 from train.experiments.lib.work import Work
@@ -63,11 +63,11 @@ def report(work: Work) -> Report:
         answers = work.cache.cached("padding", settings, functools.partial(_ask, work, name, rules))
         asked.append({"player": name} | answers)
     text = [
+        *pages.paragraphs(__doc__),
         f"{scale.games} random games of {scale.size}x{scale.size} with {scale.stones} stones a "
         f"player, every position of play in a grid of {scale.grid}x{scale.grid}; moves by search "
-        f"have {scale.simulations} simulations. In the games both sides are the same weights and "
-        "play each opening twice, with the sides changed.",
-        "The intervals count games (Wilson); all games of a network are of one training.",
+        f"have {scale.simulations} simulations. Each opening is played twice, with the sides "
+        "changed. The intervals count games (Wilson); all games of a network are of one training.",
     ]
     data = {"networks": asked}
     return Report("Small boards inside a large grid", text, [_table(asked)], [], data)

@@ -163,11 +163,11 @@ def ask(features_of: Features, questions: Questions, *, read: str, seed: int) ->
     known, asked = (read_features(features_of, each, read=read) for each in questions)
     head = fit_head(known, questions.training.is_connected, seed=seed)
     scores, labels = fetch(head_scores(head, asked)), questions.held_out.is_connected
-    found = {}
+    answers = {}
     for distance in np.unique(questions.held_out.distance):
         there = questions.held_out.distance == distance
-        found[int(distance)] = verdict(scores[there], labels[there])
-    return found
+        answers[int(distance)] = verdict(scores[there], labels[there])
+    return answers
 
 
 def verdict(scores: np.ndarray, labels: np.ndarray) -> ProbeResult:
@@ -185,11 +185,11 @@ def add_results(results: Iterable[ProbeResult]) -> ProbeResult:
 
 def add_answers(answers: Iterable[Answers]) -> Answers:
     """The counts of all, by distance."""
-    found: dict[int, list[ProbeResult]] = {}
+    by_distance: dict[int, list[ProbeResult]] = {}
     for each in answers:
         for distance, result in each.items():
-            found.setdefault(distance, []).append(result)
-    return {distance: add_results(found[distance]) for distance in sorted(found)}
+            by_distance.setdefault(distance, []).append(result)
+    return {distance: add_results(by_distance[distance]) for distance in sorted(by_distance)}
 
 
 def read_features(features_of: Features, corridors: Corridors, *, read: str) -> np.ndarray:
@@ -202,10 +202,10 @@ def read_features(features_of: Features, corridors: Corridors, *, read: str) -> 
     parts = []
     for places in rows.reshape(-1, BATCH):
         features = features_of(*jax.tree.map(lambda leaf, at=places: leaf[at], shown))
-        found = [features[np.arange(BATCH), *np.divmod(corridors.cell[places], grid)]]
+        read_off = [features[np.arange(BATCH), *np.divmod(corridors.cell[places], grid)]]
         if read == BOARD:
-            found += [features.mean(axis=(1, 2)), features.max(axis=(1, 2))]
-        parts.append(jnp.concatenate(found, axis=-1))
+            read_off += [features.mean(axis=(1, 2)), features.max(axis=(1, 2))]
+        parts.append(jnp.concatenate(read_off, axis=-1))
     return np.concatenate(fetch(parts))[:count]
 
 

@@ -121,15 +121,15 @@ def measure(
     minutes, compile_minutes = _minutes(run, earlier)
     points = []
     for number, entrant in enumerate(entrants):
-        found = cache.between(entrant.identity, against.identity)
-        if not found:
+        batches = cache.between(entrant.identity, against.identity)
+        if not batches:
             on_games = on_match(entrant, number, len(entrants))
             play = pool.make_play(
                 rules, games=games, opening_plies=opening_plies, seed=seed, on_games=on_games
             )
-            found = [_batch(entrant, against, play(entrant, against, 0))]
-            cache.add(found[0])
-        batch, iteration = found[0], entrant.iteration
+            batches = [_batch(entrant, against, play(entrant, against, 0))]
+            cache.add(batches[0])
+        batch, iteration = batches[0], entrant.iteration
         assert iteration is not None
         if iteration not in minutes:
             raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
@@ -161,8 +161,8 @@ def passing(points: Sequence[Point], level: float) -> Passing:
     times = np.array([_time_at(minutes, each, games, level) for each in again])
     # Sorted, not interpolated: a time beyond the end is infinite.
     low, high = np.sort(times)[[int(0.025 * _RESAMPLES), int(0.975 * _RESAMPLES)]]
-    found = (_time_at(minutes, rates, games, level), low, high)
-    return Passing(level, *(float(time) if np.isfinite(time) else None for time in found))
+    times_of_level = (_time_at(minutes, rates, games, level), low, high)
+    return Passing(level, *(float(time) if np.isfinite(time) else None for time in times_of_level))
 
 
 def _time_at(minutes: np.ndarray, rates: np.ndarray, games: np.ndarray, level: float) -> float:
@@ -198,16 +198,16 @@ def _minutes(run: Path, earlier: Earlier) -> tuple[dict[int, float], float]:
     began."""
     try:
         rows = read_rows(run / METRICS_FILE)
-        total, found = 60 * earlier.minutes, {}
+        total, minutes = 60 * earlier.minutes, {}
         for row in rows:
             total += row["selfplay_seconds"] + row["learn_seconds"]
-            found[row["iteration"]] = total / 60
+            minutes[row["iteration"]] = total / 60
     except (OSError, KeyError, TypeError) as error:
         raise UsageError(f"{run / METRICS_FILE}: cannot be read for the time: {error}") from None
-    if not found:
+    if not minutes:
         raise UsageError(f"{run / METRICS_FILE}: holds no iteration")
     compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
-    return found, earlier.compile_minutes + compile_seconds / 60
+    return minutes, earlier.compile_minutes + compile_seconds / 60
 
 
 def _batch(first: Entrant, second: Entrant, result: Any) -> Batch:

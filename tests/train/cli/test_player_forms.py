@@ -260,4 +260,4 @@ def test_configs_name_players_in_every_form(places):
 def test_players_of_different_rules_need_rules(words, places):
     message = complaint(command(*(word.format(**places) for word in words)))
     assert "--rules" in message
-    assert ("--transfer" in message) == (words[0] != "probe")
+    assert ("--transfer" in message) == ("probe" not in words)

@@ -264,7 +264,7 @@ def test_attack_rates_and_errors_count_seeds():
     """Rates 0.4, 0.6: Student's half width is 12.706 times 0.1; errors by seed are 1 and 3."""
     attack = attack_of("A", 0.4, 0.6, lost=([0.0, 2.0], [3.0, 3.0]))
     last = attack.rates[5]
-    assert (last.mean, last.low, last.high, last.count) == (0.5, 0.0, 1.0, 2)
+    assert (last.mean, last.low, last.high, last.number) == (0.5, 0.0, 1.0, 2)
     assert attack.error("lost").mean == 2.0
     assert math.isnan(attack.error("normal").mean)
     alone = attack_of("A", 0.4, lost=([0.0, 2.0, 4.0],))

@@ -47,7 +47,7 @@ def test_six_seeds_decide(rates, verdict):
 def test_means_over_games_have_students_interval():
     """Values 1, 2, 3: mean 2, standard error 1/√3, 4.303 of it."""
     mean = over_games(np.array([1.0, 2.0, np.nan, 3.0]))
-    assert (mean.mean, mean.count) == (2.0, 3)
+    assert (mean.mean, mean.number) == (2.0, 3)
     assert mean.high - mean.mean == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
     averages = by_game(np.array([1, 0, 1]), np.array([0, 0, 2]), 3)
     assert np.array_equal(averages, [0.5, np.nan, 1.0], equal_nan=True)

@@ -107,7 +107,7 @@ class Accuracy:
             return self._measure_late(self.late)
         if len(self.players) > 1:
             raise UsageError("accuracy: more than one player needs --late")
-        player = self.players[0]
+        player = next(iter(self.players))
         rules = options.read_rules_for(self.rules, [player], default=SOLVED_RULES)
         if self.positions:
             return self._measure_sample(player, rules)

@@ -66,9 +66,9 @@ class ResultCache:
         Raises:
           UsageError: a file is damaged or cannot be written.
         """
-        found = self.find(name, settings)
-        if found is not None:
-            return found
+        finished = self.find(name, settings)
+        if finished is not None:
+            return finished
         began = time.perf_counter()
         result = make()
         piece = {

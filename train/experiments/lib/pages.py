@@ -79,8 +79,8 @@ class Report:
 
 def paragraphs(docstring: str | None) -> list[str]:
     """The paragraphs of a module's docstring, with which its page begins."""
-    found = (docstring or "").strip().split("\n\n")
-    return [each if each.startswith("- ") else " ".join(each.split()) for each in found]
+    parts = (docstring or "").strip().split("\n\n")
+    return [each if each.startswith("- ") else " ".join(each.split()) for each in parts]
 
 
 def write_report(
@@ -148,7 +148,7 @@ class Curve(NamedTuple):
     """A line of a plot with its band."""
 
     name: str  # empty for a line without a label
-    points: Mapping[float, Estimate]  # by x
+    points: Mapping[Any, Estimate]  # by x
     is_control: bool = False  # dotted and grey, without a band
 
 

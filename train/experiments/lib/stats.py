@@ -24,12 +24,12 @@ class Estimate(NamedTuple):
     mean: float
     low: float
     high: float
-    count: int  # of seeds or games that the interval is over
+    number: int  # of seeds or games that the interval is over
 
     @property
     def verdict(self) -> str:
         """The side of one half that the interval lies on, where there are enough seeds to say."""
-        if self.count < EARNEST_SEEDS:
+        if self.number < EARNEST_SEEDS:
             return "screening"
         return "better" if self.low > 0.5 else "worse" if self.high < 0.5 else "undecided"
 

@@ -373,9 +373,10 @@ def meet(
     def play() -> list[int]:
         runs = zip((trained[each.name][seed] for each in pair), budgets, strict=True)
         players = [make_player(player_of(work, run, budget), played) for run, budget in runs]
-        sizes = {"games": scale.games, "opening_plies": scale.opening_plies}
-        return counts_of(play_games(work, players, played, **sizes))
+        plies = scale.opening_plies
+        result = play_games(work, players, played, games=scale.games, opening_plies=plies)
+        return counts_of(result)
 
     names = [each.name for each in pair]
     piece = f"match-{'-'.join(names)}-{seed}"
-    return Meeting(*names, seed, *work.cache.cached(piece, settings, play))
+    return Meeting(names[0], names[1], seed, *work.cache.cached(piece, settings, play))

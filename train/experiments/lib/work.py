@@ -90,13 +90,13 @@ def play_games(
       opening_plies: random plies that both games of a pair start with.
       key: decides openings and draws; by default it follows from the names and the work's seed.
     """
-    options = MatchOptions(games, min(games, _BATCH), opening_plies)
-    title = " against ".join(player.name for player in players)
+    (first, second), options = players, MatchOptions(games, min(games, _BATCH), opening_plies)
+    title = f"{first.name} against {second.name}"
     with work.task(title, games, "games") as on_progress:
         if key is not None:
-            return play_match(*players, rules, options, key=key, on_progress=on_progress)
+            return play_match(first, second, rules, options, key=key, on_progress=on_progress)
         return play_meeting(
-            *players, rules, options, seed=work.seed, before=0, on_progress=on_progress
+            first, second, rules, options, seed=work.seed, before=0, on_progress=on_progress
         )
 
 
