@@ -30,7 +30,7 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("**/*.md"))]
 CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 SHELLS = ("bash", "sh", "console")
-MAX_README_LINES = 170
+MAX_README_LINES = 130
 
 
 def name_of(path: Path) -> str:
