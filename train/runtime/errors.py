@@ -16,6 +16,11 @@ class ProcessLostError(RuntimeError):
     """Another process of a distributed run has ended; the message is one line."""
 
 
+def one_line(text: object) -> str:
+    """A text or an error on one line."""
+    return " ".join(str(text).split())
+
+
 @contextlib.contextmanager
 def usage_errors() -> Iterator[None]:
     """Turn the ValueErrors of the package's own checks into UsageErrors of the same line."""
