@@ -9,7 +9,8 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -110,12 +111,25 @@ def read_json(path: Path) -> Any:
     Raises:
       UsageError: it cannot be read, or is no JSON.
     """
+    return _read(path, "JSON", json.loads)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of TOML.
+
+    Raises:
+      UsageError: it cannot be read, or is no TOML.
+    """
+    return _read(path, "TOML", tomllib.loads)
+
+
+def _read(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         reason = reason_of(error)
     except (ValueError, RecursionError) as error:
-        reason = f"not JSON: {one_line(error)}"
+        reason = f"not {kind}: {one_line(error)}"
     raise UsageError(f"{path}: cannot be read: {reason}")
 
 

@@ -154,7 +154,7 @@ def rows_of(table: str) -> list[str]:
 
 def test_match_takes_every_form(places, monkeypatch):
     """Without --rules: those of the run. The forms are one player, so the games are the same."""
-    monkeypatch.setattr(pretrained, "_folder", lambda: places["model"].parent)
+    monkeypatch.setattr(pretrained, "FOLDER", places["model"].parent)
     forms = ("search:{run}@2", "{run}/checkpoints/6@2", "{model}@2", "pretrained:mine@2")
     found = []
     for words in [*([form, *NO_RULES] for form in forms), [forms[0], *MATCH]]:

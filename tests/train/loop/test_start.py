@@ -110,7 +110,7 @@ def test_the_chain_of_runs_is_in_config_and_card(first, second, tmp_path):
     assert start is not None
     assert [stage["config"]["start_weights"] for stage in start.stages] == ["", str(first)]
     assert [(stage["run"], stage["iteration"]) for stage in start.stages] == [("tiny", 6)] * 2
-    hours = exported.read_card(model, where="model")["hours"]
+    hours = exported.read_card(model)["hours"]
     assert start.stages[1]["hours"] == hours
     parts = [row["selfplay_seconds"] + row["learn_seconds"] for row in read_rows(second)]
     assert hours["training"] == pytest.approx(sum(parts) / 3600)
@@ -220,7 +220,7 @@ def test_a_run_with_all_options_resumes_bit_for_bit(first, tmp_path, monkeypatch
     assert {part["name"] for part in parts if not part["taken"]} == {"blocks.1", "margin"}
     model = tmp_path / "model"
     assert command("export", run, model).code == 0
-    assert exported.read_card(model, where="model")["transfer"]["parts"] == parts
+    assert exported.read_card(model)["transfer"]["parts"] == parts
     assert "- **Warm start** from" in (model / exported.PAGE_FILE).read_text()
 
 
