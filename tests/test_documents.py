@@ -23,7 +23,6 @@ from train.config import read_config
 from train.study.scale.reading import read_scale
 from wallgo_jax.cli import command_line as game_program
 from wallgo_jax.cli.commands import Convert, Replay, Show
-from wallgo_jax.cli.parsing import commands_of as commands_of_program
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -143,7 +142,7 @@ def examples() -> list[str]:
     """The lines that the help pages of both programs end with."""
     found = []
     for program in (train_program.PROGRAM, game_program.PROGRAM):
-        kinds = commands_of_program(program.commands).values()
+        kinds = program.commands.values()
         lines = [*program.examples, *(line for kind in kinds for line in kind.EXAMPLES)]
         found += [f"{program.name} {line}" for line in lines]
     return found

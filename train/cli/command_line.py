@@ -97,7 +97,7 @@ def _read_command(words: list[str]) -> Callable[[], int]:
     """
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
     is_configured = bool(words) and words[0] in CONFIGURED
-    if is_configured:
+    if is_configured and not {"-h", "--help"} & {*words}:
         # The config file's place is filled, so that tyro does not take the value of a changed
         # key for it; a file that is named is among the words that tyro does not know.
         words.insert(1, "None")

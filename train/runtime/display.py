@@ -74,11 +74,11 @@ class Display:
         self.is_live = is_live and not self.console.is_dumb_terminal and not is_quiet
         self._bars = _Bars(self.console)
         self._columns, self._total, self._rows = columns, total, 0
+        self._every = max(1, -(-total // _MOST_LINES))
         self._figures, self._lasting = list[str](), ""
-        if total:
-            self._run = self._bars.add_task("run", total=total, completed=done, unit="iterations")
-            run = self._bars.tasks[0]
-            run.start_time = self._bars.get_time() - before
+        self._run = self._bars.add_task("run", total=total, completed=done, unit="iterations")
+        run = self._bars.tasks[0]
+        run.visible, run.start_time = total > 0, self._bars.get_time() - before
 
     def __enter__(self) -> "Display":
         if self.is_live:
@@ -138,7 +138,7 @@ class Display:
         if not self.is_live:
             left = f"{duration(self._bars.tasks[0].time_remaining)} left"
             self.say(f"iteration {done}: {' · '.join([*self._figures, left])}")
-        elif done % -(-self._total // _MOST_LINES) == 0 or done == self._total or not self._rows:
+        elif done % self._every == 0 or done == self._total or not self._rows:
             columns = columns_for(self._columns, self.console.width)
             if self._rows % _HEADER_EVERY == 0:
                 headings = _GAP.join(column.heading.rjust(column.width) for column in columns)
@@ -155,7 +155,8 @@ class Task:
     """A part of a command with a bar of its own."""
 
     def __init__(self, bars: Progress, title: str, total: int, unit: str) -> None:
-        self._bars, self._before, self._since = bars, 0.0, None
+        self._bars, self._before = bars, 0.0
+        self._since: float | None = None  # the compiler was last at work
         self._id = bars.add_task(title, total=total, start=False, unit=unit)
 
     def __call__(self, done: int) -> None:

@@ -16,8 +16,7 @@ from wallgo_jax.cli.parsing import (
 PROGRAM = Program(
     name="python -m wallgo_jax",
     description="WallGo positions and games.",
-    commands=Show | Replay | Convert,
-    groups={"commands": ("show", "replay", "convert")},
+    groups={"commands": {"show": Show, "replay": Replay, "convert": Convert}},
     examples=(
         "show wallzero-4stone",
         "replay games.jsonl --watch",

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import sys
-import typing
 from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -28,17 +27,20 @@ class Program(NamedTuple):
     Attributes:
       name: what users type before a command.
       description: what it is for, in one sentence.
-      commands: a union of dataclasses with tyro's annotations. A class may have `EXAMPLES`, lines
-        to type after the program's name.
-      groups: names of commands by the title that they stand under in the help page.
+      groups: dataclasses with tyro's annotations by the names that users type, under the titles of
+        the help page. A class may have `EXAMPLES`, lines to type after the program's name.
       examples: lines to type after the program's name, for the program's own help page.
     """
 
     name: str
     description: str
-    commands: Any
-    groups: Mapping[str, Sequence[str]]
+    groups: Mapping[str, Mapping[str, type]]
     examples: Sequence[str] = ()
+
+    @property
+    def commands(self) -> dict[str, type]:
+        """All commands by the names that users type."""
+        return {name: kind for group in self.groups.values() for name, kind in group.items()}
 
 
 @contextlib.contextmanager
@@ -71,16 +73,6 @@ def program_name(module: str, script: str) -> str:
     return script if Path(sys.argv[0]).stem == script else f"python -m {module}"
 
 
-def commands_of(commands: Any) -> dict[str, type]:
-    """The commands of a union of dataclasses by the names that users type."""
-    found = {}
-    for each in typing.get_args(commands):
-        kind, *settings = typing.get_args(each) or (each,)
-        names = [setting.name for setting in settings if getattr(setting, "name", None)]
-        found[names[0] if names else kind.__name__.lower()] = kind
-    return found
-
-
 def parse(
     program: Program, words: Sequence[str], *, open_ended: Container[str] = ()
 ) -> tuple[Any, list[str]]:
@@ -97,7 +89,7 @@ def parse(
     Raises:
       ValueError: there is no such command; which there are.
     """
-    commands = commands_of(program.commands)
+    commands = program.commands
     if words and words[0] == "help":
         words = [*words[1:2], "--help"]
     first = words[0] if words else ""
@@ -106,8 +98,8 @@ def parse(
         raise SystemExit(0)
     if first in _HELP:
         groups = {
-            title: {name: _first_sentence(commands[name]) for name in names}
-            for title, names in program.groups.items()
+            title: {name: _first_sentence(kind) for name, kind in group.items()}
+            for title, group in program.groups.items()
         }
         help_page.print_program(program.name, program.description, groups, program.examples)
         raise SystemExit(0)
