@@ -233,36 +233,39 @@ class RunConfig:
         except ValueError as error:
             raise ValueError(f"network.{error}") from None
         least = min(rules.max_plies for rules in self.learned)
-        for part in ("selfplay", "evaluation"):
-            plies = getattr(self, part).opening_plies
-            if plies >= least:
+        for path, plies, most in (
+            ("selfplay.opening_plies", self.selfplay.opening_plies, least),
+            ("evaluation.opening_plies", self.evaluation.opening_plies, least),
+            ("learner.td_steps", self.learner.td_steps, self.max_plies),
+        ):
+            if plies >= most:
                 raise ValueError(
-                    f"{part}.opening_plies ({plies}) must be below {least}, the most plies of a "
-                    "game by these rules"
+                    f"{path} ({plies}) must be below {most}, the most plies of a game by these "
+                    "rules"
                 )
         self._check_steps()
         self._check_boards()
         self._check_opponent()
-        if self.learner.value_mix > 0 and self.network.value == "wdl" and self.rules.players != 2:
-            raise ValueError(
-                "learner.value_mix must be 0 for network.value 'wdl' and rules of "
-                f"{self.rules.players} players: a search knows the value of one of them"
-            )
-        if self.learner.td_steps >= self.max_plies:
-            raise ValueError(
-                f"learner.td_steps ({self.learner.td_steps}) must be below {self.max_plies}, the "
-                "most plies of a game by these rules"
-            )
-        if self.learner.td_steps > 0 and self.rules.players != 2:
-            raise ValueError(
-                f"learner.td_steps must be 0 for rules of {self.rules.players} players: a search "
-                "knows the value of the player to move alone"
-            )
-        if self.rules.players != 2 and self.evaluation.sprt:
-            raise ValueError(
-                "evaluation.sprt must be empty for rules of "
-                f"{self.rules.players} players: it is a test of two"
-            )
+        if self.rules.players != 2:
+            self._check_seats()
+
+    def _check_seats(self) -> None:
+        """Refuse what is for two players alone."""
+        for is_set, key, reason in (
+            (
+                self.learner.value_mix > 0 and self.network.value == "wdl",
+                "learner.value_mix must be 0 for network.value 'wdl'",
+                "a search knows the value of one of them",
+            ),
+            (
+                self.learner.td_steps > 0,
+                "learner.td_steps must be 0",
+                "a search knows the value of the player to move alone",
+            ),
+            (bool(self.evaluation.sprt), "evaluation.sprt must be empty", "it is a test of two"),
+        ):
+            if is_set:
+                raise ValueError(f"{key} with rules of {self.rules.players} players: {reason}")
 
     def _check_steps(self) -> None:
         """Refuse more steps, of the run or of the freeze of a group, than are counted."""
