@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import typing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 
 from train.checkpoints import pretrained
 from train.cli import command_line as train_program
-from train.cli.commands import Command
 from train.cli.run import Run
 from train.cli.study import Study
 from train.config import read_config
@@ -81,8 +79,7 @@ def fresh_clone(tmp_path_factory) -> Path:
 def check_command(monkeypatch, fresh_clone) -> Callable[[list[str]], None]:
     """Fails for a command or an option that does not exist; commands do nothing."""
     monkeypatch.chdir(fresh_clone)
-    for annotated in typing.get_args(Command):
-        kind = typing.get_args(annotated)[0] if typing.get_args(annotated) else annotated
+    for kind in train_program.PROGRAM.commands.values():
         monkeypatch.setattr(kind, "run", _read_config_only)
     for kind in (Convert, Replay, Show):
         monkeypatch.setattr(kind, "run", lambda self, console: None)
