@@ -156,7 +156,7 @@ class Task:
 
     def __init__(self, bars: Progress, title: str, total: int, unit: str) -> None:
         self._bars, self._before = bars, 0.0
-        self._since: float | None = None  # the compiler was last at work
+        self._since: float | None = None  # when work began after the last compilation
         self._id = bars.add_task(title, total=total, start=False, unit=unit)
 
     def __call__(self, done: int) -> None:

@@ -1,5 +1,5 @@
-"""Files that are written whole, errors of writing them as one line (a full disk, a quota), the lock
-on a directory, and what tables call directories."""
+"""Files and directories of results: written whole, read as JSON and TOML, locked, with errors of
+the disk in one line."""
 
 import contextlib
 import datetime
@@ -238,11 +238,11 @@ def locked(directory: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with writing(directory):
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(path.open("a+", encoding="utf-8"))
-            _lock(file, directory)
-            while not (path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno()))):
-                file = stack.enter_context(path.open("a+", encoding="utf-8"))  # its holder is done
+            while True:
+                file = stack.enter_context(path.open("a+", encoding="utf-8"))
                 _lock(file, directory)
+                if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                    break  # else its holder has removed it
             now = datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}")
