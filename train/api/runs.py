@@ -28,7 +28,7 @@ from train.programs.boards import rules_of_board
 from train.registry.networks import refuse_other_rules
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.interrupts import deferring
+from train.runtime.interrupts import interrupts
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.view.game_replay import Game, replay_actions
 
@@ -107,7 +107,7 @@ class Run:
         """
         self._session()
         try:
-            with deferring() as is_interrupted:
+            with interrupts("the iteration is saved", has_work=True) as is_interrupted:
                 step = next(self._steps, None)
         except BaseException:
             # The state that the iteration consumed is gone.

@@ -24,13 +24,11 @@ from train.metrics.columns import describe_matches
 from train.metrics.rows import Row, elapsed_seconds
 from train.metrics.wandb_run import WandbRun
 from train.metrics.writer import MetricsWriter
-from train.runtime.clock import RunClock
 from train.runtime.devices import Mute, any_process, is_first_process
-from train.runtime.display import Display
+from train.runtime.display import Column, Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
-from train.runtime.lines import Column
 
 
 class State(Protocol):
@@ -159,7 +157,7 @@ def _make_display(
         total=config.iterations,
         done=done,
         columns=columns,
-        clock=RunClock(config.iterations, games_after=games_after, before=before),
+        before=before,
         is_quiet=is_quiet or not is_first_process(),
     )
     played = [text for text in map(describe_matches, rows) if text]
@@ -302,7 +300,7 @@ def _report(session: Session, row: Row, seconds: float) -> Row:
     done, matches = row["iteration"], describe_matches(row)
     if matches:
         session.display.keep(matches)
-    session.display.show(done, row, seconds=seconds)
+    session.display.show(done, row)
     if "warning" in row:
         session.display.say(f"iteration {done}: {row['warning']}")
     return row

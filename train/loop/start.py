@@ -88,10 +88,9 @@ def transfer_table(parts: tuple[Part, ...]) -> Table:
     table.add_column("part", no_wrap=True)
     for head in ("taken", "new", "left"):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("note")
     for part in parts:
         numbers = (f"{number:,}" if number else "" for number in (part.taken, part.new, part.left))
-        table.add_row(part.name, *numbers, part.note)
+        table.add_row(part.name, *numbers)
     return table
 
 

@@ -43,10 +43,10 @@ from train.programs.replay import steps_due
 from train.programs.selfplay import SelfPlayFigures, make_bootstrap, stage_at
 from train.programs.state import RunState
 from train.runtime.devices import is_first_process, set_gpu_flags, sync_processes
+from train.runtime.display import Column
 from train.runtime.files import writing
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
-from train.runtime.lines import Column
 from wallgo_jax import render
 from wallgo_jax.formats import records
 from wallgo_jax.notation import COLOURS

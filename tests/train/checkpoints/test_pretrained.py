@@ -21,7 +21,7 @@ from wallgo_jax.game.rules import PRESETS
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A temporary folder of models in place of the package's."""
-    monkeypatch.setattr(pretrained, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(pretrained, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -78,7 +78,7 @@ def test_a_folder_whose_writing_was_killed_is_told_and_written_again(folder, mon
     assert complaint("pretrained:small") == (
         "pretrained model 'small': unknown; known models: none"
         if file == "card.json"
-        else "pretrained model 'small': weights.npz cannot be read: No such file or directory"
+        else f"{folder / 'small' / 'weights.npz'}: cannot be read: No such file or directory"
     )
     write(folder)
     assert registry.make_player("pretrained:small@2", tiny.RULES).name == "pretrained:small@2"
@@ -123,7 +123,7 @@ MODELS = pretrained.models()
 def test_models_of_the_package(name):
     config = pretrained.read_config(name)
     network = network_for(config.network, config.rules.players)
-    variables = pretrained.read_weights(name, network.shapes)
+    variables = exported.read_weights(pretrained.folder_of(name), network.shapes)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(variables))
     size = (pretrained.folder_of(name) / "weights.npz").stat().st_size
     assert size == pretrained.read_card(name)["bytes"] < 1_000_000

@@ -102,10 +102,10 @@ def test_loss_that_is_not_finite_ends_the_run(copy, monkeypatch):
 def test_a_program_that_ends_at_once_waits_for_no_device(monkeypatch, capsys):
     left = []
 
-    def interrupt(words, set_up):
+    def interrupt(words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_line, "_main", interrupt)
+    monkeypatch.setattr(command_line, "_read_command", interrupt)
     monkeypatch.setattr(os, "_exit", left.append)
     command_line.program()
     assert left == [EXIT_INTERRUPTED]

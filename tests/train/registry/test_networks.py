@@ -108,14 +108,14 @@ def test_exported_folders_that_are_damaged(forms, tmp_path, file, data, said):
         (tmp_path / file).write_bytes(data)
     with pytest.raises(UsageError, match=said) as caught:
         load_network(str(tmp_path))
-    assert str(caught.value).startswith(f"{tmp_path}: ") and "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_exported_weights_of_another_network(forms, tmp_path):
     good = load_network(forms["exported"])
     wider = tiny.config("--network.width", "16")
     exported.write_model(tmp_path / "wide", good.variables, wider, {})
-    with pytest.raises(UsageError, match=r"wide: weights.npz has "):
+    with pytest.raises(UsageError, match=r"weights.npz: has "):
         load_network(str(tmp_path / "wide"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from train.runtime.errors import UsageError
-from wallgo_jax.cli.parsing import read, refuse_unknown
+from wallgo_jax.cli.parsing import read
 
 EXIT_USAGE = 2
 
@@ -31,12 +31,7 @@ def run_script(
     program = f"python -m train.bench.scripts.{name}"
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        try:
-            found, unknown = read(options, words, program=program)
-            if not takes_keys:
-                refuse_unknown(found, unknown, program=program)
-        except ValueError as error:
-            raise UsageError(f"command line: {error}") from None
+        found, unknown = read(options, words, program=program, is_open_ended=takes_keys)
         main(found, *([unknown] if takes_keys else []))
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)

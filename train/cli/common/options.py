@@ -12,7 +12,7 @@ import tyro
 
 from train.config import read_config
 from train.runtime import files
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, usage_errors
 from wallgo_jax.cli.parsing import Flag
 from wallgo_jax.formats import rules_text
 from wallgo_jax.game.rules import Rules
@@ -115,10 +115,8 @@ def read_rules(text: str) -> Rules:
     Raises:
       UsageError: what is wrong with them.
     """
-    try:
+    with usage_errors():
         return rules_text.read_rules(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def read_rules_for(
