@@ -15,11 +15,11 @@ import numpy as np
 
 from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import read_rules
-from train.api.players import Act, Player, make_player
+from train.api.players import MoveFunction, Player, make_player
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
 from train.runtime.host import fetch
-from train.search.config import MAX_SIMULATIONS, as_player
+from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
 from train.search.search import make_search
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
@@ -116,7 +116,7 @@ class SelfPlay:
 
 @callback_errors()
 def selfplay(
-    player: str | Player | Act,
+    player: str | Player | MoveFunction,
     *,
     games: int = 64,
     rules: Rules | Mapping[str, Any] | str | None = None,
@@ -200,7 +200,7 @@ def _acting(player: Player) -> tuple[Any, Any]:
 
 
 def _chooser(player: Player, simulations: int | None) -> tuple[Any, Any]:
-    guide = player.guide
+    guide = player.searching
     count = guide.simulations if simulations is None else simulations
     if count is None or count == 0:
         raise UsageError("selfplay: say the simulations of a search that explores")
@@ -208,7 +208,7 @@ def _chooser(player: Player, simulations: int | None) -> tuple[Any, Any]:
     if not 1 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"selfplay: simulations ({count}) must be from 1 to {MAX_SIMULATIONS}")
     # The guide has a player's options, but these games are to be learned from.
-    own = guide.search if guide.look is None else player.trained.config.search
+    own = SearchConfig() if guide.trained is None else guide.trained.config.search
     options = dataclasses.replace(
         as_player(guide.search, count),
         value_scale=own.value_scale,

@@ -56,7 +56,7 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
     """
     from train.checkpoints import pretrained, weights
     from train.checkpoints.exported import check_folder, write_model
-    from train.registry import load_network
+    from train.players.registry import load_network
 
     trained = load_network(player)
     if weights.is_run(out):
@@ -97,7 +97,7 @@ def _read_match(path: Path, trained: TrainedNetwork) -> dict[str, Any]:
     Raises:
       UsageError: the file holds none, or its first player has other weights.
     """
-    from train.registry import load_network
+    from train.players.registry import load_network
 
     try:
         match = json.loads(path.read_text(encoding="utf-8"))

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import pydantic
 
-from train.arena.config import parse_sprt
+from train.config.heuristics import HeuristicsConfig
 from train.config.rule_sets import RuleSet, RulesField, only_set, take_apart
+from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.players.config import HeuristicsConfig
 from train.search.config import SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules
