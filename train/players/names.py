@@ -32,7 +32,8 @@ from train.search.config import MAX_SIMULATIONS, OPPONENTS
 
 DEFAULT_SIMULATIONS = 64
 MAX_SECONDS = 600.0
-HEURISTIC, PATH, MODEL, COMMAND = "heuristic", "run directory", "model", "command"
+HEURISTIC, PATH, MODEL, COMMAND = "ethen|wjx", "PATH", "NAME", "COMMAND"
+"""What targets name, as error messages and help write it."""
 EXTERNAL = "external"
 RUNS = Path("runs")
 """The folder of runs unless said; a run's bare name gives a hint to look there."""
@@ -58,13 +59,11 @@ PLAYER_KINDS = {kind: PlayerKind() for kind in ("random", "greedy", "ethen", "wj
     "pretrained": PlayerKind(MODEL, searches=True),
     EXTERNAL: PlayerKind(COMMAND),
 }
-KINDS = (
-    "random, greedy, ethen, wjx, two-ply:ethen|wjx, heuristic-search:ethen|wjx[@simulations], "
-    "exact, net:PATH, [search:]PATH[@simulations], pretrained:NAME[@simulations], "
-    "external:COMMAND; PATH is a run, RUN/checkpoints/ITERATION or an exported folder; time such "
-    "as @1s may stand for simulations, ?symmetries=8 behind all that has a network, and "
-    "?opponents=maxn, ?rounds=true or ?considered=4 behind all that searches"
+KINDS = ", ".join(
+    f"{name}{kind.target and f':{kind.target}'}{'[@simulations]' * kind.searches}"
+    for name, kind in PLAYER_KINDS.items()
 )
+"""The forms of names, in words."""
 OPTIONS: dict[str, Mapping[str, Any]] = {
     "symmetries": {str(count): count for count in range(1, 9)},
     "opponents": {word: word for word in OPPONENTS},
@@ -175,7 +174,7 @@ def read_network_name(text: str) -> PlayerName:
     is_path = text.partition(":")[0] not in PLAYER_KINDS
     name = _read_parts(text, "search", text) if is_path else read_name(text)
     if not name.has_network:
-        raise _error(text, "has no network")
+        raise UsageError(f"player {text!r}: has no network; allowed: PATH or another that has one")
     return name
 
 
@@ -245,4 +244,7 @@ def _read_options(text: str, kind: PlayerKind, options: str | None) -> dict[str,
 
 
 def _error(text: str, reason: str) -> UsageError:
-    return UsageError(f"player {text!r}: {reason}; known players: {KINDS}")
+    return UsageError(
+        f"player {text!r}: {reason}; known players: {KINDS}; PATH alone is search:PATH, a run, "
+        "RUN/checkpoints/ITERATION or an exported folder; docs/players.md has the options"
+    )

@@ -23,7 +23,7 @@ from train.players.heuristics import (
     make_heuristic_player,
     make_two_ply_player,
 )
-from train.players.names import KINDS, PlayerName, read_name
+from train.players.names import PlayerName, read_name
 from train.players.networks import (
     common_rules,
     load_network,
@@ -42,7 +42,6 @@ from train.solver.exact_player import make_exact_act
 from wallgo_jax.game.rules import Rules
 
 __all__ = [
-    "KINDS",
     "PlayerName",
     "common_rules",
     "load_network",
@@ -54,10 +53,6 @@ __all__ = [
     "read_name",
 ]
 
-TEACHERS = (
-    "random, greedy, ethen, wjx, two-ply:ethen|wjx, heuristic-search:ethen|wjx[@simulations], exact"
-)
-EVALUATING = "PATH, net:PATH, search:PATH, pretrained:NAME, heuristic-search:ethen|wjx"
 _DEFAULT_HEURISTICS = HeuristicsConfig()
 
 
@@ -136,7 +131,8 @@ def make_evaluating_player(
     """
     read = read_name(name)
     if read.kind != "heuristic-search" and not read.has_network:
-        raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {EVALUATING}")
+        allowed = "players with a network or a search"
+        raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {allowed}")
     trained = load_network(read) if read.has_network else None
     weighed = heuristics or _DEFAULT_HEURISTICS
     player = _make_evaluating(read, trained, None, heuristics=weighed, transfer=transfer)
@@ -221,7 +217,7 @@ def make_teacher(name: str, rules: Rules, *, heuristics: HeuristicsConfig) -> Se
     read = _read_for_selfplay(name)
     if read.has_network or read.kind == "external":
         what = "needs weights" if read.has_network else "is a program"
-        raise UsageError(f"player {name!r}: {what}; allowed: {TEACHERS}")
+        raise UsageError(f"player {name!r}: {what}; allowed: players that need neither")
     player = make_player(name, rules, heuristics=heuristics)
     if player.evaluate is not None:
         # With noise: without it the games of all boards would be the same.
@@ -250,7 +246,7 @@ def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -
     """
     read = _read_for_selfplay(name)
     if not read.has_network:
-        raise UsageError(f"player {name!r}: has no weights; allowed: those with a network")
+        raise UsageError(f"player {name!r}: has no weights; allowed: players with a network")
     trained = load_network(read) if kept is None else weights.load_network(kept)
     refuse_other_rules(name, trained.config.learned, rules)
     if read.kind != "net":
