@@ -11,7 +11,7 @@ from rich.text import Text
 
 from train.arena.result import wilson_interval
 from train.players.basic import Player
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.solver.alphabeta import AlphaBeta, check_alphabeta
@@ -80,7 +80,7 @@ def sampled_accuracy(
     on_progress: Callable[[int], None] = lambda done: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SampledAccuracy:
-    """Measure a player of `train.registry` in sampled positions of a board.
+    """Measure a player of `train.players.registry` in sampled positions of a board.
 
     Args:
       name: of the player, or the player.

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from train.players.basic import Player
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.ahead import Ahead
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
@@ -68,7 +68,7 @@ def value_accuracy(
     seed: int = 0,
     is_quiet: bool = False,
 ) -> ValueAccuracy:
-    """Measure a player of `train.registry` in every position; shows progress.
+    """Measure a player of `train.players.registry` in every position; shows progress.
 
     Raises:
       UsageError: an unknown player, rules without tables, or a batch below 1.

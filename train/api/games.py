@@ -14,9 +14,8 @@ from train.api.common.tables import (
     progress_bar,
     to_dataframe,
 )
-from train.api.players import Act, HasPlayer, Player, make_players
+from train.api.players import HasPlayer, MoveFunction, Player, make_players
 from train.arena import tournament as tournament_lib
-from train.arena.config import parse_sprt
 from train.arena.elo import Ratings
 from train.arena.match import MatchOptions, play_meeting
 from train.arena.openings import choose_opening
@@ -25,6 +24,7 @@ from train.arena.result import MatchResult, wilson_interval
 from train.arena.seats.match import SeatOptions
 from train.arena.sprt import play_until_decided
 from train.arena.tournament import Meeting, Score, Standing, score_of
+from train.config.sprt import parse_sprt
 from train.metrics.intervals import Interval, intervals_figure
 from train.ratings import curves, pool, table_pool
 from train.ratings.pool import MAX_BATCH, Entrant, Measured
@@ -34,7 +34,7 @@ from train.runtime.errors import UsageError, usage_errors
 from train.runtime.files import names_of_runs
 from wallgo_jax.game.rules import Rules
 
-Opponent = str | Player | Act | HasPlayer
+Opponent = str | Player | MoveFunction | HasPlayer
 """A player by name, one that is made, or a function (states [B], key) -> slots int32[B]."""
 FORMS = ("round-robin", "double-elimination")
 AnyRules = Rules | Mapping[str, Any] | str

@@ -24,8 +24,8 @@ from train.loop.training import OpenRun, open_run, write_game
 from train.metrics.figure import Axis, metrics_figure
 from train.metrics.rows import Row
 from train.network import Variables
+from train.players.networks import refuse_other_rules
 from train.programs.boards import rules_of_board
-from train.registry.networks import refuse_other_rules
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts

@@ -15,10 +15,10 @@ import jax
 import numpy as np
 from scipy.optimize import brentq
 
-from train.arena.config import Sprt
 from train.arena.elo import PAIR_SCORES, expected_score, pair_counts
 from train.arena.match import MatchOptions, play_rounds
 from train.arena.result import MatchResult
+from train.config.sprt import Sprt
 from train.players.basic import Player
 from wallgo_jax.game.rules import Rules
 

@@ -10,12 +10,12 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from train.arena.config import parse_sprt
+from train.config.heuristics import HeuristicsConfig
 from train.config.rule_sets import RuleSet, RulesField, only_set, split_rule_sets
+from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
 from train.network.config import NetworkConfig
-from train.players.config import HeuristicsConfig
 from train.search.config import SearchConfig
 from wallgo_jax.board.geometry import MAX_GRID
 from wallgo_jax.game.rules import PRESETS, Rules

@@ -14,8 +14,6 @@ import jax
 from rich.table import Table
 from rich.text import Text
 
-from train import registry
-from train.arena.config import parse_sprt
 from train.arena.elo import pair_counts
 from train.arena.match import MatchOptions, play_match, play_rounds
 from train.arena.openings import OpeningOptions
@@ -27,11 +25,13 @@ from train.arena.seats.result import SeatedResult
 from train.arena.sprt import UNDECIDED, decide, in_words
 from train.checkpoints import store
 from train.config import BEST, RunConfig, config_to_dict
+from train.config.sprt import parse_sprt
 from train.loop.run_directory import RESULT_FILE
 from train.network import Variables
 from train.network.build import network_for
+from train.players import registry
 from train.players.basic import Player
-from train.players.learned import search_player
+from train.players.searching import network_player
 from train.runtime.devices import local_copy
 from train.runtime.display import Display
 from train.runtime.files import write_json
@@ -319,13 +319,8 @@ def _key(config: RunConfig, salt: int) -> jax.Array:
 def _player(config: RunConfig, variables: Variables) -> Player:
     simulations = config.evaluation.simulations
     name = f"{config.name}@{simulations}"
-    return search_player(
-        name,
-        local_copy(variables),
-        config.network,
-        config.search,
-        config.rules,
-        simulations=simulations,
+    return network_player(
+        name, local_copy(variables), config, config.rules, simulations=simulations
     )
 
 

@@ -10,8 +10,8 @@ from train.checkpoints.exported import is_model, write_model
 from train.config import RunConfig
 from train.loop.provenance import provenance
 from train.loop.run_directory import has_checkpoint
+from train.players.basic import Player
 from train.programs.selfplay import load_opponent
-from train.registry import FrozenOpponent
 from train.runtime.devices import is_first_process
 from train.runtime.errors import UsageError
 from train.runtime.files import writing
@@ -21,7 +21,7 @@ FOLDER = "opponent"
 them."""
 
 
-def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> FrozenOpponent | None:
+def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> Player | None:
     """The frozen opponent of a run, None where it has none.
 
     Args:
@@ -44,7 +44,7 @@ def opponent_of(config: RunConfig, directory: Path, *, resume: bool) -> FrozenOp
     return load_opponent(config, kept=folder)
 
 
-def keep_opponent(directory: Path, opponent: FrozenOpponent | None) -> None:
+def keep_opponent(directory: Path, opponent: Player | None) -> None:
     """Write the opponent's weights into the run's directory, unless they are from there; by the
     first process.
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 from rich.table import Table
 
-from train import registry
 from train.checkpoints.transfer import Part, carry_over
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict
@@ -16,8 +15,9 @@ from train.loop.provenance import provenance
 from train.loop.run_directory import STAGES_FILE, TRANSFER_FILE, has_checkpoint
 from train.network import Variables
 from train.network.build import network_for
+from train.players import registry
+from train.players.networks import tell_apart
 from train.programs.state import first_key
-from train.registry.networks import tell_apart
 from train.runtime.devices import is_first_process
 from train.runtime.display import Display
 from train.runtime.errors import UsageError

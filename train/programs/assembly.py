@@ -15,7 +15,7 @@ from train.data.selfplay import TargetOptions, first_boards, make_selfplay
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.network import Network
 from train.network.build import network_for, observer_for
-from train.players.basic import make_random_search
+from train.players.basic import Player, make_random_search
 from train.programs.boards import variants_of
 from train.programs.learn import (
     LearnInputs,
@@ -55,7 +55,6 @@ from train.programs.state import (
     make_state_programs,
     seed_of,
 )
-from train.registry import FrozenOpponent
 from train.runtime.devices import (
     BY_BOARD,
     EVERYWHERE,
@@ -110,7 +109,7 @@ class Programs(NamedTuple):
 
 
 def make_programs(
-    config: RunConfig, devices: Devices | None = None, *, opponent: FrozenOpponent | None = None
+    config: RunConfig, devices: Devices | None = None, *, opponent: Player | None = None
 ) -> Programs:
     """Build and jit the functions of a run; nothing is compiled yet.
 
@@ -194,7 +193,7 @@ def _shape_of(config: RunConfig) -> RunConfig:
     return unchecked(without_numbers(config), **{key: getattr(plain, key) for key in beside})
 
 
-def _make(config: RunConfig, devices: Devices, opponent: FrozenOpponent | None) -> _Made:
+def _make(config: RunConfig, devices: Devices, opponent: Player | None) -> _Made:
     """Build the programs of a `_shape_of` a config; nothing is compiled yet."""
     parts = make_parts(config, devices)
     network, variants = parts.network, parts.variants

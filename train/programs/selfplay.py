@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.stages import Traced
 
-from train import registry
 from train.config import RunConfig
 from train.data.diversity import OpeningVariety, opening_variety
 from train.data.openings import Exploration
@@ -29,9 +28,10 @@ from train.data.selfplay import (
 )
 from train.data.sides import by_budget
 from train.network import Network, cast_weights
+from train.players import registry
+from train.players.basic import Player
 from train.programs.boards import BoardSums, sum_by_board
 from train.programs.numbers import Numbers, numbers_of, unchecked, with_numbers
-from train.registry import FrozenOpponent
 from train.runtime.ahead import Ahead
 from train.runtime.devices import (
     AXIS,
@@ -117,7 +117,7 @@ def boosted(config: RunConfig, variables: Any, iteration: int) -> Any:
     return Boosted(variables, np.array(boosts_at(config.search, played), np.float32))
 
 
-def load_opponent(config: RunConfig, *, kept: Path | None = None) -> FrozenOpponent | None:
+def load_opponent(config: RunConfig, *, kept: Path | None = None) -> Player | None:
     """The frozen opponent of a run's self-play, None where it has none.
 
     Args:
@@ -143,7 +143,7 @@ def inputs_of(config: RunConfig, variables: Any, iteration: int, opponent: Any) 
 
 
 def selfplay_of(
-    config: RunConfig, stage: Stage, opponent: FrozenOpponent | None = None
+    config: RunConfig, stage: Stage, opponent: Player | None = None
 ) -> Callable[..., Any]:
     """Make an iteration of self-play in a stage; jit it with its boards donated.
 
@@ -177,14 +177,14 @@ def make_bootstrap(config: RunConfig) -> Search:
     return found[0]
 
 
-def _bootstrap_selfplay(config: RunConfig, opponent: FrozenOpponent | None) -> Callable[..., Any]:
+def _bootstrap_selfplay(config: RunConfig, opponent: Player | None) -> Callable[..., Any]:
     search, has_root_value = make_bootstrap(config), not is_off(config.learner.value_mix)
     return make_selfplay(
         _without_value(search) if has_root_value else search,
         plies=config.selfplay.plies,
         targets=TargetOptions(has_root_value=has_root_value),
         exploration=_exploration_of(config),
-        opponent=None if opponent is None else opponent.search,
+        opponent=None if opponent is None else opponent.report,
     )
 
 
@@ -199,7 +199,7 @@ def _without_value(search: Search) -> Search:
 
 
 def _search_selfplay(
-    config: RunConfig, simulations: int, opponent: FrozenOpponent | None
+    config: RunConfig, simulations: int, opponent: Player | None
 ) -> Callable[..., Any]:
     options = config.selfplay
     evaluate = evaluator_for(config.network, config.rules)
@@ -223,7 +223,7 @@ def _search_selfplay(
         full_search_prob=options.full_search_prob,
         targets=targets,
         exploration=_exploration_of(config),
-        opponent=None if opponent is None else opponent.search,
+        opponent=None if opponent is None else opponent.report,
     )
 
     def cast_and_play(variables: Any, *rest: Any) -> Any:
@@ -256,7 +256,7 @@ def make_selfplay_programs(
     network: Network,
     variant: Variant,
     devices: Devices,
-    opponent: FrozenOpponent | None = None,
+    opponent: Player | None = None,
 ) -> SelfplayPrograms:
     """Make the programs of all stages; nothing is compiled yet.
 
@@ -334,7 +334,7 @@ def _jitted(
     config: RunConfig,
     stage: Stage,
     devices: Devices,
-    opponent: FrozenOpponent | None,
+    opponent: Player | None,
 ) -> Any:
     """Self-play on each device for itself, with one coin for all of them."""
 

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train import registry
 from train.arena import elo, match
 from train.arena.elo import Ratings
 from train.arena.result import MatchResult
 from train.checkpoints import store
 from train.config import config_to_dict
+from train.config.heuristics import HeuristicsConfig
+from train.players import registry
 from train.players.basic import Player
-from train.players.config import HeuristicsConfig
 from train.ratings import pairings
 from train.ratings.results_cache import Batch, ResultsCache
 from train.runtime.errors import UsageError

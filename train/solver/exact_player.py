@@ -2,12 +2,12 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.solver.alphabeta import MAX_SIZE, AlphaBeta, Board
 from train.solver.own_grid import slot_in, to_own_grid
@@ -33,8 +33,9 @@ def check_solvable(rules: Rules) -> None:
         )
 
 
-def make_exact_player(rules: Rules) -> Player:
-    """Make the player of a small board: tables on 3x3, alpha-beta search on the host on 4x4.
+def make_exact_act(rules: Rules) -> tuple[Any, Callable[..., jax.Array]]:
+    """Make the variables and the `act` of a small board's player: tables on 3x3, alpha-beta search
+    on the host on 4x4.
 
     The boards that it is asked about are of these rules, in their own grid or in the corner of a
     larger one. A position too large for the search ends the calling program with the search's
@@ -45,8 +46,8 @@ def make_exact_player(rules: Rules) -> Player:
     """
     check_solvable(rules)
     if rules.size == SIZE:
-        return Player(NAME, tables_of(rules), _table_act(sizes_of(rules)))
-    return _search_player(rules)
+        return tables_of(rules), _table_act(sizes_of(rules))
+    return None, _search_act(rules)
 
 
 @functools.lru_cache(maxsize=8)
@@ -56,7 +57,7 @@ def tables_of(rules: Rules) -> Tables:
 
 
 @functools.cache
-def _table_act(own: Sizes) -> Callable[[Tables, State, jax.Array], jax.Array]:
+def _table_act(own: Sizes) -> Callable[..., jax.Array]:
     @jax.jit
     def act(tables: Tables, states: State, key: jax.Array) -> jax.Array:
         best = jax.vmap(functools.partial(optimal_slots, tables))(_own_boards(states, own))
@@ -66,7 +67,7 @@ def _table_act(own: Sizes) -> Callable[[Tables, State, jax.Array], jax.Array]:
 
 
 @functools.lru_cache(maxsize=4)
-def _search_player(rules: Rules) -> Player:
+def _search_act(rules: Rules) -> Callable[..., jax.Array]:
     search, own = AlphaBeta(rules), sizes_of(rules)
 
     @jax.jit
@@ -81,7 +82,7 @@ def _search_player(rules: Rules) -> Player:
         )
         return _slots_in(states, _sample(key, best), own)
 
-    return Player(NAME, None, act)
+    return act
 
 
 def _own_boards(states: State, own: Sizes) -> State:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 
-from train import registry
 from train.arena.match import MatchOptions, play_match
 from train.arena.result import MatchResult
 from train.checkpoints import store
@@ -22,6 +21,7 @@ from train.loop import training
 from train.loop.provenance import code_of
 from train.loop.start import start_of
 from train.metrics.rows import METRICS_FILE, read_rows
+from train.players import registry
 from train.programs.assembly import check_run
 from train.programs.selfplay import Stage, make_bootstrap, stage_at
 from train.runtime.errors import NotFiniteError, UsageError

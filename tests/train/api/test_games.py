@@ -5,7 +5,6 @@ Matches are stood in for: what is asked of them is that of the commands, and the
 
 import dataclasses
 import json
-from typing import NamedTuple
 from unittest.mock import Mock
 
 import jax
@@ -28,12 +27,13 @@ from train.api.players import player_of_weights
 from train.arena.result import MatchResult
 from train.arena.seats.result import SeatedResult
 from train.cli.games import review as review_command
-from train.players.config import HeuristicsConfig
+from train.config.heuristics import HeuristicsConfig
 from train.ratings import pool as pool_lib
 from train.ratings import table_pool
 from train.review import analyst, game_review
 from train.review.positions import Candidate, SearchedPosition
 from train.search.config import SearchConfig
+from train.search.search import SearchResult
 from wallgo_jax.formats import records
 from wallgo_jax.game import actions
 from wallgo_jax.view.game_replay import replay_actions
@@ -259,21 +259,15 @@ def test_a_tournament_of_three_is_that_of_the_command(asked, tmp_path):
     assert pool.measured.games <= 60
 
 
-class Searched(NamedTuple):
-    """What a search gives self-play."""
-
-    slot: jax.Array
-    policy: jax.Array
-    value: jax.Array
-
-
 def draw_legal(evaluate, options, *, explores):
     """Stands in for `make_search`: draws a legal slot; all are as good."""
 
     def search(variables, states, key):
         legal = jax.vmap(actions.legal_slots)(states)
-        slot = jax.random.categorical(key, jnp.where(legal, 0.0, -1e9))
-        return Searched(slot, legal / legal.sum(axis=1, keepdims=True), 1 / (1 + legal.sum(axis=1)))
+        prior = jnp.where(legal, 0.0, -1e9)
+        slot = jax.random.categorical(key, prior)
+        policy, value = legal / legal.sum(axis=1, keepdims=True), 1 / (1 + legal.sum(axis=1))
+        return SearchResult(slot, policy, value, jnp.zeros_like(value), prior)
 
     return search
 
@@ -334,7 +328,7 @@ def test_self_play_that_explores_weighs_values_as_the_run_does(tmp_path, monkeyp
             rounds=rounds,
         )
         assert caught.value.args == (expected, True)
-        assert player.guide.search.value_scale == 1.5
+        assert player.searching.search.value_scale == 1.5
 
 
 def test_a_game_is_loaded_and_reviewed(games, tmp_path, monkeypatch):

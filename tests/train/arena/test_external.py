@@ -23,7 +23,7 @@ from train.arena.result import MatchResult
 from train.players import external
 from train.players.basic import Player
 from train.players.external import Program, make_external_player
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules

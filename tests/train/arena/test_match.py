@@ -16,11 +16,11 @@ from rich.console import Console
 
 from tests.support.learner import tiny
 from tests.support.reference.referee import Game
-from train import registry
 from train.arena import match as match_lib
 from train.arena import report
 from train.arena.openings import read_openings
 from train.arena.result import MatchResult, wilson_interval
+from train.players import registry
 from train.players.basic import Player
 from train.runtime.errors import UsageError
 from train.runtime.memory import Memory

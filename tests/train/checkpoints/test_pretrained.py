@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train import registry
 from train.arena.match import MatchOptions, play_match
 from train.checkpoints import exported, pretrained
 from train.network.build import network_for
+from train.players import registry
 from train.runtime.errors import UsageError
 from wallgo_jax.formats.files import is_unfinished
 from wallgo_jax.game.rules import PRESETS

@@ -8,10 +8,10 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import MATCH, RULES, command, complaint
 from tests.support.reference.referee import Game
-from train import registry
 from train.analysis import value_accuracy
 from train.checkpoints import pretrained
 from train.loop.evaluation import check_opponents
+from train.players import registry
 from train.ratings import pool
 from train.runtime.errors import UsageError
 from wallgo_jax.formats import records

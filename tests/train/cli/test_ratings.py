@@ -12,9 +12,9 @@ import pytest
 from tests.support.learner import tiny
 from tests.support.learner.commands import RULES, command, complaint
 from tests.support.learner.saved import save_run
-from train import registry
 from train.cli.games import ratings
 from train.cli.games.match import Match
+from train.players import registry
 from train.ratings import pool as pool_lib
 from train.ratings import table_pool
 from train.runtime.errors import UsageError

@@ -13,9 +13,8 @@ from train.learning.config import LearnerConfig
 from train.loop.training import make_programs, run_iteration
 from train.network import NetworkConfig
 from train.players.basic import make_random_player
-from train.players.learned import make_network_player, search_player
+from train.players.searching import network_player
 from train.search.config import KINDS, SearchConfig
-from train.search.evaluator import evaluator_for
 from train.solver.exact_player import tables_of
 from train.solver.reachable import reachable_levels
 from wallgo_jax import Rules
@@ -43,7 +42,7 @@ def test_training_beats_random_by_a_margin():
     config, rules = CONFIG, CONFIG.rules
     programs = make_programs(config)
     state = programs.init()
-    player = make_network_player("raw", None, evaluator_for(config.network, rules))
+    player = network_player("raw", None, config, rules)
     opponent = make_random_player()
 
     def win_rate(variables) -> float:
@@ -78,14 +77,8 @@ def test_a_solved_board_is_learned(as_users_compile, kind):
     state = programs.init()
     for iteration in range(config.iterations):
         state, _ = run_iteration(config, programs, state, iteration)
-    player = search_player(
-        "tiny",
-        state.learner.variables,
-        config.network,
-        config.search,
-        config.rules,
-        simulations=64,
-    )
+    variables = state.learner.variables
+    player = network_player("tiny", variables, config, config.rules, simulations=64)
     levels = [jax.tree.map(lambda x: x[::8], level) for level in reachable_levels(config.rules)]
     found = value_kept(
         player, config.rules, tables_of(config.rules), levels, key=jax.random.key(0), batch=512

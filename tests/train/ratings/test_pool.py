@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.learner import tiny
 from train.arena import elo
+from train.config.heuristics import HeuristicsConfig
 from train.players.basic import Player
-from train.players.config import HeuristicsConfig
 from train.ratings import curves, pairings, pool, results_cache, tables
 from train.ratings.pool import Entrant
 from train.ratings.results_cache import Batch, ResultsCache

@@ -20,7 +20,7 @@ from wallgo_jax.game.rules import Rules
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
     from train.arena.seats.result import SeatedResult
-    from train.registry.players import Player
+    from train.players.registry import Player
 
 EXIT_USAGE = 2
 MAX_SEED = 2**31
@@ -71,7 +71,7 @@ class MatchSettings:
 
     def player_maker(self, rules: Rules) -> Callable[[str], Player]:
         """Makes players of these rules from names."""
-        from train import registry
+        from train.players import registry
 
         if not 0 < self.move_seconds <= MAX_MOVE_SECONDS:
             raise UsageError(
@@ -128,12 +128,12 @@ def read_rules_for(
       text: as `read_rules` takes it; empty where no rules are said.
       names: of the players.
       default: for players of whom none is trained, as `read_rules` takes it.
-      are_networks: the names are of networks, see `train.registry.common_rules`.
+      are_networks: the names are of networks, see `train.players.registry.common_rules`.
 
     Raises:
       UsageError: what is wrong with them, or two players have learned different ones.
     """
-    from train import registry
+    from train.players import registry
 
     if text:
         return read_rules(text)

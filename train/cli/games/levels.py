@@ -90,9 +90,9 @@ class Levels:
 
     def _entrants(self) -> tuple[list[Entrant], Rules, Path | None]:
         """The player at zero and the levels, weakest first, the rules, and the card's folder."""
-        from train import registry
+        from train.players import registry
+        from train.players.names import read_network_name
         from train.ratings import pool
-        from train.registry.names import read_network_name
         from train.review.analyst import card_folder
         from train.ui.games.levels import LEVELS, ZERO
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from train.arena.config import Sprt, parse_sprt
 from train.cli.common import options
 from train.config import SHIPPED
+from train.config.sprt import Sprt, parse_sprt
 from train.runtime.errors import UsageError
 from train.runtime.interrupts import EXIT_INTERRUPTED, interrupts
 
@@ -255,8 +255,8 @@ class Gate(options.MatchSettings):
 def _shipped_like(player: str, rules: Rules) -> str:
     """The name of the player that ships for some rules, else of the one for four stones, with the
     budget of a player: search, time or none."""
-    from train import registry
     from train.checkpoints import pretrained
+    from train.players import registry
 
     model = pretrained.model_for(rules)
     shipped = SHIPPED if model is None else f"pretrained:{model}"

@@ -21,12 +21,12 @@ from wallgo_jax.game.rules import Rules, name_of
 
 if TYPE_CHECKING:
     from train.arena.result import MatchResult
+    from train.players.names import PlayerName
+    from train.players.registry import Player
     from train.ratings.curves import Curve
     from train.ratings.pool import Entrant, Measured, Progress
     from train.ratings.results_cache import ResultsCache
     from train.ratings.table_pool import TableCache
-    from train.registry.names import PlayerName
-    from train.registry.players import Player
     from train.runtime.display import Display, Task
 
 ANCHORS = ("random", "greedy", "wjx", "heuristic-search:wjx@64")
@@ -170,7 +170,7 @@ class Elo(options.MatchSettings):
 
     def _names(self) -> list[PlayerName]:
         """The players that are no runs."""
-        from train import registry
+        from train.players import registry
 
         return [registry.read_name(text) for text in self.players if not self._is_run(text)]
 

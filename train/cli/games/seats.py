@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from train.arena.seats.result import SeatedResult
     from train.cli.games.match import Match
     from train.cli.games.tournament import Tournament
-    from train.registry.players import Player
+    from train.players.registry import Player
     from train.runtime.display import Display
 
 

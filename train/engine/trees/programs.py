@@ -14,10 +14,10 @@ import jax
 import numpy as np
 
 from train.engine.trees.details import Details, make_describe
-from train.engine.trees.guide import Guide
 from train.engine.trees.options import EngineOptions
 from train.engine.trees.pool import Pool, make_grow, make_pool, make_report, make_resume
 from train.engine.trees.subtree import END
+from train.players.basic import Player
 from train.runtime.host import fetch
 from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
 from train.search.report import RootReport
@@ -41,7 +41,7 @@ class Programs:
       start: the first position of the rules, one board.
     """
 
-    def __init__(self, guide: Guide, rules: Rules, options: EngineOptions) -> None:
+    def __init__(self, guide: Player, rules: Rules, options: EngineOptions) -> None:
         """Begin to compile those of the smallest batches, in other threads.
 
         Raises:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.data.record_dataset import Examples, RecordedGames, make_examples
+from train.players.names import read_network_name
+from train.players.registry import make_player, network_config
 from train.ratings.pool import identity
-from train.registry import make_player, network_config
-from train.registry.names import read_network_name
 from train.review.analyst import Analyst, make_analyst
 from train.review.own_games import own_rounds
 from train.runtime.errors import UsageError

@@ -27,7 +27,7 @@ from train.config import (
 from train.loop import training
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
 from train.players.basic import Player
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json, writing
 from train.study.frame.seeds import Estimate, estimate

@@ -9,8 +9,8 @@ import jax
 from train.arena.match import MatchOptions, play_meeting
 from train.arena.match_programs import check_opening
 from train.arena.result import wilson_interval
+from train.players.registry import common_rules, make_player, read_name
 from train.ratings.pool import identity
-from train.registry import common_rules, make_player, read_name
 from train.runtime.errors import UsageError
 from train.study.frame.report import Picture, Report, Table, percent, percent_range
 from train.study.frame.work import Work

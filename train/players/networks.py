@@ -8,27 +8,23 @@ from pathlib import Path
 from train.checkpoints import pretrained, weights
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
-from train.registry.names import MODEL, PLAYER_KINDS, PlayerName, read_name, read_network_name
+from train.players.names import MODEL, PLAYER_KINDS, PlayerName, read_name, read_network_name
 from train.runtime.errors import UsageError
 from train.runtime.files import reason_of
 from wallgo_jax.game.rules import PRESETS, Rules, name_of
 
 
-def load_network(name: str) -> TrainedNetwork:
-    """Load the network of a trained player, named as `train.registry.names` says.
+def load_network(name: str | PlayerName) -> TrainedNetwork:
+    """Load the network of a trained player, named as `train.players.names` says.
 
     Raises:
       UsageError: the player has no network, or it cannot be read.
     """
-    return network_of(read_network_name(name))
-
-
-def network_of(name: PlayerName) -> TrainedNetwork:
-    """Load the network of a trained player whose name is read; errors as `load_network`."""
-    model = model_of(name)
+    read = read_network_name(name) if isinstance(name, str) else name
+    model = model_of(read)
     if model is not None:
         return weights.load_pretrained(model)
-    with _reading(Path(name.target)) as path:
+    with _reading(Path(read.target)) as path:
         return weights.load_network(path)
 
 
@@ -75,26 +71,23 @@ def common_rules(names: Iterable[str], *, are_networks: bool = False) -> Rules |
     """
     read = read_network_name if are_networks else read_name
     trained = [name for name in dict.fromkeys(map(read, names)) if name.has_network]
-    if not trained:
-        return None
-    configs = [(name.text, network_config(name)) for name in trained]
-    first, config = configs[0]
-    common = config.learned
-    for other, its_config in configs[1:]:
-        shared = tuple(rules for rules in common if rules in its_config.learned)
+    learned = [network_config(name).learned for name in trained]
+    common = learned[0] if learned else ()
+    for name, its in zip(trained, learned, strict=True):
+        shared = tuple(rules for rules in common if rules in its)
         if not shared:
-            told, told_too = _tell_learned(config, its_config)
+            known, its_words = _tell_unlearned(learned[0], its)
             transfer = "" if are_networks else ", and --transfer lets both play it"
             raise UsageError(
-                f"{first} has learned {told}, {other} {told_too}: --rules says which to play"
-                f"{transfer}"
+                f"{trained[0].text} has learned {known}, {name.text} {its_words}: --rules says "
+                f"which to play{transfer}"
             )
         common = shared
-    return common[0]
+    return common[0] if common else None
 
 
 def refuse_other_rules(
-    name: str, learned: Sequence[Rules], rules: Rules, *, transfer: bool
+    name: str, learned: Sequence[Rules], rules: Rules, *, transfer: bool | None = None
 ) -> None:
     """Refuse rules that a trained player cannot play with a UsageError.
 
@@ -102,7 +95,7 @@ def refuse_other_rules(
       name: of the player, for the message.
       learned: the rules that it was trained on, at least one.
       rules: those that it is asked to play.
-      transfer: let it play others, for as many players.
+      transfer: let it play others, for as many players; None where nobody can ask for that.
     """
     if learned[0].players != rules.players:
         raise UsageError(
@@ -110,41 +103,34 @@ def refuse_other_rules(
             f"{rules.players}"
         )
     if rules not in learned and not transfer:
-        told, asked = tell_unlearned(learned, rules)
+        known, asked = _tell_unlearned(learned, [rules])
+        hint = "; --transfer lets networks play rules they have not learned"
         raise UsageError(
-            f"player {name!r}: learned {told}, asked to play {asked}; --transfer lets networks "
-            "play rules they have not learned"
+            f"player {name!r}: learned {known}, asked to play {asked}"
+            f"{'' if transfer is None else hint}"
         )
 
 
-def tell_unlearned(learned: Sequence[Rules], rules: Rules) -> tuple[str, str]:
-    """What a network has learned, and other rules that it is asked to play, in words."""
-    if len(learned) == 1:
-        return tell_apart(learned[0], rules)
-    return ", ".join(map(_tell, learned)), _tell_fully(rules, learned)
-
-
-def _tell_learned(one: RunConfig, other: RunConfig) -> tuple[str, str]:
-    """What two networks have learned, in words."""
-    if not one.mix and not other.mix:
-        return tell_apart(one.rules, other.rules)
-    told = [", ".join(each.name for each in config.rule_sets) for config in (one, other)]
-    return told[0], told[1]
-
-
-def _tell_fully(rules: Rules, learned: Sequence[Rules]) -> str:
-    """The rules in words, with what differs from the first ones that are called the same."""
-    alike = [other for other in learned if _tell(other) == _tell(rules)]
-    return tell_apart(alike[0], rules)[1] if alike else _tell(rules)
+def _tell_unlearned(learned: Sequence[Rules], others: Sequence[Rules]) -> tuple[str, str]:
+    """Rules that a network has learned, and others, in words."""
+    if len(learned) == len(others) == 1:
+        return tell_apart(learned[0], others[0])
+    names = [_tell(rules) for rules in learned]
+    # Others that are called like learned ones say in what they differ.
+    alike = [
+        next((own for own in learned if _tell(own) == _tell(rules)), rules) for rules in others
+    ]
+    told = [tell_apart(own, rules)[1] for own, rules in zip(alike, others, strict=True)]
+    return ", ".join(names), ", ".join(told)
 
 
 def tell_apart(one: Rules, other: Rules) -> tuple[str, str]:
     """Both rules in words: their names, or what differs where neither is a preset."""
-    told = _tell(one), _tell(other)
-    if told[0] != told[1]:
-        return told
+    words = _tell(one), _tell(other)
     fields = [field.name for field in dataclasses.fields(Rules)]
     changed = [name for name in fields if getattr(one, name) != getattr(other, name)]
+    if words[0] != words[1] or not changed:
+        return words
 
     def in_full(rules: Rules) -> str:
         values = ", ".join(f"{name} {getattr(rules, name)}" for name in changed)

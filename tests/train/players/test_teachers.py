@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.players.config import HeuristicsConfig
-from train.registry import make_player, make_teacher
+from train.config.heuristics import HeuristicsConfig
+from train.players.registry import make_player, make_teacher
 from train.runtime.errors import UsageError
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS

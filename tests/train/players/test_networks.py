@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.learner import tiny
 from tests.support.learner.saved import save_run
-from train import registry
 from train.checkpoints import exported
 from train.cli.export import export
 from train.config import RunConfig
-from train.registry import common_rules, load_network
+from train.players import registry
+from train.players.networks import common_rules, load_network, tell_apart
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 
@@ -84,7 +84,7 @@ def test_rules_are_those_that_players_have_learned(forms, larger):
 
 def test_rules_that_have_no_name_are_told_apart():
     walls = dataclasses.replace(tiny.RULES, walls=3)
-    assert registry.networks.tell_apart(tiny.RULES, walls) == (
+    assert tell_apart(tiny.RULES, walls) == (
         "custom rules on 3x3 (walls None)",
         "custom rules on 3x3 (walls 3)",
     )

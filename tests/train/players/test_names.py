@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from train.registry import common_rules, load_network, read_name
-from train.registry.names import PLAYER_KINDS, read_network_name
+from train.players.names import PLAYER_KINDS, read_network_name
+from train.players.registry import common_rules, load_network, read_name
 from train.runtime.errors import UsageError
 
 
@@ -112,16 +112,26 @@ def test_rounds_are_an_option_of_all_that_searches(here):
                 ("symmetries=0", "1 to 8"),
                 ("symmetries=9", "1 to 8"),
                 ("symmetries=", "1 to 8"),
-                ("symmetries=8@64", "before the ?"),
-                ("symmetries=8&symmetries=8", "twice"),
+                ("symmetries=8@64", "1 to 8"),
+                ("symmetries=8&symmetries=8", "once"),
                 ("", "unknown option"),
                 ("symmetries", "unknown option"),
                 ("turns=8", "unknown option"),
-                ("rounds=yes", "true, false"),
+                ("rounds=yes", "true|false"),
                 ("considered=0", "1 to 1024"),
             )
         ),
-        ("wjx?symmetries=8", "no options"),
+        ("", "names no PATH"),
+        ("Random", "unknown"),
+        ("greedy@5", "unknown"),
+        ("random:", "no target"),
+        ("greedy:runs/one", "no target"),
+        ("net:", "names no PATH"),
+        ("search:@16", "names no PATH"),
+        ("net:runs/one@16", "no simulations"),
+        ("heuristic-search:", "names no ethen|wjx"),
+        *((f"runs/one@{count}", "1 to 100000") for count in ("", "0", "1.5", "100001")),
+        ("wjx?symmetries=8", "unknown; did you mean wjx?"),
         ("heuristic-search:wjx@1s?symmetries=8", "unknown option"),
         ("one", "did you mean runs/one?"),
         ("one@5", "did you mean runs/one@5?"),
