@@ -11,7 +11,7 @@ from rich.text import Text
 
 from train.players.basic import Player
 from train.players.registry import make_player
-from train.runtime.ahead import Ahead
+from train.runtime.compiled import CompiledFunction
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -101,8 +101,8 @@ def value_accuracy(
 def _compiled(player: Player, levels: list[State], batch: int) -> Player:
     """The player with its choices compiled for a batch, which is refused where it does not fit."""
     states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0])
-    act = Ahead(jax.jit(player.act))
-    act.compile(player.variables, states, jax.random.key(0))
+    given = (player.variables, states, jax.random.key(0))
+    act = CompiledFunction(jax.jit(player.act), lambda: given)
     held = [
         Need("positions", tree_bytes(states), ("batch",)),
         Need("weights", tree_bytes(player.variables), ("the size of the network",)),

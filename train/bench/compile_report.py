@@ -35,7 +35,7 @@ DEAREST = 8
 COUNTED = ("gather", "gather indices", "scatter", "sort", "convert", "copy")
 _MAIN = {
     **dict.fromkeys(("tree", "search", "selfplay"), "train/search/"),
-    "learn": "train/programs/learn.py",
+    "learn": "train/loop/train_step.py",
 }
 """Where the main loop of a program stands."""
 _GPU_OPTIONS = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}

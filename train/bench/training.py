@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from train.config import RunConfig
 from train.loop import training
@@ -54,25 +53,11 @@ def train_for(config: RunConfig, runs: Path, *, seconds: float) -> tuple[list[Ro
     Returns:
       Rows of metrics, and the seconds that they took.
     """
-    started: list[float] = []
-
-    def gone() -> float:
-        return time.perf_counter() - started[0]
-
     with training.open_run(config, runs / config.name, resume=False) as run:
+        started = time.perf_counter()
 
-        def compile_for(state: Any, iteration: int) -> float:
-            took = run.compile_for(state, iteration)
-            if not started:
-                started.append(time.perf_counter())
-            return took
+        def gone() -> float:
+            return time.perf_counter() - started
 
-        steps = iterations(
-            run.session,
-            run.state,
-            compile_for,
-            run.iterate,
-            should_stop=lambda: gone() >= seconds,
-        )
-        rows = [row for _, row in steps]
+        rows = [row for _, row in iterations(run, should_stop=lambda: gone() >= seconds)]
         return rows, gone()

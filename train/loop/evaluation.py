@@ -53,18 +53,6 @@ def check_opponents(config: RunConfig) -> None:
             check_players([_opponent(config.alone(rules), opponent)], rules)
 
 
-def games_after(config: RunConfig, done: int) -> int:
-    """Games of the short matches after the iterations that follow, and of the final matches."""
-    options = config.evaluation
-    if not options.opponents:
-        return 0
-    every = options.every
-    short = (config.iterations - 1) // every - done // every if every else 0
-    short = max(0, short) * len(options.anchors)
-    games = short * options.games + len(options.opponents) * options.final_games
-    return games * len(config.rule_sets)
-
-
 def short_matches(
     config: RunConfig, variables: Variables, done: int, directory: Path, display: Display
 ) -> dict[str, Any]:

@@ -262,12 +262,12 @@ def begin(
     weights: Any,
     *,
     done: int,
-    beside: Mapping[str, Any] = MappingProxyType({}),
+    more_files: Mapping[str, Any] = MappingProxyType({}),
 ) -> store_lib.Store:
     """Make the directory ready for a run that goes on after `done` iterations with these weights.
 
-    Writes the config, the files `beside` it (JSON-ready, by name) and the start, sets newer
-    checkpoints aside, and saves the weights where their checkpoint is missing.
+    Writes the config, `more_files` (JSON-ready, by name) and the start, sets newer checkpoints
+    aside, and saves the weights where their checkpoint is missing.
 
     Returns:
       The store of the run's checkpoints, open.
@@ -276,7 +276,7 @@ def begin(
       UsageError: the directory cannot be made.
     """
     fields = config_to_dict(config)
-    _make_run_directory(directory, {CONFIG_FILE: fields, **beside})
+    _make_run_directory(directory, {CONFIG_FILE: fields, **more_files})
     store_lib.set_aside(directory, weights, after=done)
     _note_start(directory, config, done)
     keep = dataclasses.asdict(config.checkpoint)

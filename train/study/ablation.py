@@ -18,12 +18,12 @@ from train.arena.result import MatchResult
 from train.checkpoints import store
 from train.config import CONFIG_FILE, CheckpointConfig, EvaluationConfig, RunConfig
 from train.loop import training
+from train.loop.compiled_step import make_step
 from train.loop.provenance import code_of
+from train.loop.selfplay import Stage, make_bootstrap, stage_at
 from train.loop.start import start_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.players import registry
-from train.programs.assembly import check_run
-from train.programs.selfplay import Stage, make_bootstrap, stage_at
 from train.runtime.errors import NotFiniteError, UsageError
 from train.runtime.files import locked, writing
 from train.study.changes import Change
@@ -155,7 +155,8 @@ class Study:
             try:
                 make_bootstrap(change.config)
                 start_of(change.config, self.directory, resume=False)
-                check_run(training_config(change.config, change.name, 0, change.config.iterations))
+                iterations = change.config.iterations
+                make_step(training_config(change.config, change.name, 0, iterations))
             except UsageError as error:
                 raise UsageError(f"ablate: {change.name}: {error}") from None
 

@@ -17,13 +17,6 @@ from train.loop import training
 from train.players.registry import load_network, make_player
 
 
-@pytest.fixture(scope="module", autouse=True)
-def shared_programs():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        yield
-
-
 @pytest.fixture(scope="module")
 def by_command(tmp_path_factory):
     """A whole run by the function behind the command, short and final matches included."""

@@ -10,13 +10,7 @@ from tests.support.learner import tiny
 from tests.support.learner.commands import CONFIG, RULES, Said, command
 from train.arena.result import MatchResult
 from train.arena.seats.plackett_luce import TableResult
-from train.loop import training
 from train.ratings import pool, table_pool
-
-
-@pytest.fixture(autouse=True)
-def shared_programs(monkeypatch):
-    monkeypatch.setattr(training, "make_programs", tiny.shared_programs)
 
 
 @pytest.fixture(scope="session")
@@ -27,10 +21,7 @@ def runs(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def finished(runs) -> tuple[Path, Said]:
     """A finished run: its directory and its command's output."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "make_programs", tiny.shared_programs)
-        said = command("run", tiny.PATH, "--runs", runs)
-    return runs / CONFIG.name, said
+    return runs / CONFIG.name, command("run", tiny.PATH, "--runs", runs)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.support.learner import tiny
 from train.bench.parts.search import random_search
 from train.data.openings import Exploration, temperature_at
 from train.data.selfplay import first_boards, make_selfplay, stagger
+from train.loop import selfplay
 from train.network import MASKED
-from train.programs import selfplay as selfplay_programs
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -167,11 +167,11 @@ def test_cheap_plies_keep_the_noise_where_asked(monkeypatch, has_noise):
         made.extend(budgets)
         return lambda variables, states, key, budget: random_search()(variables, states, key)
 
-    monkeypatch.setattr(selfplay_programs, "make_budgeted_search", fake)
+    monkeypatch.setattr(selfplay, "make_budgeted_search", fake)
     config = tiny.config(
         "--selfplay.full_search_prob=0.5",
         "--search.simulations=8",
         f"--selfplay.cheap_noise={str(has_noise).lower()}",
     )
-    selfplay_programs.selfplay_of(config, selfplay_programs.stage_at(config, 0))
+    selfplay.selfplay_of(config, selfplay.stage_at(config, 0))
     assert made == [(8, True), (4, has_noise)]

@@ -20,7 +20,7 @@ from train.data import replay
 from train.data.outcomes import Outcome, from_mover
 from train.data.replay import Trajectory
 from train.data.selfplay import first_boards, make_selfplay
-from train.programs.replay import FinishedPlies, steps_due
+from train.loop.train_step import FinishedPlies, steps_due
 from train.search.search import Search
 from wallgo_jax.game.state import Position
 

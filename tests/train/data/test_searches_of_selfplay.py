@@ -12,8 +12,9 @@ from tests.support.learner.small_run import RULES
 from train.bench.parts.search import random_search
 from train.data.selfplay import TargetOptions, first_boards, make_selfplay, surprise_weights
 from train.data.sides import by_coin
-from train.programs import selfplay as selfplay_programs
-from train.programs.assembly import make_parts
+from train.loop.compiled_step import CompiledStep
+from train.loop.selfplay import BOOTSTRAP, selfplay_of
+from train.runtime.compiled import CompiledFunction
 from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
@@ -136,7 +137,7 @@ def test_values_of_searches_are_kept_where_they_are_learned():
 def test_bootstrap_has_no_values():
     config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
     variant = tiny.variants(config.rules, 2)
-    selfplay = selfplay_programs.selfplay_of(config, selfplay_programs.BOOTSTRAP)
+    selfplay = selfplay_of(config, BOOTSTRAP)
     _, plies, _ = jax.jit(selfplay)((), variant, start(variant), jax.random.key(0))
     assert np.isnan(plies.root_value).all()
 
@@ -148,26 +149,13 @@ def test_weights_of_no_surprise_and_of_no_ply_in_full():
 
 
 def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
-    class Ahead:
-        """Stands in for a program that is compiled once."""
-
-        bytes = 0
-
-        def __init__(self, simulations: int) -> None:
-            self.simulations = simulations
-
-        def compile(self, *like: object) -> None:
-            if self.simulations not in compiled:
-                compiled.append(self.simulations)
-
-    compiled: list[int] = []
-    monkeypatch.setattr(selfplay_programs, "Ahead", Ahead)
-    monkeypatch.setattr(selfplay_programs, "_jitted", lambda config, stage, *_: stage.simulations)
-    config = tiny.config("--iterations=5", "--search.simulations=8", "--search.first_simulations=2")
-    parts = make_parts(config, all_devices(1))
-    programs = selfplay_programs.make_selfplay_programs(
-        config, parts.network, parts.variants, parts.devices
+    compiled = []
+    monkeypatch.setattr(CompiledFunction, "bytes", 0)
+    monkeypatch.setattr(
+        CompiledStep, "_program_of", lambda step, stage: compiled.append(stage) or step.learning
     )
-    for iteration, expected in ((2, 4), (3, 4), (4, 8)):
-        assert programs.at(iteration).simulations == expected
-        assert compiled == [4, 8]
+    config = tiny.config("--iterations=5", "--search.simulations=8", "--search.first_simulations=2")
+    step = CompiledStep(config, all_devices(1))
+    for iteration in (2, 3, 4):
+        step.compile(iteration)
+        assert [stage.simulations for stage in compiled] == [4, 8]

@@ -179,18 +179,6 @@ def test_opponents_are_looked_at_before_the_run(key, name):
         evaluation.check_opponents(dataclasses.replace(CONFIG, evaluation=options))
 
 
-@pytest.mark.parametrize(
-    ("done", "games"),
-    [(0, 2 * 2 * 40 + 2 * 400), (3, 2 * 40 + 2 * 400), (6, 2 * 400), (9, 2 * 400)],
-)
-def test_games_of_a_run_that_are_still_to_come(done, games):
-    opponents = ("random", "greedy")
-    options = dataclasses.replace(CONFIG.evaluation, every=3, final_games=400, opponents=opponents)
-    config = dataclasses.replace(CONFIG, iterations=9, evaluation=options)
-    # Short matches follow iterations 3 and 6 alone, each against both anchors.
-    assert evaluation.games_after(config, done) == games
-
-
 def test_mean_over_rule_sets_has_the_interval_of_independent_estimates():
     rates = {"a": {"wjx": 0.6}, "b": {"wjx": 0.98}}
     intervals = {"a": {"wjx": [0.5, 0.7]}, "b": {"wjx": [0.8, 1.0]}}

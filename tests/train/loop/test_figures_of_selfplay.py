@@ -7,8 +7,8 @@ import pytest
 from tests.support.learner import tiny
 from train.data.diversity import ClassShares, Mean, OpeningVariety, PolicyEntropies, Variety
 from train.data.selfplay import SeatSums, SelfPlayMetrics
-from train.loop.training import _selfplay_figures
-from train.programs.selfplay import SelfPlayFigures
+from train.loop.train_step import SelfPlayFigures
+from train.loop.training import selfplay_figures
 
 FIGURES = SelfPlayFigures(
     sums=SelfPlayMetrics(
@@ -74,14 +74,14 @@ ROW = {
 
 
 def test_each_figure_has_its_name():
-    row = _selfplay_figures(tiny.config(), FIGURES, 0)
+    row = selfplay_figures(tiny.config(), FIGURES, 0)
     assert row == pytest.approx(ROW)
 
 
 def test_a_draw_of_three_is_a_third_of_a_win():
     """Red has won 9 of 20 games and drawn 4 of them."""
     config = tiny.config("--rules", "playwallgo-3p")
-    row = _selfplay_figures(config, FIGURES, 0)
+    row = selfplay_figures(config, FIGURES, 0)
     assert row["red_win_rate"] == pytest.approx(31 / 60)
 
 
@@ -95,7 +95,7 @@ def test_the_figures_that_are_made_up_differ():
 def test_figures_of_no_game_are_none():
     nothing = jax.tree.map(np.zeros_like, FIGURES)
     sums = nothing.sums._replace(positions=400.0)
-    row = _selfplay_figures(tiny.config(), nothing._replace(sums=sums), 0)
+    row = selfplay_figures(tiny.config(), nothing._replace(sums=sums), 0)
     numbers = {"games", "positions", "simulations", "full_search_share", "drawn_share"}
     assert {name for name, value in row.items() if value is not None} == numbers
     assert row.keys() == ROW.keys()

@@ -7,7 +7,7 @@ import pytest
 from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
 from train.loop import training
-from train.loop.opponent import FOLDER, keep_opponent, opponent_of
+from train.loop.start import FOLDER, keep_opponent, opponent_of
 from train.runtime.errors import UsageError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.learner import tiny
-from train.programs.replay import FinishedPlies, steps_due
+from train.loop.train_step import FinishedPlies, steps_due
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from tests.support import compiling
 from tests.support.learner import hashed_game, tiny
 from tests.support.learner.searching import FOUR_STONES, Grown, grown, random_states
 from train.bench.parts import search as bench_search
+from train.loop.selfplay import selfplay_of, stage_at
 from train.network import MASKED
 from train.network.build import network_for
 from train.players.searching import network_player
-from train.programs.selfplay import selfplay_of, stage_at
 from train.search import mctx_engine
 from train.search.config import ENGINES, SearchConfig
 from train.search.engine import Choose

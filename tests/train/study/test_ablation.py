@@ -15,7 +15,7 @@ from tests.support.learner import saved, tiny
 from tests.support.learner.commands import command, complaint
 from train.config import CONFIG_FILE
 from train.loop.run_directory import STARTS_FILE
-from train.programs.selfplay import stage_at
+from train.loop.selfplay import stage_at
 from train.runtime.errors import NotFiniteError, UsageError
 from train.study import ablation, report
 from train.study.ablation import Study, steps_of

@@ -19,10 +19,10 @@ from train.bench.parts.search import random_search
 from train.bench.parts.selfplay import steady
 from train.config import RunConfig
 from train.data.selfplay import TargetOptions, make_selfplay
+from train.loop.compiled_step import CompiledStep, make_step
+from train.loop.train_step import TrainState
 from train.network import Network, Variables
 from train.network.build import channels_of, network_for
-from train.programs.assembly import Programs, make_programs
-from train.programs.state import RunState
 from train.runtime.devices import BY_BOARD, EVERYWHERE, ROWS_BY_BOARD, Devices, device_key
 from train.runtime.host import fetch
 
@@ -36,9 +36,9 @@ BOARDS, MOST_POSITIONS = 256, 50_000
 def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench:
     """Compile the trainer's steps on batches sampled from random games."""
     config = _with_batch(config, batch, devices)
-    programs = make_programs(config, devices)
-    state = _filled(config, programs, devices)
-    _, stats = timed(lambda: programs.learn_program()[1:])
+    step = make_step(config, devices)
+    state = _filled(config, step, devices)
+    _, stats = timed(lambda: (step.learning.trace(), step.learning.compiled))
     held, calls = [state.learner], 0
 
     def run(length: int) -> dict[str, float]:
@@ -46,11 +46,9 @@ def make_learner_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         pending = []
         for _ in range(length):
             calls += 1
-            keys = programs.keys(calls).learn
-            held[0], metrics = programs.learn(
-                held[0], state.replay_state, programs.variant, keys, STEPS
-            )
-            pending.append([(step.losses.loss, step.gradient_norm) for step in metrics])
+            keys = step.keys(calls).learn
+            held[0], metrics = step.learn(held[0], state.replay_state, keys, STEPS)
+            pending.append([(each.losses.loss, each.gradient_norm) for each in metrics])
         checksum = sum(
             int(np.asarray(x, np.float32).view(np.uint32).sum(dtype=np.uint64))
             for x in jax.tree.leaves(fetch(pending))
@@ -74,9 +72,9 @@ def _with_batch(config: RunConfig, batch: int, devices: Devices) -> RunConfig:
     )
 
 
-def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState:
+def _filled(config: RunConfig, step: CompiledStep, devices: Devices) -> TrainState:
     """A run's first state, with a replay buffer full of random games."""
-    state = programs.init()
+    state = step.init()
     random_play = make_selfplay(
         random_search(),
         plies=config.selfplay.plies,
@@ -95,8 +93,8 @@ def _filled(config: RunConfig, programs: Programs, devices: Devices) -> RunState
     boards, replay_state = state.boards, state.replay_state
     rows = replay_state.plies.terminated.shape[0]
     for index in range(-(-rows // config.selfplay.plies)):
-        boards, plies = program(programs.variant, boards, programs.keys(index).play)
-        replay_state, _ = programs.add(replay_state, plies)
+        boards, plies = program(step.variant, boards, step.keys(index).play)
+        replay_state, _ = step.write(replay_state, plies)
     if not fetch(replay_state.finished).reshape(devices.count, -1).any(axis=1).all():
         raise RuntimeError(f"{rows} plies of random games hold no whole game")
     return state._replace(boards=boards, replay_state=replay_state)

@@ -24,10 +24,10 @@ from train.bench.parts.search import spread_boards
 from train.config import RunConfig
 from train.data.openings import no_opening
 from train.data.selfplay import Boards
+from train.loop.compiled_step import make_step
+from train.loop.numbers import numbers_of
 from train.network import cast_weights
 from train.network.build import channels_of, network_for
-from train.programs.assembly import make_programs, trace_programs
-from train.programs.numbers import numbers_of
 from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.host import fetch
 
@@ -49,15 +49,14 @@ def steady(config: RunConfig, boards: int) -> RunConfig:
 def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Bench:
     """Compile an iteration of self-play; boards begin anywhere in their games."""
     config = _with_batch_for(steady(config, boards), devices)
-    programs, numbers = make_programs(config, devices), numbers_of(config)
-    trace = trace_programs(config, devices)["selfplay"]
+    step, numbers = make_step(config, devices), numbers_of(config)
     network = network_for(config.network, config.rules.players)
     everywhere = devices.sharding(EVERYWHERE)
     variables = jax.device_put(network.init(jax.random.key(0)), everywhere)
     _, positions = spread_boards(config.rules, boards, devices)
     opening = jax.device_put(no_opening(boards), devices.sharding(BY_BOARD))
     spread = Boards(positions, opening, seat=None)
-    (_, compiled), stats = timed(lambda: ((traced := trace()), traced.lower().compile()))
+    (_, compiled), stats = timed(lambda: ((traced := step.trace_play(0)), traced.lower().compile()))
     sum_up = jax.jit(_checksum)
     held, calls = [spread], 0
 
@@ -67,8 +66,8 @@ def make_selfplay_bench(config: RunConfig, boards: int, devices: Devices) -> Ben
         pending = []
         for _ in range(length):
             calls += 1
-            key = programs.keys(calls).play
-            held[0], plies, metrics = compiled(numbers, variables, programs.variant, held[0], key)
+            key = step.keys(calls).play
+            held[0], plies, metrics = compiled(numbers, variables, step.variant, held[0], key)
             pending.append((sum_up(plies), metrics.sums))
         for checksum, metrics in fetch(pending):
             done["games"] += float(metrics.games)

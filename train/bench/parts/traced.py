@@ -14,8 +14,9 @@ from jax.stages import Traced
 from train.bench.parts.search import make_uniform_evaluator
 from train.config import RunConfig
 from train.data.selfplay import first_boards
+from train.loop.compiled_step import CompiledStep
+from train.loop.start import load_opponent
 from train.network.build import channels_of
-from train.programs.assembly import make_parts, trace_programs
 from train.runtime.devices import BY_BOARD, EVERYWHERE, Devices
 from train.search.evaluator import Evaluator, evaluator_for
 from train.search.search import cast_own_weights, make_search
@@ -44,7 +45,8 @@ def make_traces(
     """
     boards = config.selfplay.boards
     devices.check_divides(selfplay_boards=boards, learner_batch=config.learner.batch)
-    parts, rules = make_parts(config, devices), config.rules
+    step, rules = CompiledStep(config, devices, load_opponent(config)), config.rules
+    parts = step.parts
     weights = devices.like(parts.network.shapes, EVERYWHERE)
 
     def env() -> Traced:
@@ -82,5 +84,6 @@ def make_traces(
         "network": network,
         "tree": lambda: move(make_uniform_evaluator(players=rules.players), ()),
         "search": lambda: move(evaluator_for(config.network, rules), weights),
-        **trace_programs(config, devices),
+        "selfplay": lambda: step.trace_play(config.iterations - 1),
+        "learn": step.learning.trace,
     }

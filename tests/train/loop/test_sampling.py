@@ -9,9 +9,9 @@ import pytest
 from tests.support.learner import tiny
 from train.data import replay
 from train.data.selfplay import TargetOptions, first_boards, make_selfplay
+from train.loop.compiled_step import make_step
+from train.loop.train_step import sample
 from train.players.basic import make_random_search
-from train.programs.assembly import make_parts
-from train.programs.replay import make_replay_programs
 from train.runtime.devices import all_devices
 
 SIZE, PLIES = 64, 16
@@ -47,18 +47,16 @@ def own_values(replay_state, variant, key, *, size: int) -> replay.Sample:
 @pytest.mark.parametrize("memory", ["device", "host"])
 def test_values_of_samples_are_those_of_td_steps_later(memory):
     config = tiny.config(*WORDS, f"--replay.memory={memory}")
-    devices = all_devices(1)
-    parts = make_parts(config, devices)
-    programs = make_replay_programs(config, parts.plies, parts.variants, devices)
+    step = make_step(config, all_devices(1))
     plies, key = numbered_plies(config.selfplay.boards), jax.random.key(1)
-    replay_state, finished = programs.add(programs.init(), plies)
+    replay_state, finished = step.write(step.init().replay_state, plies)
     assert int(finished.all) > 10
-
-    # Inside the learner's program a device samples; the host has a program of its own.
-    draw = jax.jit(programs.sample) if memory == "device" else programs.sample
-    found = jax.device_get(draw(replay_state, programs.beside(parts.variants), key))
+    draw = jax.jit(functools.partial(sample, step.parts))
+    found = jax.device_get(draw(replay_state, step.parts.variants, key))
     own = jax.device_get(
-        own_values(jax.device_get(replay_state), parts.variants, key, size=config.learner.batch)
+        own_values(
+            jax.device_get(replay_state), step.parts.variants, key, size=config.learner.batch
+        )
     )
     row = own.root_value // plies.terminated.shape[1]
     np.testing.assert_array_equal(found.position.ply, own.position.ply)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.programs.boards import (
+from train.loop.selfplay import (
     BoardSums,
     figures_by_rules,
     rule_set_of_boards,

@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from train.programs.learn import learn_ahead
+from train.loop.compiled_step import learn_ahead
 
 
 @pytest.fixture

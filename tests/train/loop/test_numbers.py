@@ -9,9 +9,10 @@ import pytest
 import train
 from tests.support import compiling
 from tests.support.learner import tiny
+from tests.support.learner.commands import untimed
+from train.loop.compiled_step import make_step
+from train.loop.numbers import NUMBERS, numbers_of, with_numbers, without_numbers
 from train.loop.training import run_iteration
-from train.programs import assembly
-from train.programs.numbers import NUMBERS, numbers_of, with_numbers, without_numbers
 
 # Every number is an argument here: none has the value that switches something off.
 ON = (
@@ -32,16 +33,13 @@ _DRAWN = {"selfplay.final_temperature", "selfplay.temperature_halflife"}
 late."""
 
 
-def _rows(config, programs, iterations=2):
-    state, rows = programs.init(), []
+def _run(config, iterations=2):
+    step, rows = make_step(config), []
+    state = step.init()
     for iteration in range(iterations):
-        state, row = run_iteration(config, programs, state, iteration)
-        rows.append({k: v for k, v in row.items() if not k.endswith(("second", "seconds"))})
+        state, row = run_iteration(step, state, iteration)
+        rows.append(untimed(row))
     return rows, jax.device_get(state.learner.player)
-
-
-def _run(config):
-    return _rows(config, assembly.make_programs(config))
 
 
 def _differ(one, other):
@@ -85,8 +83,7 @@ def test_a_number_that_switches_something_off_stays_a_constant():
     assert shape != without_numbers(tiny.config(*ON))
 
 
-def test_the_second_run_of_a_sweep_compiles_nothing(tmp_path, monkeypatch):
-    monkeypatch.undo()  # `make_programs` itself, not the one that tests share
+def test_the_second_run_of_a_sweep_compiles_nothing(tmp_path):
     compiling.forget_programs()
 
     def last_loss(seed, rate):

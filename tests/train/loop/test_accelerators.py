@@ -14,11 +14,10 @@ from tests.support.compiling import ROOT
 from tests.support.equations import inside
 from tests.support.learner import tiny
 from train.config import read_config
-from train.data import replay
 from train.data.selfplay import first_boards
-from train.programs.assembly import make_parts
-from train.programs.replay import replay_rows
-from train.programs.selfplay import selfplay_of, stage_at
+from train.loop.compiled_step import CompiledStep
+from train.loop.selfplay import selfplay_of, stage_at
+from train.loop.train_step import sample
 from train.runtime.devices import all_devices
 
 PLATFORMS = ("cuda", "tpu")
@@ -44,20 +43,22 @@ def _assert_runs_alone(text: str) -> None:
 
 def _programs_of(config):
     """Self-play of the last stage, and a step that samples and learns, with their arguments."""
-    parts = make_parts(config, all_devices(1))
-    key, variants = jax.random.key(0), parts.variants
+    step = CompiledStep(config, all_devices(1))
+    key, variants = jax.random.key(0), step.parts.variants
     boards = jax.eval_shape(first_boards, variants)
     selfplay = selfplay_of(config, stage_at(config, config.iterations - 1))
-    yield selfplay, (parts.network.shapes, variants, boards, key)
-    batch, has_reply = config.learner.batch, config.network.reply
+    yield selfplay, (step.parts.network.shapes, variants, boards, key)
 
-    def step(state, replay_state, variant, key):
-        sample = replay.sample(replay_state, variant, key, size=batch, has_reply=has_reply)
-        return parts.learner.update(state, sample, key)
+    def learn(state, replay_state, variant, key):
+        return step.parts.learner({}).update(
+            state, sample(step.parts, replay_state, variant, key), key
+        )
 
-    state = jax.eval_shape(parts.learner.init, parts.network.shapes)
-    replay_state = jax.eval_shape(lambda: replay.init(replay_rows(config), parts.plies))
-    yield step, (state, replay_state, variants, key)
+    held = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype),
+        (step.like.learner, step.like.replay_state),
+    )
+    yield learn, (*held, variants, key)
 
 
 _OPTIONS = (

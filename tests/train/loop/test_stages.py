@@ -1,26 +1,26 @@
 """Stages of self-play: the player of each iteration."""
 
-from types import SimpleNamespace
 from typing import NamedTuple
 
+import chex
 import jax
 import numpy as np
 import pytest
 
 from tests.support.learner import tiny
 from train.data.selfplay import POLICY_DTYPE, first_boards
-from train.programs import selfplay as selfplay_programs
-from train.programs.assembly import make_parts
-from train.programs.selfplay import (
+from train.loop import compiled_step, selfplay
+from train.loop.compiled_step import CompiledStep
+from train.loop.selfplay import (
     BOOTSTRAP,
     Stage,
     StageKind,
     make_bootstrap,
-    make_selfplay_programs,
     selfplay_of,
     stage_at,
     stages_from,
 )
+from train.runtime.compiled import CompiledFunction
 from train.runtime.devices import all_devices
 from train.runtime.errors import UsageError
 from wallgo_jax.game import actions
@@ -34,10 +34,10 @@ def test_stages_follow_the_config():
         "--search.simulations=8",
         "--search.first_simulations=4",
     )
-    stages = [stage_at(config, iteration) for iteration in range(6)]
-    assert stages[:2] == [BOOTSTRAP, BOOTSTRAP]
-    assert {stage.kind for stage in stages[2:]} == {StageKind.SEARCH}
-    assert [stage.simulations for stage in stages[2:]] == [4, 8, 8, 8]
+    found = [stage_at(config, iteration) for iteration in range(6)]
+    assert found[:2] == [BOOTSTRAP, BOOTSTRAP]
+    assert {stage.kind for stage in found[2:]} == {StageKind.SEARCH}
+    assert [stage.simulations for stage in found[2:]] == [4, 8, 8, 8]
 
 
 @pytest.mark.parametrize("iterations", [1, 12])
@@ -55,26 +55,22 @@ def test_later_stages_are_those_of_the_later_iterations(iterations, first, simul
         assert stages_from(config, iteration) == tuple(dict.fromkeys(each[iteration:]))
 
 
-def _never_compiled(jitted):
-    return SimpleNamespace(compile=lambda *like: None, bytes=0)
-
-
 def test_a_long_run_is_not_gone_through_iteration_by_iteration(monkeypatch):
     """Making its programs asks for a few stages, and so does each of its iterations."""
     config = tiny.config(
         *("--iterations=1000000", "--search.simulations=8", "--search.first_simulations=2")
     )
-    asked, parts = [], make_parts(config, all_devices(1))
+    asked, step = [], CompiledStep(config, all_devices(1))
 
     def count(config, iteration):
         asked.append(iteration)
         return stage_at(config, iteration)
 
-    monkeypatch.setattr(selfplay_programs, "stage_at", count)
-    monkeypatch.setattr(selfplay_programs, "Ahead", _never_compiled)
-    monkeypatch.setattr(selfplay_programs, "_jitted", lambda *_: None)
-    programs = make_selfplay_programs(config, parts.network, parts.variants, parts.devices)
-    programs.at(400_000)
+    for module in (selfplay, compiled_step):
+        monkeypatch.setattr(module, "stage_at", count)
+    monkeypatch.setattr(CompiledFunction, "compiled", None)
+    monkeypatch.setattr(CompiledFunction, "bytes", 0)
+    step.compile(400_000)
     assert 0 < len(asked) < 20
 
 
@@ -85,14 +81,15 @@ def test_the_bootstrap_is_no_search_of_few_simulations():
 
 def test_every_stage_makes_the_plies_that_the_replay_is_compiled_for():
     config = tiny.config("--selfplay.bootstrap_iterations=1", "--learner.value_mix=0.5")
-    parts = make_parts(config, all_devices(1))
+    step = CompiledStep(config, all_devices(1))
     for stage in (BOOTSTRAP, stage_at(config, 1)):
-        boards = jax.eval_shape(first_boards, parts.variants)
-        variables = () if stage == BOOTSTRAP else parts.network.shapes
+        boards = jax.eval_shape(first_boards, step.parts.variants)
+        variables = () if stage == BOOTSTRAP else step.parts.network.shapes
         selfplay = selfplay_of(config, stage)
-        _, plies, _ = jax.eval_shape(selfplay, variables, parts.variants, boards, jax.random.key(0))
-        assert jax.tree.structure(plies) == jax.tree.structure(parts.plies)
-        assert jax.tree.leaves(plies) == jax.tree.leaves(parts.plies)
+        _, plies, _ = jax.eval_shape(
+            selfplay, variables, step.parts.variants, boards, jax.random.key(0)
+        )
+        chex.assert_trees_all_equal_shapes_and_dtypes(plies, step.parts.plies)
 
 
 class Bootstrapped(NamedTuple):
