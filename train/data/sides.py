@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.search.evaluator import Opposed
+from train.search.evaluator import WithOpponentVariables
 from train.search.search import BudgetedSearch, Search, SearchResult
 from wallgo_jax.game.state import State
 
@@ -55,7 +55,7 @@ def search_by_side(choose: Choose, opponent: Search) -> Callable[..., SearchResu
     """Make a search of a ply by both sides.
 
     Args:
-      choose: the learner's; gets `Opposed` variables.
+      choose: the learner's; gets `WithOpponentVariables` variables.
       opponent: gets its own.
 
     Returns:
@@ -64,9 +64,13 @@ def search_by_side(choose: Choose, opponent: Search) -> Callable[..., SearchResu
     """
 
     def search(
-        variables: Opposed, states: State, key: jax.Array, is_full: jax.Array, is_theirs: jax.Array
+        variables: WithOpponentVariables,
+        states: State,
+        key: jax.Array,
+        is_full: jax.Array,
+        is_theirs: jax.Array,
     ) -> SearchResult:
-        def own(variables: Opposed, some: State, key: jax.Array) -> SearchResult:
+        def own(variables: WithOpponentVariables, some: State, key: jax.Array) -> SearchResult:
             return choose(variables, some, key, is_full)
 
         boards, players = states.position.stones.shape[:2]

@@ -46,9 +46,9 @@ from train.runtime.host import fetch
 from train.runtime.numbers import is_off
 from train.search.config import boosts_at, first_iterations, simulations_at
 from train.search.engine import Budget
-from train.search.evaluator import Opposed, evaluator_for
+from train.search.evaluator import WithOpponentVariables, evaluator_for
 from train.search.search import (
-    Boosted,
+    PriorBoost,
     Search,
     SearchResult,
     cast_own_weights,
@@ -114,7 +114,7 @@ def boosted(config: RunConfig, variables: Any, iteration: int) -> Any:
         return variables
     played = max(0, iteration - config.selfplay.bootstrap_iterations)
     # An array, so that one program serves all iterations.
-    return Boosted(variables, np.array(boosts_at(config.search, played), np.float32))
+    return PriorBoost(variables, np.array(boosts_at(config.search, played), np.float32))
 
 
 def load_opponent(config: RunConfig, *, kept: Path | None = None) -> FrozenOpponent | None:
@@ -139,7 +139,7 @@ def inputs_of(config: RunConfig, variables: Any, iteration: int, opponent: Any) 
     """What an iteration's self-play takes as variables: those of the learner, boosted where the
     run boosts, beside the variables of a frozen opponent where it has one."""
     own = boosted(config, variables, iteration)
-    return own if opponent is None else Opposed(own, opponent)
+    return own if opponent is None else WithOpponentVariables(own, opponent)
 
 
 def selfplay_of(

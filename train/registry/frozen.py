@@ -13,7 +13,12 @@ from train.registry.players import refuse_unread_options, with_named_options
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import as_player
-from train.search.evaluator import Evaluator, Opposed, evaluator_for, make_symmetric_evaluator
+from train.search.evaluator import (
+    Evaluator,
+    WithOpponentVariables,
+    evaluator_for,
+    make_symmetric_evaluator,
+)
 from train.search.search import Search, make_search
 from wallgo_jax.game.rules import Rules
 
@@ -49,7 +54,7 @@ def make_modelling_player(
         simulations=simulations,
         model=opponent.evaluate,
     )
-    return Player(name, Opposed(trained.variables, opponent.trained.variables), act)
+    return Player(name, WithOpponentVariables(trained.variables, opponent.trained.variables), act)
 
 
 def make_frozen_opponent(name: str, rules: Rules, *, kept: Path | None = None) -> FrozenOpponent:
