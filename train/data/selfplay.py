@@ -28,7 +28,7 @@ from train.data.openings import (
 )
 from train.data.outcomes import Outcome
 from train.data.replay import Trajectory
-from train.data.sides import ByCoin, Choose, search_by_side
+from train.data.sides import Choose, PlayoutCapSearch, search_by_side
 from train.runtime.numbers import is_off
 from train.search.search import Search, SearchResult
 from wallgo_jax.board import bitboard
@@ -141,7 +141,7 @@ def stagger(variant: Variant, boards: Boards, key: jax.Array, *, plies: int) -> 
 
 
 def make_selfplay(
-    search: Search | ByCoin,
+    search: Search | PlayoutCapSearch,
     *,
     plies: int,
     full_search_prob: float = 1.0,
@@ -152,14 +152,14 @@ def make_selfplay(
     """Make a function that plays an iteration.
 
     Args:
-      search: decides the moves; one `ByCoin` is full on some plies and cheap on the others.
+      search: decides the moves; one `PlayoutCapSearch` is full on some plies and cheap on the others.
       plies: T.
-      full_search_prob: as in `SelfPlayConfig`; read where the search is `ByCoin`.
+      full_search_prob: as in `SelfPlayConfig`; read where the search is `PlayoutCapSearch`.
       targets: what plies teach.
       exploration: plies that are played in place of the search's choice.
       opponent: a frozen player that has the seats which the learner has not. The variables are then
-        `Opposed`, of which it gets `opponent`, the other searches get both. Its plies teach the
-        outcome, not the policy; plies drawn by the opening are drawn from its policy where it is to
+        `WithOpponentVariables`, of which it gets `opponent`, the other searches get both. Its plies
+        teach the outcome, not the policy; plies drawn by the opening are drawn from its policy where it is to
         move, a temperature does not touch its choice.
 
     Returns:
@@ -168,8 +168,8 @@ def make_selfplay(
       their own pass keys of their own and one coin key, which draws the plies of full searches;
       without a coin key the key draws them.
     """
-    has_coin = isinstance(search, ByCoin)
-    choose = search.choose if isinstance(search, ByCoin) else _always(search)
+    has_coin = isinstance(search, PlayoutCapSearch)
+    choose = search.choose if isinstance(search, PlayoutCapSearch) else _always(search)
     play_ply = _make_ply(choose, exploration, targets, opponent)
 
     def selfplay(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from train.search.evaluator import Opposed
+from train.search.evaluator import WithOpponentVariables
 from train.search.search import BudgetedSearch, Search, SearchResult
 from wallgo_jax.game.state import State
 
@@ -26,36 +26,36 @@ Choose = Callable[[Any, State, jax.Array, jax.Array], SearchResult]
 """(variables, states [B], key, whether the search is full bool[]) -> the search's result."""
 
 
-class ByCoin(NamedTuple):
+class PlayoutCapSearch(NamedTuple):
     """A search that is full on some plies and cheap on the others: playout cap randomization (Wu,
     "Accelerating Self-Play Learning in Go", section 3.1)."""
 
     choose: Choose
 
 
-def by_coin(full: Search, cheap: Search) -> ByCoin:
+def by_coin(full: Search, cheap: Search) -> PlayoutCapSearch:
     """One of two searches."""
 
     def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
         return jax.lax.cond(is_full, full, cheap, variables, states, key)
 
-    return ByCoin(choose)
+    return PlayoutCapSearch(choose)
 
 
-def by_budget(search: BudgetedSearch) -> ByCoin:
+def by_budget(search: BudgetedSearch) -> PlayoutCapSearch:
     """A search by the first of its budgets, the full one, or by the second."""
 
     def choose(variables: Any, states: State, key: jax.Array, is_full: jax.Array) -> SearchResult:
         return search(variables, states, key, jnp.where(is_full, 0, 1))
 
-    return ByCoin(choose)
+    return PlayoutCapSearch(choose)
 
 
 def search_by_side(choose: Choose, opponent: Search) -> Callable[..., SearchResult]:
     """Make a search of a ply by both sides.
 
     Args:
-      choose: the learner's; gets `Opposed` variables.
+      choose: the learner's; gets `WithOpponentVariables` variables.
       opponent: gets its own.
 
     Returns:
@@ -64,9 +64,13 @@ def search_by_side(choose: Choose, opponent: Search) -> Callable[..., SearchResu
     """
 
     def search(
-        variables: Opposed, states: State, key: jax.Array, is_full: jax.Array, is_theirs: jax.Array
+        variables: WithOpponentVariables,
+        states: State,
+        key: jax.Array,
+        is_full: jax.Array,
+        is_theirs: jax.Array,
     ) -> SearchResult:
-        def own(variables: Opposed, some: State, key: jax.Array) -> SearchResult:
+        def own(variables: WithOpponentVariables, some: State, key: jax.Array) -> SearchResult:
             return choose(variables, some, key, is_full)
 
         boards, players = states.position.stones.shape[:2]

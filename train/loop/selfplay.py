@@ -25,9 +25,9 @@ from train.runtime.host import fetch
 from train.runtime.numbers import is_off
 from train.search.config import boosts_at, first_iterations, simulations_at
 from train.search.engine import Budget
-from train.search.evaluator import Opposed, evaluator_for
+from train.search.evaluator import WithOpponentVariables, evaluator_for
 from train.search.search import (
-    Boosted,
+    PriorBoost,
     Search,
     SearchResult,
     cast_own_weights,
@@ -85,8 +85,8 @@ def variables_of(config: RunConfig, weights: Any, iteration: int, opponent: Any)
     if config.search.prior_boost:
         played = max(0, iteration - config.selfplay.bootstrap_iterations)
         # An array, so that one program serves all iterations.
-        weights = Boosted(weights, np.array(boosts_at(config.search, played), np.float32))
-    return weights if opponent is None else Opposed(weights, opponent)
+        weights = PriorBoost(weights, np.array(boosts_at(config.search, played), np.float32))
+    return weights if opponent is None else WithOpponentVariables(weights, opponent)
 
 
 def selfplay_of(

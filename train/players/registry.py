@@ -35,7 +35,7 @@ from train.players.time_budget import PROBE, simulations_in
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
-from train.search.evaluator import Opposed
+from train.search.evaluator import WithOpponentVariables
 from train.search.gumbel import pay_for_one_board
 from train.search.search import Search, make_search
 from train.solver.exact_player import make_exact_act
@@ -276,7 +276,7 @@ def make_modelling_player(
       opponent: whom it plays.
       simulations: of each move.
     """
-    variables, config = Opposed(trained.variables, opponent.variables), trained.config
+    variables, config = WithOpponentVariables(trained.variables, opponent.variables), trained.config
     how: dict[str, Any] = {"simulations": simulations, "model": opponent.evaluate}
     return network_player(name, variables, config, config.rules, **how)._replace(trained=trained)
 
