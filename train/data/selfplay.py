@@ -152,15 +152,15 @@ def make_selfplay(
     """Make a function that plays an iteration.
 
     Args:
-      search: decides the moves; one `PlayoutCapSearch` is full on some plies and cheap on the others.
+      search: decides the moves; a `PlayoutCapSearch` is full on some plies, cheap on the others.
       plies: T.
       full_search_prob: as in `SelfPlayConfig`; read where the search is `PlayoutCapSearch`.
       targets: what plies teach.
       exploration: plies that are played in place of the search's choice.
       opponent: a frozen player that has the seats which the learner has not. The variables are then
         `WithOpponentVariables`, of which it gets `opponent`, the other searches get both. Its plies
-        teach the outcome, not the policy; plies drawn by the opening are drawn from its policy where it is to
-        move, a temperature does not touch its choice.
+        teach the outcome, not the policy; plies drawn by the opening are drawn from its policy
+        where it is to move, a temperature does not touch its choice.
 
     Returns:
       (variables, variant [B], boards [B], key, coin key or None) -> the boards as they stand, with
