@@ -86,8 +86,8 @@ class CompiledStep:
         self.parts = parts = Parts(_shape_of(config), devices, opponent, has_host_replay)
         self._set_run(config)
         self._opponent_weights = None
-        if opponent is not None:
-            weights = opponent.trained
+        weights = None if opponent is None else opponent.trained
+        if weights is not None:
             self._opponent_weights = cast_weights(weights.variables, weights.config.network)
 
         everywhere, by_board = devices.sharding(EVERYWHERE), devices.sharding(BY_BOARD)

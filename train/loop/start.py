@@ -130,9 +130,9 @@ def keep_opponent(directory: Path, opponent: Player | None) -> None:
       UsageError: they cannot be written.
     """
     folder = directory / FOLDER
-    if opponent is None or opponent.trained.source == str(folder) or not is_first_process():
+    trained = None if opponent is None else opponent.trained
+    if trained is None or trained.source == str(folder) or not is_first_process():
         return
-    trained = opponent.trained
     with writing(folder):
         write_model(folder, trained.variables, trained.config, provenance(trained))
 
