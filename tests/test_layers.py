@@ -25,7 +25,7 @@ wallgo_jax/observation wallgo_jax/notation wallgo_jax/arguments wallgo_jax/seria
 wallgo_jax/env wallgo_jax/view wallgo_jax/formats wallgo_jax/drawing wallgo_jax/render
 wallgo_jax/__init__ wallgo_jax/adapters wallgo_jax/cli wallgo_jax/__main__
 train/__init__ train/runtime train/functions train/network train/search/arrays train/search
-train/data train/learning train/players train/solver train/arena train/arena/seats train/config
+train/data train/learning train/players train/solver train/arena train/config
 train/metrics train/checkpoints train/registry train/opponents train/engine/trees train/engine
 train/programs train/loop train/ratings train/analysis train/review train/puzzles train/study/scale
 train/study/frame train/study/trainings train/study/topics train/study train/ui/games train/ui
