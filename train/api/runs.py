@@ -14,7 +14,6 @@ from train.api.configs import Source, make_config, read_rules, use_functions, wi
 from train.api.games import Opponent, match
 from train.api.players import Player, player_of_name, player_of_weights
 from train.arena.result import MatchResult
-from train.arena.seats.result import SeatedResult
 from train.config import RunConfig
 from train.data.replay import newest_games, position_bytes
 from train.loop.evaluation import final_matches
@@ -207,14 +206,13 @@ class Run:
         Args:
           opponents: players, of the config's heuristics where they are named; by default those of
             the config's evaluation.
-          games: of each match, an even number; by default those of the final matches.
+          games: of each match; by default those of the final matches.
           simulations: as in `player`.
           seed: random seed.
           rules: as in `player`.
 
         Raises:
-          UsageError: an opponent or a number is not allowed, or the rules are for three or four
-            players, whose games `train.seated_match` plays.
+          UsageError: an opponent or a number is not allowed.
         """
         options, player = self.config.evaluation, self.player(simulations, rules=rules)
 
@@ -241,7 +239,7 @@ class Run:
             save(self._opened(), self._state, self._unsaved)
             self._unsaved = None
 
-    def finish(self) -> list[MatchResult] | list[SeatedResult]:
+    def finish(self) -> list[MatchResult]:
         """Run the iterations that are left, play the final matches, write them and close.
 
         Returns:

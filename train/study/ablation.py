@@ -304,7 +304,7 @@ class Study:
         title = f"{step.change.name} against {against.name}"
         with show.task(title, games, "games") as task:
             key = match_key(step.seed, step.opening_plies)
-            result = play_match(first, second, rules, how, key=key, on_progress=task)
+            result = play_match((first, second), rules, how, key=key, on_progress=task)
         self.results.add(
             MATCH,
             **self._keys(step.change),

@@ -150,8 +150,7 @@ def test_the_models_player_is_strong():
         registry.make_player(name, rules) for name in ("pretrained:wallzero-4stone@8", "wjx")
     )
     result = play_match(
-        first,
-        second,
+        (first, second),
         rules,
         MatchOptions(games=40, batch=40, opening_plies=2),
         key=jax.random.key(0),

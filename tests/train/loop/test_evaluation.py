@@ -48,9 +48,9 @@ def test_each_anchor_has_its_win_rate(directory, monkeypatch):
     opponents = []
     play, anyone = evaluation.play_match, make_random_player()
 
-    def watched(first, second, *rest, **options):
-        opponents.append(second)
-        return play(first, anyone, *rest, **options)
+    def watched(players, *rest, **options):
+        opponents.append(players[1])
+        return play((players[0], anyone), *rest, **options)
 
     monkeypatch.setattr(evaluation, "play_match", watched)
     row = matches(directory, 11)

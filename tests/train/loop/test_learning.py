@@ -48,8 +48,7 @@ def test_training_beats_random_by_a_margin():
 
     def win_rate(variables) -> float:
         return play_match(
-            player._replace(variables=variables),
-            opponent,
+            (player._replace(variables=variables), opponent),
             rules,
             MatchOptions(games=GAMES),
             key=jax.random.key(0),

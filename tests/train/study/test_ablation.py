@@ -77,7 +77,8 @@ def calls(monkeypatch):
         (run / "checkpoints" / "3").mkdir(parents=True)
         return True
 
-    def play_match(first, second, rules, how, *, key, on_progress):
+    def play_match(players, rules, how, *, key, on_progress):
+        first, second = players
         key = tuple(np.asarray(jax.random.key_data(key)).tolist())
         done.matches.append((first, second, how.games, how.opening_plies, key))
         wins = 3 if "/wide-" in first else 0

@@ -291,8 +291,7 @@ def play_counts(
     title = " against ".join(player.name for player in players)
     with work.task(title, games, "games") as on_progress:
         result = play_meeting(
-            players[0],
-            players[1],
+            players,
             rules,
             MatchOptions(games, min(games, _BATCH), opening_plies),
             seed=work.scale.seed,

@@ -112,7 +112,7 @@ def _score(work: Work, first: str, second: str, games: int) -> Score:
         options = MatchOptions(games=games, batch=min(games, _BATCH), opening_plies=plies)
         with work.task(f"{first} against {second}", games, "games") as on_progress:
             found = play_meeting(
-                one, other, rules, options, seed=seed, before=0, on_progress=on_progress
+                (one, other), rules, options, seed=seed, before=0, on_progress=on_progress
             )
         # Each match has programs of its own, which would fill the process's memory maps.
         jax.clear_caches()

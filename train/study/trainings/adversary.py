@@ -235,8 +235,7 @@ def _play(
     title = f"{adversary or player} against {player}"
     with work.task(title, scale.games, "games") as on_progress:
         result = play_meeting(
-            own,
-            theirs,
+            (own, theirs),
             victim.rules,
             options,
             seed=work.scale.seed,

@@ -1,4 +1,5 @@
-"""Matches of three: scripted players, games checked by the slow referee, figures by hand."""
+"""Matches of three: scripted players, games checked by the slow referee, figures and seatings by
+hand."""
 
 import jax
 import jax.numpy as jnp
@@ -6,10 +7,9 @@ import numpy as np
 import pytest
 
 from tests.support.reference.referee import Game
-from train.arena.result import wilson_interval
-from train.arena.seats import report
-from train.arena.seats.match import SeatOptions, field_of, play_seats
-from train.arena.seats.result import SeatedResult, keep_finished
+from train.arena import report
+from train.arena.match import MatchOptions, entrants_of, fill_seats, play_match, seatings_of
+from train.arena.result import MatchResult, wilson_interval
 from train.players.basic import Player
 from wallgo_jax.game import actions
 from wallgo_jax.game.rules import PRESETS, Rules
@@ -36,9 +36,9 @@ LOW, HIGH = scripted("low", highest=False), scripted("high", highest=True)
 
 
 @pytest.fixture(scope="module")
-def scripted_match() -> SeatedResult:
-    options = SeatOptions(games=40, batch=10, opening_plies=OPENING)
-    return play_seats([LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5))
+def scripted_match() -> MatchResult:
+    options = MatchOptions(games=40, batch=10, opening_plies=OPENING)
+    return play_match([LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5))
 
 
 def test_each_opening_is_played_in_each_seating(scripted_match):
@@ -57,7 +57,7 @@ def test_scripted_games_end_as_the_slow_referee_says(scripted_match):
         result.games,
         result.seats,
         result.rewards,
-        result.territory,
+        result.cells,
         result.places,
         strict=True,
     ):
@@ -82,9 +82,9 @@ def test_a_stopped_match_keeps_the_games_that_are_over(scripted_match):
         asked.append(True)
         return True
 
-    options = SeatOptions(games=40, batch=10, opening_plies=OPENING, should_stop=should_stop)
+    options = MatchOptions(games=40, batch=10, opening_plies=OPENING, should_stop=should_stop)
     done = []
-    stopped = play_seats(
+    stopped = play_match(
         [LOW, HIGH, HIGH], TRIO, options, key=jax.random.key(5), on_progress=done.append
     )
     assert asked == [True]
@@ -94,13 +94,13 @@ def test_a_stopped_match_keeps_the_games_that_are_over(scripted_match):
 
 RULES = PRESETS["playwallgo-3p"]
 RED_WINS, BLUE_WINS, DRAW = [1, -0.5, -0.5], [-0.5, 1, -0.5], [0.0, 0, 0]
-HAND_MADE = SeatedResult(
+HAND_MADE = MatchResult(
     names=("a", "b"),
     rules=RULES,
     seats=np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]),
     # Won by a, won by b, drawn, won by a, won by a, won by b.
     rewards=np.stack([RED_WINS, RED_WINS, DRAW, RED_WINS, BLUE_WINS, BLUE_WINS]),
-    territory=np.array([[9, 4, 2], [9, 2, 3], [5, 5, 1], [7, 0, 0], [3, 9, 3], [0, 8, 2]]),
+    cells=np.array([[9, 4, 2], [9, 2, 3], [5, 5, 1], [7, 0, 0], [3, 9, 3], [0, 8, 2]]),
     opening=np.array([0, 0, 0, 1, 1, 1]),
     games=tuple((number,) * (10 + number) for number in range(6)),
 )
@@ -108,12 +108,14 @@ HAND_MADE = SeatedResult(
 
 def test_figures_by_hand():
     result = HAND_MADE
-    assert (result.wins(0), result.draws, result.losses(0)) == (3, 1, 2)
-    assert (result.wins(1), result.losses(1)) == (2, 3)
-    assert result.win_rate(0) == pytest.approx((3 + 1 / 3) / 6)
+    first, second = result.of(0), result.of(1)
+    assert (first.wins, result.draws, first.losses) == (3, 1, 2)
+    assert (second.wins, second.losses) == (2, 3)
+    assert result.outcome.tolist() == [1, -1, 0, 1, 1, -1]
+    assert result.win_rate == first.win_rate == pytest.approx((3 + 1 / 3) / 6)
     # Two seats share b's wins; the win rates of three seats are 1 together.
-    assert result.win_rate(1) == pytest.approx((2 + 2 / 3) / 12)
-    assert result.decided_rate(0) == pytest.approx(3 / 5)
+    assert second.win_rate == pytest.approx((2 + 2 / 3) / 12)
+    assert first.decided_rate == pytest.approx(3 / 5)
     assert result.places.tolist() == [
         [1, 2, 3],
         [1, 3, 2],
@@ -122,56 +124,57 @@ def test_figures_by_hand():
         [2, 1, 2],
         [3, 1, 2],
     ]
-    assert result.place_shares(0) == pytest.approx([3 / 6, 1 / 6, 2 / 6])
-    assert result.win_rate_at(0, 0) == 1.0
-    assert result.win_rate_at(0, 2) == pytest.approx(1 / 6)
+    assert first.place_shares == pytest.approx([3 / 6, 1 / 6, 2 / 6])
+    assert first.win_rate_at(0) == 1.0
+    assert first.win_rate_at(2) == pytest.approx(1 / 6)
     assert result.seat_win_rate(0) == pytest.approx((3 + 1 / 3) / 6)
-    assert result.mean_territory(0) == pytest.approx((9 + 2 + 1 + 7 + 9 + 2) / 6)
+    assert first.territory[0] == pytest.approx((9 + 2 + 1 + 7 + 9 + 2) / 6)
+    assert result.territory[:2].tolist() == [[9, 6], [2, 12]]
     # Means of the openings: (1 - 1/2 + 0) / 3 and (1 + 1 - 1/2) / 3.
-    reward, error = result.reward(0)
+    reward, error = first.reward
     assert reward == pytest.approx((1 / 6 + 1 / 2) / 2)
     assert error == pytest.approx(1.959964 * np.std([1 / 6, 1 / 2], ddof=1) / np.sqrt(2))
 
 
 def test_an_interval_is_of_the_games_that_one_of_the_seats_wins():
     """b has two seats, and 2 2/3 of six games: Wilson's of the share of games, by its seats."""
-    result = HAND_MADE
+    first, second = HAND_MADE.of(0), HAND_MADE.of(1)
     low, high = wilson_interval((2 + 2 / 3) / 6, 6)
-    assert result.interval(1) == pytest.approx((low / 2, high / 2))
-    assert result.interval(0) == wilson_interval(result.win_rate(0), 6)
+    assert second.interval == pytest.approx((low / 2, high / 2))
+    assert first.interval == wilson_interval(first.win_rate, 6)
     # Where there are but two entrants, the one's games are what the other leaves.
-    low, high = result.interval(0)
-    assert result.interval(1) == pytest.approx(((1 - high) / 2, (1 - low) / 2))
+    low, high = first.interval
+    assert second.interval == pytest.approx(((1 - high) / 2, (1 - low) / 2))
 
 
 def test_a_seat_that_was_never_held_has_no_win_rate():
-    stopped = keep_finished(HAND_MADE, np.arange(6) == 2)  # a had the third seat, and nobody won
-    figures = report._figures(stopped, 0)
+    stopped = HAND_MADE.of_games(np.array([2]))  # a had the third seat, and nobody won
+    figures = report._figures(stopped.of(0))
     assert (figures["win rate as Red"], figures["win rate as Green"]) == ("-", "33.33%")
     assert figures["won of those decided"] == "-"
 
 
 def test_tables_and_records_say_the_same():
-    record = report.seats_record(HAND_MADE)
+    record = report.match_record(HAND_MADE)
     assert (record["first"], record["second"]) == ("a", "2 b")
     assert (record["wins"], record["draws"], record["losses"]) == (3, 1, 2)
     assert [entrant["seats"] for entrant in record["entrants"]] == [1, 2]
     assert record["entrants"][0]["win_rate_by_seat"] == pytest.approx([1, 2 / 4, 1 / 6])
-    assert "a against 2 b: 55.6% (" in report.seats_line(HAND_MADE, seconds=1.0)
-    kept = keep_finished(HAND_MADE, np.array([True, False, True, False, False, False]))
+    assert "a against 2 b: 55.6% (" in report.match_line(HAND_MADE, seconds=1.0)
+    kept = HAND_MADE.of_games(np.array([0, 2]))
     assert kept.games == (HAND_MADE.games[0], HAND_MADE.games[2])
 
 
 def test_players_of_one_name_are_one_entrant():
-    field = field_of([HIGH, LOW, HIGH])
-    assert [player.name for player in field.entrants] == ["high", "low"]
-    assert field.seats == (2, 1)
+    entrants = entrants_of([HIGH, LOW, HIGH])
+    assert [player.name for player in entrants.players] == ["high", "low"]
+    assert entrants.seats == (2, 1)
 
 
 @pytest.mark.parametrize(
     ("players", "rules", "games", "word"),
     [
-        ([LOW, HIGH], PRESETS["hkoi"], 6, "2 players"),
+        ([LOW, HIGH, HIGH], PRESETS["hkoi"], 6, "for 2"),
         ([LOW, HIGH], TRIO, 6, "3 seats"),
         ([LOW, HIGH, HIGH], TRIO, 0, "games"),
         ([LOW, HIGH, HIGH], TRIO, 2**40, "too large"),
@@ -179,4 +182,34 @@ def test_players_of_one_name_are_one_entrant():
 )
 def test_other_players_and_wrong_numbers_are_refused(players, rules, games, word):
     with pytest.raises(ValueError, match=word):
-        play_seats(players, rules, SeatOptions(games=games), key=jax.random.key(0))
+        play_match(players, rules, MatchOptions(games=games), key=jax.random.key(0))
+
+
+THREE, FOUR = PRESETS["playwallgo-3p"], PRESETS["playwallgo-4p"]
+
+
+@pytest.mark.parametrize(
+    ("seats", "count"),
+    [((1, 1, 1), 6), ((1, 2), 3), ((1, 1, 1, 1), 24), ((1, 3), 4), ((2, 2), 6), ((1, 1, 2), 12)],
+)
+def test_every_order_comes_once(seats, count):
+    found = seatings_of(seats)
+    assert len(set(found)) == len(found) == count
+    for seating in found:
+        assert [seating.count(entrant) for entrant in range(len(seats))] == list(seats)
+    for entrant, held in enumerate(seats):
+        # Each entrant has each seat equally often.
+        at = [sum(seating[seat] == entrant for seating in found) for seat in range(sum(seats))]
+        assert at == sum(seats) * [count * held // sum(seats)]
+
+
+def test_two_names_fill_all_seats():
+    assert fill_seats(["a", "b"], THREE) == ["a", "b", "b"]
+    assert fill_seats(["a", "b"], FOUR) == ["a", "b", "b", "b"]
+    assert fill_seats(["a", "b", "a"], THREE) == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize(("names", "rules"), [("a", THREE), ("abc", FOUR), ("abcd", THREE)])
+def test_other_numbers_of_players_are_refused(names, rules):
+    with pytest.raises(ValueError, match=f"{len(names)} players are named, the rules are for"):
+        fill_seats(list(names), rules)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from train.arena import elo
-from train.arena.seats.plackett_luce import TableResult, add, fit
+from train.arena.elo import TableResult, fit
 
 
 def table(players: str, wins: tuple[float, ...], openings: int = 30) -> TableResult:
@@ -29,7 +29,9 @@ def of_openings(won: np.ndarray) -> TableResult:
 def in_batches(won: np.ndarray, openings: int) -> TableResult:
     """The same, added batch by batch."""
     starts = range(0, len(won), openings)
-    return functools.reduce(add, [of_openings(won[start : start + openings]) for start in starts])
+    return functools.reduce(
+        TableResult.plus, [of_openings(won[start : start + openings]) for start in starts]
+    )
 
 
 def test_one_table_has_the_odds_of_its_wins():
@@ -47,7 +49,7 @@ def test_two_seats_are_rated_as_by_bradley_and_terry():
     pairs["ac"] = (1, 1, 0, 0, 18)  # 36.5 points, see below
     wins["ac"] = (36.5, 3.5)
     found = fit("abc", [table(two, counts) for two, counts in wins.items()], anchor="b")
-    wanted = elo.fit("abc", [elo.Result(*two, pairs[two]) for two in pairs], anchor="b")
+    wanted = elo.fit("abc", [elo.PairResult(tuple(two), pairs[two]) for two in pairs], anchor="b")
     np.testing.assert_allclose(found.elo, wanted.elo, atol=1e-3)
     np.testing.assert_allclose(found.score, wanted.score)
 
@@ -89,7 +91,7 @@ def test_batches_together_spread_as_all_their_openings(openings):
     assert found[:3] == wanted[:3]
     np.testing.assert_allclose(found.spread, wanted.spread, rtol=1e-12)
     nothing = TableResult(wanted.players, (0.0,) * 3, 0, ((0.0,) * 3,) * 3)
-    assert add(nothing, wanted) == add(wanted, nothing) == wanted
+    assert nothing.plus(wanted) == wanted.plus(nothing) == wanted
 
 
 @pytest.mark.parametrize("openings", [25, 1])
