@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 
 from train.checkpoints.calibration import Calibration
-from train.checkpoints.weights import TrainedNetwork
 from train.network import MASKED, Output
 from train.search.config import SearchConfig
 from train.search.search import Search, SearchResult
@@ -42,7 +41,7 @@ class Player(NamedTuple):
       symmetries: turned copies of a root that are evaluated.
       simulations: of a move, 0 without a search; None where its name says a time.
       seconds: of a move by its name.
-      trained: its network; None without one.
+      trained: its `TrainedNetwork`; None without one.
       transfer: whether its network may play rules that it has not learned.
       calibration: of its values.
     """
@@ -57,7 +56,7 @@ class Player(NamedTuple):
     symmetries: int = 1
     simulations: int | None = 0
     seconds: float | None = None
-    trained: TrainedNetwork | None = None
+    trained: Any = None
     transfer: bool = False
     calibration: Calibration = Calibration()
 

@@ -1,23 +1,10 @@
 """The grammar of players' names: `kind[:target][@simulations | @seconds s][?key=value&...]`.
 
-    random                     any legal action
-    greedy                     one ply, largest immediate lead in territory
-    ethen, wjx                 one ply, by a distance heuristic of the HKOI contest
-    two-ply:NAME               its best plies, each with the best reply to it
-    heuristic-search:NAME[@n]  the heuristic in place of a network in a search of n simulations
-    exact                      perfect play on small boards
-    net:PATH                   raw policy of a network
-    search:PATH[@n]            the network in a search of n simulations (64 by default)
-    PATH[@n]                   the same, where PATH exists
-    pretrained:NAME[@n]        a search with weights that come with the package
-    external:COMMAND           a program that speaks the protocol of `python -m train engine`
-
-A search of n simulations may be one of some time instead, such as @0.5s, which becomes simulations
-when the player is made. `OPTIONS` has the keys behind the question mark.
-
-PATH is a run directory, which means its newest checkpoint, one of its checkpoints,
-RUN/checkpoints/ITERATION, or a folder that `export` wrote; net: and search: also take
-pretrained:NAME for it.
+`PLAYER_KINDS` has the kinds, `OPTIONS` the keys behind the question mark; docs/players.md says what
+each plays. PATH is a run directory, which means its newest checkpoint, one of its checkpoints,
+RUN/checkpoints/ITERATION, or a folder that `export` wrote; PATH alone is search:PATH, and net: and
+search: also take pretrained:NAME for it. A time, such as @0.5s, becomes simulations when the player
+is made.
 """
 
 import difflib

@@ -88,7 +88,8 @@ def calls(monkeypatch):
     monkeypatch.setattr(ablation.budget, "measure_pace_beside", pace_beside)
     monkeypatch.setattr(ablation.training, "train", train)
     monkeypatch.setattr(ablation, "play_match", play_match)
-    monkeypatch.setattr(ablation.registry, "make_player", lambda name, rules: name)
+    players = SimpleNamespace(make_player=lambda name, rules: name)
+    monkeypatch.setattr(ablation, "registry", players)
     return done
 
 
