@@ -30,34 +30,40 @@ def main(
       arguments: the words after the program; those of the process by default.
       set_up: called once the words are understood, before anything is computed.
     """
+    return _run(sys.argv[1:] if arguments is None else arguments, set_up)[0]
+
+
+def program() -> None:
+    """Run the process's command on all its devices, and leave with the exit code."""
+    open_missing_streams()
+    code, is_at_work = _run(sys.argv[1:], _set_up_devices)
+    if is_at_work:
+        leave(code)
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str], set_up: Callable[[], None]) -> tuple[int, bool]:
+    """Run a command; returns the exit code, and whether a device may still be at work."""
     try:
         with flushed_output():
-            run = _read_command(list(sys.argv[1:] if arguments is None else arguments))
+            run = _read_command(list(arguments))
             set_up()
-            return run()
+            return run(), False
     except SystemExit as stop:  # a help page, or a report of tyro
-        return EXIT_USAGE if stop.code else 0
+        return EXIT_USAGE if stop.code else 0, False
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED, True
     except BrokenPipeError:
         # The reader has enough; what is still to be flushed goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 0, False
     except Exception as error:
         complaint = _complaint_of(error)
         if complaint is None:
             raise
         print(f"error: {complaint}", file=sys.stderr)
-        return EXIT_USAGE
-
-
-def program() -> None:
-    """Run the process's command on all its devices; leaves with its exit code unless that is 0."""
-    open_missing_streams()
-    code = main(set_up=_set_up_devices)
-    if code:
-        leave(code)  # a device may be at work still
+        return EXIT_USAGE, isinstance(error, RuntimeError | MemoryError | AssertionError)
 
 
 def _complaint_of(error: Exception) -> str | None:

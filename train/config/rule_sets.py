@@ -157,22 +157,3 @@ def _read(given: Any) -> Rules | tuple[RuleSet, ...]:
 RulesField = Annotated[Rules, pydantic.PlainValidator(_read), pydantic.PlainSerializer(write_rules)]
 """Rules; a file, a saved config and the command line may name a preset, or list several rule sets,
 which `RunConfig` splits."""
-
-
-def split_rule_sets(
-    rules: Rules | tuple[RuleSet, ...], mix: tuple[RuleSet, ...]
-) -> tuple[Rules, tuple[RuleSet, ...]]:
-    """The first rules of a run, and all its rule sets where there are several, else ().
-
-    Args:
-      rules: as `RulesField` reads them.
-      mix: the rule sets of a config that was made before, whose first rules are `rules`.
-
-    Raises:
-      ValueError: they do not fit one another.
-    """
-    if isinstance(rules, tuple):
-        mix, rules = rules, rules[0].rules
-    if mix and mix[0].rules != rules:
-        raise ValueError("rules: are not the first of the run's rule sets; give the whole list")
-    return rules, mix if len(mix) > 1 else ()

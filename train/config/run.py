@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from train.config.heuristics import HeuristicsConfig
-from train.config.rule_sets import RuleSet, RulesField, only_set, split_rule_sets
+from train.config.rule_sets import RuleSet, RulesField, only_set
 from train.config.sprt import parse_sprt
 from train.data.config import ReplayConfig, SelfPlayConfig
 from train.learning.config import LearnerConfig, parse_freeze
@@ -220,9 +220,11 @@ class RunConfig:
         return dataclasses.replace(self, rules=rules, mix=(), grid=0, learner=learner)
 
     def __post_init__(self) -> None:
-        rules, mix = split_rule_sets(self.rules, self.mix)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "mix", mix)
+        if isinstance(self.rules, tuple):  # a list of rule sets, which only a new config has
+            object.__setattr__(self, "mix", self.rules if len(self.rules) > 1 else ())
+            object.__setattr__(self, "rules", self.rules[0].rules)
+        elif self.mix and self.mix[0].rules != self.rules:
+            raise ValueError("rules are not the first of the run's rule sets; give the whole list")
         if self.start_weights and self.init_from:
             raise ValueError(
                 "init_from must be empty where start_weights is set: one takes what fits, the "

@@ -107,7 +107,8 @@ def test_a_program_that_ends_at_once_waits_for_no_device(monkeypatch, capsys):
 
     monkeypatch.setattr(command_line, "_read_command", interrupt)
     monkeypatch.setattr(os, "_exit", left.append)
-    command_line.program()
+    with pytest.raises(SystemExit):
+        command_line.program()
     assert left == [EXIT_INTERRUPTED]
     assert capsys.readouterr().err == "stopped\n"
 
