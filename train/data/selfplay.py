@@ -159,8 +159,8 @@ def make_selfplay(
       exploration: plies that are played in place of the search's choice.
       opponent: a frozen player that has the seats which the learner has not. The variables are then
         `WithOpponentVariables`, of which it gets `opponent`, the other searches get both. Its plies
-        teach the outcome, not the policy; plies drawn by the opening are drawn from its policy where it is to
-        move, a temperature does not touch its choice.
+        teach the outcome, not the policy; plies drawn by the opening are drawn from its policy
+        where it is to move, a temperature does not touch its choice.
 
     Returns:
       (variables, variant [B], boards [B], key, coin key or None) -> the boards as they stand, with
