@@ -1,4 +1,4 @@
-"""What an engine's answer becomes for the page, and which engines and sessions are kept."""
+"""The page's view of an engine's answer, and which engines and sessions are kept."""
 
 import asyncio
 import dataclasses
@@ -10,13 +10,15 @@ import pytest
 from train.engine.answers import Candidate, Evaluation, Standing
 from train.engine.trees.guide import make_guide_for_levels
 from train.runtime.errors import UsageError
-from train.ui.games import thinking
+from train.ui import wire
+from train.ui.games import machine as machine_lib
 from train.ui.games.game_tree import GameTree
-from train.ui.games.thinking import EngineThinker, _to_thought
+from train.ui.games.levels import Level
+from train.ui.games.machine import Machine
 from wallgo_jax.game.rules import PRESETS, Rules
 from wallgo_jax.notation import parse_action
 
-TWO, THREE = PRESETS["wallzero-4stone"], PRESETS["playwallgo-3p"]
+TWO = PRESETS["wallzero-4stone"]
 BEST = Candidate("C3", prior=0.2, visits=9, value=0.2, win_chance=0.6, line=("C3", "D4"))
 OTHER = Candidate("E5", prior=0.6, visits=12, value=-0.4, win_chance=0.3, line=("E5",))
 
@@ -39,23 +41,21 @@ def answer(**changes):
 
 
 def test_chances_are_those_of_the_best_move():
-    thought = _to_thought(answer(), TWO, 21)
-    assert thought.chances == (0.4, 0.6)
-    assert [idea.win_chance for idea in thought.ideas] == [0.6, 0.3]
-    assert [idea.share for idea in thought.ideas] == [0.3, 0.7]
-    assert thought.ideas[0].action == thought.action == parse_action("C3", grid=7).action
-    assert len(thought.ideas[0].line) == 2
+    view = wire.evaluation_view(answer(), TWO)
+    assert view["chances"] == [0.4, 0.6]
+    assert [idea["winChance"] for idea in view["ideas"]] == [0.6, 0.3]
+    assert [idea["share"] for idea in view["ideas"]] == [0.3, 0.7]
+    assert view["ideas"][0]["line"] == ["C3", "D4"]
 
 
 def test_without_visits_the_policy_is_all_that_is_known():
-    thought = _to_thought(answer(candidates=(), player=0), TWO, 0)
-    assert thought.chances == (0.45, 0.55)
-    assert sorted(idea.share for idea in thought.ideas) == [0.3, 0.7]
+    view = wire.evaluation_view(answer(candidates=(), player=0), TWO)
+    assert view["chances"] == [0.45, 0.55]
+    assert [idea["share"] for idea in view["ideas"]] == [0.7, 0.3]
 
 
 def test_of_three_players_a_loss_is_minus_a_half():
-    thought = _to_thought(answer(evaluation=(1.0, -0.5, -0.5)), THREE, 21)
-    assert thought.chances == (1.0, 0.0, 0.0)
+    assert wire.chances(answer(evaluation=(1.0, -0.5, -0.5)), 3) == [1.0, 0.0, 0.0]
 
 
 class PlainSessions:
@@ -84,7 +84,8 @@ class PlainSessions:
     def apply(self, name, action):
         self.plies[name].append(action)
 
-    async def evaluate(self, name, *, simulations, details):
+    async def evaluate(self, name, *, simulations, temperature, details):
+        assert temperature == simulations / 1000
         assert not self.is_ended
         self.asked.append((name, tuple(self.plies[name]), simulations))
         return Evaluation(name, 0, 0, "A1", 0, 0.0, 0.5, simulations, simulations)
@@ -104,10 +105,14 @@ def made(monkeypatch):
         found.append(PlainSessions(rules))
         return found[-1]
 
-    monkeypatch.setattr(thinking, "make_sessions", make)
+    monkeypatch.setattr(machine_lib, "make_sessions", make)
     yield found, locks
     for lock in locks.values():
         lock.set()
+
+
+def level_of(simulations):
+    return Level("any", simulations, simulations / 1000)
 
 
 def rules_of(size):
@@ -118,63 +123,55 @@ def test_hints_teach_the_machine_nothing(made):
     engines, _ = made
 
     async def body():
-        thinker, tree = EngineThinker("any"), GameTree(rules_of(3))
-        await thinker.think(tree.rules, tree.root, 256, is_move=False)
-        await thinker.think(tree.rules, tree.root, 1, is_move=True)
+        machine, tree = Machine("any"), GameTree(rules_of(3))
+        await machine.search(tree.rules, tree.root, level_of(256), is_move=False)
+        await machine.search(tree.rules, tree.root, level_of(1), is_move=True)
         node = tree.play(min(tree.root.snapshot.legal))
-        await thinker.think(tree.rules, node, 1, is_move=True)
-        await thinker.think(tree.rules, node, 64, is_move=False)
-        return thinker, tree, node.action
+        await machine.search(tree.rules, node, level_of(1), is_move=True)
+        await machine.search(tree.rules, node, level_of(64), is_move=False)
+        return machine, tree, node.action
 
-    thinker, tree, action = asyncio.run(body())
+    machine, tree, action = asyncio.run(body())
     assert engines[0].asked == [
         ("1", (), 256),
         ("2", (), 1),
         ("2", (action,), 1),
         ("1", (action,), 64),
     ]
-    thinker.forget(tree.root)
+    machine.forget(tree.root)
     assert engines[0].plies == {}
 
 
-def test_the_engine_that_was_not_asked_for_longest_makes_room(made, monkeypatch):
-    monkeypatch.setattr(thinking, "MAX_ENGINES", 2)
+async def test_the_engine_that_was_not_asked_for_longest_makes_room(made, monkeypatch):
+    monkeypatch.setattr(machine_lib, "MAX_ENGINES", 2)
     engines, _ = made
-
-    async def body():
-        thinker = EngineThinker("any")
-        # Engines differ by the shape of rules alone, so one position stands for all.
-        roots = {size: GameTree(rules_of(3)).root for size in (3, 4, 5)}
-        for size in (3, 4, 3, 5):
-            await thinker.think(rules_of(size), roots[size], 1, is_move=True)
-        await asyncio.sleep(0)
-        # A game of the engine that is gone goes on with a new one.
-        await thinker.think(rules_of(4), roots[4], 1, is_move=True)
-
-    asyncio.run(body())
+    machine = Machine("any")
+    # Engines differ by the shape of rules alone, so one position stands for all.
+    roots = {size: GameTree(rules_of(3)).root for size in (3, 4, 5)}
+    for size in (3, 4, 3, 5):
+        await machine.search(rules_of(size), roots[size], level_of(1), is_move=True)
+    await asyncio.sleep(0)
+    # A game of the engine that is gone goes on with a new one.
+    await machine.search(rules_of(4), roots[4], level_of(1), is_move=True)
     assert [each.rules.size for each in engines] == [3, 4, 5, 4]
     assert [each.is_ended for each in engines[:2]] == [True, True]
     assert [each.is_ended for each in engines[2:]] == [False, False]
     assert len(engines[0].asked) == 2 and len(engines[-1].asked) == 1
 
 
-def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatch):
-    monkeypatch.setattr(thinking, "MAX_ENGINES", 1)
+async def test_an_engine_that_is_dropped_while_it_compiles_ends(made, monkeypatch):
+    monkeypatch.setattr(machine_lib, "MAX_ENGINES", 1)
     engines, locks = made
     locks[3] = threading.Event()
-
-    async def body():
-        thinker, root = EngineThinker("any"), GameTree(rules_of(3)).root
-        waiting = asyncio.ensure_future(thinker.think(rules_of(3), root, 1, is_move=True))
-        await asyncio.sleep(0)
-        other = GameTree(rules_of(3)).root
-        await thinker.think(rules_of(4), other, 1, is_move=True)
-        assert thinker.is_compiling
-        locks[3].set()
-        await asyncio.wait_for(waiting, 20)
-        assert not thinker.is_compiling
-
-    asyncio.run(body())
+    machine, root = Machine("any"), GameTree(rules_of(3)).root
+    waiting = asyncio.ensure_future(machine.search(rules_of(3), root, level_of(1), is_move=True))
+    await asyncio.sleep(0)
+    other = GameTree(rules_of(3)).root
+    await machine.search(rules_of(4), other, level_of(1), is_move=True)
+    assert machine.is_compiling
+    locks[3].set()
+    await asyncio.wait_for(waiting, 20)
+    assert not machine.is_compiling
     first, again = (each for each in engines if each.rules.size == 3)
     assert first.is_ended and not first.asked
     assert not again.is_ended and len(again.asked) == 1
