@@ -122,11 +122,12 @@ def million_games(
         simulations * simulation_times[0] + steps * step_times[0],
         simulations * simulation_times[1] + steps * step_times[1],
     )
-    sums = {}
-    for count in DEVICES if limits is not None else ():
-        summed = steps * sum_seconds(parameters, limits, count)
-        high, low = (summed / (summed + each) for each in seconds)
-        sums[count] = low, high
+    sums: dict[int, Ends] = {}
+    if limits is not None:
+        for count in DEVICES:
+            summed = steps * sum_seconds(parameters, limits, count)
+            high, low = (summed / (summed + each) for each in seconds)
+            sums[count] = low, high
     return MillionGames(
         plies_a_game=plies_a_game,
         evaluations_a_position=evaluations,

@@ -128,6 +128,7 @@ def test_hours_are_told_from_the_loops_of_self_play_and_learner(compiled):
     assert compiled["million_games"] is None
     search = compiled["programs"]["search"]
     games = arithmetic.million_games(tiny.config(), "cpu", search, search, plies_a_game=8)
+    assert games is not None
     # Six million simulations of four boards, half a million steps.
     turn = search["turn_ms"]
     assert games.hours == pytest.approx((0.0, 6.5e6 * turn / 3.6e6)) and turn > 0

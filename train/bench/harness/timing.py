@@ -147,7 +147,7 @@ def make_loop_bench(
     turn: Turn,
     arguments: tuple[Any, Any, Any],
     devices: Devices,
-    amounts: Callable[[int, dict[str, int]], dict[str, float]],
+    amounts: Callable[[int, dict[str, float]], dict[str, float]],
 ) -> Bench:
     """A benchmark whose unit is a turn; a run is one call of `compile_loop`.
 

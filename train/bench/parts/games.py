@@ -101,7 +101,7 @@ def make_bench(game: Game, boards: int, devices: Devices) -> Bench:
         }
         return restarted, {name: each.sum(dtype=jnp.uint32) for name, each in sums.items()}
 
-    def amounts(plies: int, sums: dict[str, int]) -> dict[str, float]:
+    def amounts(plies: int, sums: dict[str, float]) -> dict[str, float]:
         claimed = boards * plies
         if claimed % 2**32 != sums["plies"]:
             raise RuntimeError(f"{game.name}: {sums['plies']} plies were played, not {claimed}")
@@ -246,7 +246,8 @@ def pgx_env(name: str) -> tuple[Any, Callable[..., Any]]:
         raise UsageError(
             "bench: --against pgx needs pgx: pip install 'wallgo-jax[bench]'"
         ) from None
-    env = pgx.make(name)
+    make: Any = pgx.make
+    env = make(name)
     return env, auto_reset(env.step, env.init)
 
 

@@ -85,7 +85,7 @@ def make_bench(
 ) -> Bench:
     """Compile moves by a search on that number of boards, shared by the devices."""
 
-    def amounts(length: int, sums: dict[str, int]) -> dict[str, float]:
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
         return sums | {"simulations": boards * length * simulations, "moves": boards * length}
 
     variant, positions = spread_boards(rules, boards, devices)

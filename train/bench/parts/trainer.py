@@ -121,7 +121,7 @@ def make_forward_bench(config: RunConfig, boards: int, devices: Devices) -> Benc
         top = jnp.maximum(output.policy.max(axis=(1, 2, 3)), output.value.max(axis=1))
         return planes ^ (top > 1e30)[:, None, None, None], {CHECKSUM: count_set(top < 1e30)}
 
-    def amounts(length: int, sums: dict[str, int]) -> dict[str, float]:
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
         done = boards * length
         return sums | {"evaluations": done, OPERATIONS: done * operations}
 
@@ -195,9 +195,9 @@ def make_backward_bench(config: RunConfig, batch: int, devices: Devices) -> Benc
         return variables, {CHECKSUM: value}
 
     def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
-        done = {"steps": length * STEPS, "positions": length * STEPS * batch}
-        done[OPERATIONS] = done["positions"] * operations
-        return done | {CHECKSUM: _bits(sums[CHECKSUM])}
+        steps, samples = length * STEPS, length * STEPS * batch
+        done = {"steps": steps, "positions": samples, OPERATIONS: samples * operations}
+        return {**done, CHECKSUM: _bits(sums[CHECKSUM])}
 
     return make_call_bench(BACKWARD, batch, call, variables, program.stats, amounts)
 
@@ -256,7 +256,7 @@ def make_product_bench(config: RunConfig, batch: int, devices: Devices) -> Bench
         after = held[0] @ factor  # All of it is needed, by the next product or as the result.
         return after[None], {CHECKSUM: count_set(after[0])}
 
-    def amounts(length: int, sums: dict[str, int]) -> dict[str, float]:
+    def amounts(length: int, sums: dict[str, float]) -> dict[str, float]:
         return sums | {OPERATIONS: 2 * side**3 * devices.count * length}
 
     factor_key, start_key = jax.random.split(jax.random.key(0))
