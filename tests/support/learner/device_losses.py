@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from tests.support.learner import tiny
-from train.bench.parts.search import random_search
+from tests.support.learner.random_search import random_search
 from train.data import replay
 from train.data.selfplay import first_boards, make_selfplay
 from train.learning.config import LearnerConfig

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.bench.parts.search import random_search
+from tests.support.learner.random_search import random_search
 from train.data import diversity
 from train.data.diversity import OPENING_PLIES, class_shares, opening_variety, policy_entropies
 from train.data.selfplay import first_boards, make_selfplay

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.bench.parts.search import random_search
+from tests.support.learner.random_search import random_search
 from train.data.openings import Exploration, temperature_at
 from train.data.selfplay import first_boards, make_selfplay, stagger
 from train.loop import selfplay

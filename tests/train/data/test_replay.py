@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
+from tests.support.learner.random_search import random_search
 from tests.support.reference.referee import Game
-from train.bench.parts.search import random_search
 from train.config import read_config
 from train.data import replay
 from train.data.outcomes import Outcome, from_mover

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
+from tests.support.learner.random_search import random_search
 from tests.support.learner.small_run import RULES
-from train.bench.parts.search import random_search
 from train.data.selfplay import TargetOptions, first_boards, make_selfplay, surprise_weights
 from train.data.sides import by_coin
 from train.loop.compiled_step import CompiledStep

@@ -38,8 +38,8 @@ def run_script(
         raise SystemExit(EXIT_USAGE) from None
 
 
-def check_least(options: Any, least: int, *names: str) -> None:
-    """Refuse options, numbers or tuples of numbers, of which one is below the least.
+def check_positive(options: Any, *names: str) -> None:
+    """Refuse options, numbers or tuples of numbers, of which one is not above 0 or not finite.
 
     Raises:
       UsageError: which.
@@ -47,11 +47,5 @@ def check_least(options: Any, least: int, *names: str) -> None:
     for name in names:
         given = getattr(options, name)
         for number in given if isinstance(given, tuple) else (given,):
-            if number < least:
-                raise UsageError(f"--{name} ({number}) must be at least {least}")
-
-
-def check_seconds(options: Any, name: str = "seconds") -> None:
-    """Refuse an option that is no length of a run with a UsageError."""
-    if not 0 < getattr(options, name) < math.inf:
-        raise UsageError(f"--{name} ({getattr(options, name)}) must be above 0")
+            if not 0 < number < math.inf:
+                raise UsageError(f"--{name} ({number}) must be above 0")
