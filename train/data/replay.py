@@ -50,7 +50,7 @@ class ReplayState(NamedTuple):
     finished: jax.Array  # int32[B], plies of finished games: the oldest ones of each board
 
 
-class Reply(NamedTuple):
+class NextPly(NamedTuple):
     """The ply after a sample's: leading axis [N]."""
 
     position: Position
@@ -70,7 +70,7 @@ class Sample(NamedTuple):
     """float32[N], as in `Trajectory`, for the player to move here, found so many plies later as
     `sample` is told; NaN where the game was over by then."""
     outcome: Outcome
-    reply: Reply | None  # None unless asked for
+    reply: NextPly | None  # None unless asked for
 
 
 def init(rows: int, like: Trajectory) -> ReplayState:
@@ -178,11 +178,11 @@ def _root_value(
     return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, found)
 
 
-def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> Reply:
+def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> NextPly:
     """The plies after those of the given rows and boards."""
     # The newest row of a finished game ends it: before the end the next row goes on.
     after = (row + 1) % plies.terminated.shape[0]
-    return Reply(
+    return NextPly(
         position=jax.tree.map(lambda x: x[after, board], plies.position),
         policy=plies.policy[after, board],
         policy_weight=plies.policy_weight[after, board],

@@ -5,6 +5,7 @@ B boards, T plies of an iteration.
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,10 +15,8 @@ import numpy as np
 
 from train import registry
 from train.config import RunConfig
-from train.data.openings import Exploration
 from train.data.replay import Trajectory
-from train.data.selfplay import TargetOptions, make_selfplay, toss_coins
-from train.data.sides import by_budget
+from train.data.selfplay import PlayoutCapSearch, make_selfplay, toss_coins
 from train.loop.numbers import unchecked
 from train.registry import FrozenOpponent
 from train.runtime.errors import UsageError
@@ -99,9 +98,27 @@ def selfplay_of(
     """
     if (opponent is None) != (not config.selfplay.opponent):
         raise ValueError("selfplay.opponent is loaded by the caller: see load_opponent")
+    options, has_root_value = config.selfplay, not is_off(config.learner.value_mix)
     if stage.kind is StageKind.BOOTSTRAP:
-        return _bootstrap_selfplay(config, opponent)
-    return _search_selfplay(config, stage.simulations, opponent)
+        search = make_bootstrap(config)
+        if has_root_value:
+            search = functools.partial(_search_without_value, search)
+        options = unchecked(options, policy_surprise_weight=0.0, cheap_policy_weight=0.0)
+    else:
+        search = _make_search(config, stage.simulations, opponent)
+    play = make_selfplay(
+        search,
+        options,
+        has_root_value=has_root_value,
+        opponent=None if opponent is None else opponent.search,
+    )
+    if stage.kind is StageKind.BOOTSTRAP:
+        return play
+
+    def cast_and_play(variables: Any, *rest: Any) -> Any:
+        return play(cast_own_weights(variables, config.network), *rest)
+
+    return cast_and_play
 
 
 def make_bootstrap(config: RunConfig) -> Search:
@@ -124,64 +141,29 @@ def make_bootstrap(config: RunConfig) -> Search:
     return found[0]
 
 
-def _bootstrap_selfplay(config: RunConfig, opponent: FrozenOpponent | None) -> Callable[..., Any]:
-    search, has_root_value = make_bootstrap(config), not is_off(config.learner.value_mix)
-    return make_selfplay(
-        _without_value(search) if has_root_value else search,
-        plies=config.selfplay.plies,
-        targets=TargetOptions(has_root_value=has_root_value),
-        exploration=_exploration_of(config),
-        opponent=None if opponent is None else opponent.search,
-    )
+def _search_without_value(
+    search: Search, variables: Any, states: State, key: jax.Array
+) -> SearchResult:
+    """A search of the bootstrap, whose values are not learned: its games teach their outcomes."""
+    result = search(variables, states, key)
+    return result._replace(value=jnp.full_like(result.value, jnp.nan))
 
 
-def _without_value(search: Search) -> Search:
-    """A player of the bootstrap, whose values are not learned: its games teach their outcomes."""
-
-    def search_alone(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        found = search(variables, states, key)
-        return found._replace(value=jnp.full_like(found.value, jnp.nan))
-
-    return search_alone
-
-
-def _search_selfplay(
+def _make_search(
     config: RunConfig, simulations: int, opponent: FrozenOpponent | None
-) -> Callable[..., Any]:
-    options = config.selfplay
-    evaluate = evaluator_for(config.network, config.rules)
-    model = None if opponent is None else opponent.evaluate
+) -> Search | PlayoutCapSearch:
+    """The search by the network that learns."""
+    options, evaluate = config.selfplay, evaluator_for(config.network, config.rules)
     search_config = unchecked(config.search, simulations=simulations, first_simulations=0)
-    how: Any = {"has_boosts": bool(config.search.prior_boost), "model": model}
-    if not is_off(options.full_search_prob, 1):
-        cheap = min(options.cheap_simulations, simulations)
-        budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
-        search = by_budget(make_budgeted_search(evaluate, search_config, budgets, **how))
-    else:
-        search = make_search(evaluate, search_config, explores=True, **how)
-    targets = TargetOptions(
-        policy_surprise_weight=options.policy_surprise_weight,
-        cheap_policy_weight=options.cheap_policy_weight,
-        has_root_value=not is_off(config.learner.value_mix),
-    )
-    selfplay = make_selfplay(
-        search,
-        plies=options.plies,
-        full_search_prob=options.full_search_prob,
-        targets=targets,
-        exploration=_exploration_of(config),
-        opponent=None if opponent is None else opponent.search,
-    )
-
-    def cast_and_play(variables: Any, *rest: Any) -> Any:
-        return selfplay(cast_own_weights(variables, config.network), *rest)
-
-    return cast_and_play
-
-
-def _exploration_of(config: RunConfig) -> Exploration:
-    names = [field.name for field in dataclasses.fields(Exploration)]
-    return Exploration(**{name: getattr(config.selfplay, name) for name in names})
+    how: Any = {
+        "has_boosts": bool(config.search.prior_boost),
+        "model": None if opponent is None else opponent.evaluate,
+    }
+    if is_off(options.full_search_prob, 1):
+        return make_search(evaluate, search_config, explores=True, **how)
+    cheap = min(options.cheap_simulations, simulations)
+    budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
+    return PlayoutCapSearch(make_budgeted_search(evaluate, search_config, budgets, **how))
 
 
 def count_full_plies(config: RunConfig, key: jax.Array) -> int:
@@ -195,8 +177,7 @@ def count_full_plies(config: RunConfig, key: jax.Array) -> int:
     if options.full_search_prob == 1:
         return options.plies
     _, coin_key = split_coin_key(key)
-    coins = toss_coins(coin_key, plies=options.plies, full_search_prob=options.full_search_prob)
-    return int(fetch(coins).sum())
+    return int(fetch(toss_coins(coin_key, options)).sum())
 
 
 def split_coin_key(key: jax.Array) -> jax.Array:

@@ -55,7 +55,8 @@ def _programs_of(config):
         )
 
     held = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (step.like.learner, step.like.replay_state)
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype),
+        (step.like.learner, step.like.replay_state),
     )
     yield learn, (*held, variants, key)
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.learner import tiny
 from train.data import replay
-from train.data.selfplay import TargetOptions, first_boards, make_selfplay
+from train.data.config import SelfPlayConfig
+from train.data.selfplay import first_boards, make_selfplay
 from train.loop.compiled_step import make_step
 from train.loop.train_step import sample
 from train.players.basic import make_random_search
@@ -24,9 +25,7 @@ WORDS = (
 @functools.cache
 def numbered_plies(boards: int) -> replay.Trajectory:
     """Plies [T, B] of random games, whose values of searches count them, row by row."""
-    play = make_selfplay(
-        make_random_search(), plies=PLIES, targets=TargetOptions(has_root_value=True)
-    )
+    play = make_selfplay(make_random_search(), SelfPlayConfig(plies=PLIES), has_root_value=True)
     variants = tiny.variants(tiny.RULES, boards)
 
     @jax.jit

@@ -18,7 +18,8 @@ from train.bench.harness.timing import CHECKSUM, Bench
 from train.bench.parts.search import random_search
 from train.bench.parts.selfplay import steady
 from train.config import RunConfig
-from train.data.selfplay import TargetOptions, make_selfplay
+from train.data.config import SelfPlayConfig
+from train.data.selfplay import make_selfplay
 from train.loop.compiled_step import CompiledStep, make_step
 from train.loop.train_step import TrainState
 from train.network import Network, Variables
@@ -75,13 +76,11 @@ def _with_batch(config: RunConfig, batch: int, devices: Devices) -> RunConfig:
 def _filled(config: RunConfig, step: CompiledStep, devices: Devices) -> TrainState:
     """A run's first state, with a replay buffer full of random games."""
     state = step.init()
+    plies, weight = config.selfplay.plies, config.selfplay.policy_surprise_weight
     random_play = make_selfplay(
         random_search(),
-        plies=config.selfplay.plies,
-        targets=TargetOptions(
-            policy_surprise_weight=config.selfplay.policy_surprise_weight,
-            has_root_value=config.learner.value_mix > 0,
-        ),
+        SelfPlayConfig(plies=plies, policy_surprise_weight=weight),
+        has_root_value=config.learner.value_mix > 0,
     )
 
     def own(variant: Any, boards: Any, key: jax.Array) -> Any:
