@@ -13,10 +13,7 @@ from tests.support.learner.small_run import RULES
 from train.bench.parts.search import random_search
 from train.data.config import SelfPlayConfig
 from train.data.selfplay import PlayoutCapSearch, first_boards, make_selfplay, surprise_weights
-from train.loop.compiled_step import CompiledStep
 from train.loop.selfplay import BOOTSTRAP, selfplay_of
-from train.runtime.compiled import CompiledFunction
-from train.runtime.devices import all_devices
 from wallgo_jax.game import actions
 from wallgo_jax.game.state import State
 
@@ -153,16 +150,3 @@ def test_weights_of_no_surprise_and_of_no_ply_in_full():
     is_full = np.array([[1.0, 1.0], [0.0, 0.0]])
     assert weights(is_full, np.zeros((2, 2)), share=1.0).tolist() == is_full.tolist()
     assert weights(np.zeros((2, 2)), np.ones((2, 2)), share=0.5).tolist() == [[0, 0], [0, 0]]
-
-
-def test_a_run_resumed_late_compiles_what_is_left(monkeypatch):
-    compiled = []
-    monkeypatch.setattr(CompiledFunction, "bytes", 0)
-    monkeypatch.setattr(
-        CompiledStep, "_program_of", lambda step, stage: compiled.append(stage) or step.learning
-    )
-    config = tiny.config("--iterations=5", "--search.simulations=8", "--search.first_simulations=2")
-    step = CompiledStep(config, all_devices(1))
-    for iteration in (2, 3, 4):
-        step.compile(iteration)
-        assert [stage.simulations for stage in compiled] == [4, 8]
