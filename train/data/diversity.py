@@ -173,13 +173,13 @@ def position_hash(position: Position) -> jax.Array:
     stones = jnp.sort(position.stones.astype(jnp.uint32), axis=-1)
     shape = position.ply.shape
     words = jnp.concatenate([stones.reshape(*shape, -1), position.walls.reshape(*shape, -1)], -1)
-    found = jnp.zeros(shape, jnp.uint32)
+    number = jnp.zeros(shape, jnp.uint32)
     for index in range(words.shape[-1]):
         word = _rotate(words[..., index] * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-        found = _rotate(found ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    found = (found ^ (found >> 16)) * np.uint32(0x85EBCA6B)
-    found = (found ^ (found >> 13)) * np.uint32(0xC2B2AE35)
-    return found ^ (found >> 16)
+        number = _rotate(number ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    number = (number ^ (number >> 16)) * np.uint32(0x85EBCA6B)
+    number = (number ^ (number >> 13)) * np.uint32(0xC2B2AE35)
+    return number ^ (number >> 16)
 
 
 def _rotate(words: jax.Array, bits: int) -> jax.Array:

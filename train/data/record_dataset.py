@@ -49,22 +49,22 @@ def read_recorded_games(paths: Sequence[Path], rules: Rules) -> RecordedGames:
       UsageError: a file cannot be read, a game does not fit the size, the players or the stones of
         the rules, or no game is finished.
     """
-    found, places = [], []
+    finished, places = [], []
     for path in paths:
         try:
             for number, record in enumerate(records.read(path), start=1):
                 place = f"{path}, game {number}"
                 _check_shape(record, rules, place)
                 if record.result is not None:
-                    found.append(record)
+                    finished.append(record)
                     places.append(place)
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise UsageError(str(error)) from None
-    if not found:
+    if not finished:
         raise UsageError(f"no finished game in {', '.join(map(str, paths)) or 'no file'}")
-    return RecordedGames(tuple(found), tuple(places))
+    return RecordedGames(tuple(finished), tuple(places))
 
 
 def _check_shape(record: Record, rules: Rules, place: str) -> None:

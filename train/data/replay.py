@@ -173,9 +173,9 @@ def _root_value(
     rows, player = plies.terminated.shape[0], plies.position.player
     between = (row[:, None] + np.arange(steps)[None]) % rows
     later = (row + steps) % rows
-    found = plies.root_value[later, board]
-    found = jnp.where(player[later, board] == player[row, board], found, -found)
-    return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, found)
+    value = plies.root_value[later, board]
+    value = jnp.where(player[later, board] == player[row, board], value, -value)
+    return jnp.where(plies.terminated[between, board[:, None]].any(axis=1), jnp.nan, value)
 
 
 def _reply(plies: Trajectory, row: jax.Array, board: jax.Array) -> NextPly:
@@ -200,7 +200,7 @@ class PlayedGame(NamedTuple):
 def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> list[PlayedGame]:
     """The games that ended last among those that the replay holds as a whole, the newest first;
     fewer where it does not hold as many. Reads the replay on the host."""
-    found: list[PlayedGame] = []
+    games: list[PlayedGame] = []
     written, ended, ply = fetch(
         (replay_state.written, replay_state.plies.terminated, replay_state.plies.position.ply)
     )
@@ -210,12 +210,12 @@ def newest_games(replay_state: ReplayState, variant: Variant, count: int) -> lis
         for board in np.flatnonzero(ended[ages[age]]):
             length = int(ply[ages[age], board]) + 1
             if length <= age + 1 - max(rows - int(written), 0):
-                if len(found) == count:
-                    return found
+                if len(games) == count:
+                    return games
                 places = ages[age - length + 1 : age + 1]
                 played = _actions_of(replay_state, variant, places, int(board))
-                found.append(PlayedGame(int(board), played))
-    return found
+                games.append(PlayedGame(int(board), played))
+    return games
 
 
 def _actions_of(

@@ -51,7 +51,7 @@ class SelfPlayMetrics(NamedTuple):
     draws: jax.Array
     drawn: jax.Array  # positions whose ply the opening drew
     entropies: PolicyEntropies  # of the policies that are learned
-    shares: ClassShares  # likewise
+    shares: ClassShares  # of the same policies
     seats: SeatSums | None  # None without a frozen opponent
 
 

@@ -67,7 +67,7 @@ class Losses(NamedTuple):
     """Squared error of the expected owner, 1 for the mover's cell, -1 another's, 0 nobody's."""
     margin_loss: jax.Array | None
     reply_loss: jax.Array | None  # nats, over the samples that have a next ply, by its weight
-    custom_loss: jax.Array | None  # the term of one's own
+    custom_loss: jax.Array | None  # the term of your own function
 
 
 def make_targets(sample: Sample, turn: jax.Array) -> TrainingTargets:

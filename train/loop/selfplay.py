@@ -130,7 +130,7 @@ def make_bootstrap(config: RunConfig) -> Search:
     name = config.selfplay.bootstrap_player
     try:
         # All but the exact player are the same for all rules.
-        found = [
+        searches = [
             registry.make_teacher(name, rules, heuristics=config.heuristics)
             for rules in config.learned
         ]
@@ -138,7 +138,7 @@ def make_bootstrap(config: RunConfig) -> Search:
             raise UsageError(f"player {name!r}: solves one rule set, not several at once")
     except UsageError as error:
         raise UsageError(f"selfplay.bootstrap_player: {error}") from None
-    return found[0]
+    return searches[0]
 
 
 def _search_without_value(
@@ -226,7 +226,7 @@ def rules_of_board(config: RunConfig, board: int) -> Rules:
 def variants_of(config: RunConfig) -> Variant:
     """The rules of each board, NumPy arrays [B]: in one grid, with room for the most stones."""
     # In NumPy: nothing is on a device until each process places its own part.
-    made = [
+    variants = [
         make_variant(rules, grid=config.grid_side, stones=config.stones) for rules in config.learned
     ]
     boards = rule_set_of_boards(config)
@@ -236,7 +236,7 @@ def variants_of(config: RunConfig) -> Variant:
             return np.broadcast_to(np.asarray(leaves[0]), (len(boards), *np.shape(leaves[0])))
         return np.stack(leaves)[boards]
 
-    return jax.tree.map(lay_out, *made)
+    return jax.tree.map(lay_out, *variants)
 
 
 def sum_by_board(plies: Trajectory) -> BoardSums:
@@ -256,15 +256,15 @@ def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, 
       config: of the run.
       sums: read by the host.
     """
-    found, owner = {}, rule_set_of_boards(config)
+    figures, owner = {}, rule_set_of_boards(config)
     for number, each in enumerate(config.rule_sets):
-        own = owner == number
-        games, length, red_wins, draws = (float(np.asarray(x)[own].sum()) for x in sums)
-        found[each.name] = {
+        is_of_set = owner == number
+        games, length, red_wins, draws = (float(np.asarray(x)[is_of_set].sum()) for x in sums)
+        figures[each.name] = {
             "games": games,
-            "positions": float(own.sum() * config.selfplay.plies),
+            "positions": float(is_of_set.sum() * config.selfplay.plies),
             "mean_length": length / games if games else None,
             "red_win_rate": (red_wins + draws / config.rules.players) / games if games else None,
             "draw_rate": draws / games if games else None,
         }
-    return found
+    return figures

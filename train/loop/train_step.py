@@ -292,17 +292,17 @@ def learn_steps(
     return jax.lax.fori_loop(0, steps, one, (learner, nothing))
 
 
-def steps_due(config: RunConfig, found: FinishedPlies) -> int:
+def steps_due(config: RunConfig, finished: FinishedPlies) -> int:
     """Number of steps of an iteration that ends with so many finished plies, read by the host.
 
     It is `learner.steps`, but fewer at the start of a run, where the few finished games are the
     short ones: a ply is not drawn more often in an iteration than new plies are in all. One step is
     taken as soon as each device has a finished game.
     """
-    if found.least == 0:
+    if finished.least == 0:
         return 0
     played = config.selfplay.boards * config.selfplay.plies
-    return min(max(config.learner.steps * int(found.all) // played, 1), config.learner.steps)
+    return min(max(config.learner.steps * int(finished.all) // played, 1), config.learner.steps)
 
 
 def seed_of(config: RunConfig) -> np.ndarray:

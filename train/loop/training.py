@@ -199,22 +199,22 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
 def _seat_figures(seats: SeatSums) -> Row:
     """The learner's win rate against the frozen opponent in the games that ended, with draws as in
     `SeatSums`, and that of each of its seats."""
-    found = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
+    figures = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
     for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
-        found[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
-    return found
+        figures[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
+    return figures
 
 
 def _mean_of(mean: Mean) -> float | None:
     return float(mean.total) / float(mean.weight) if mean.weight else None
 
 
-def _diversity_figures(name: str, found: OpeningDiversity) -> Row:
+def _diversity_figures(name: str, counts: OpeningDiversity) -> Row:
     """Shares of the games that are left without repeats, and that have the most frequent one."""
-    games = float(found.games)
+    games = float(counts.games)
     return {
-        f"distinct_{name}": float(found.distinct) / games if games else None,
-        f"commonest_{name}": float(found.mode) / games if games else None,
+        f"distinct_{name}": float(counts.distinct) / games if games else None,
+        f"commonest_{name}": float(counts.mode) / games if games else None,
     }
 
 
