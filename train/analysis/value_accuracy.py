@@ -15,7 +15,7 @@ from train.runtime.compiled import CompiledFunction
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
+from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
 from train.solver.reachable import batches, reachable_levels
 from train.solver.tablebase import (
     Tables,
@@ -104,10 +104,10 @@ def _compiled(player: Player, levels: list[State], batch: int) -> Player:
     given = (player.variables, states, jax.random.key(0))
     act = CompiledFunction(jax.jit(player.act), lambda: given)
     held = [
-        Need("positions", tree_bytes(states), ("batch",)),
-        Need("weights", tree_bytes(player.variables), ("the size of the network",)),
+        MemoryEstimate("positions", tree_bytes(states), ("batch",)),
+        MemoryEstimate("weights", tree_bytes(player.variables), ("the size of the network",)),
     ]
-    playing = Need("the player's choices", act.bytes, ("batch", "simulations"))
+    playing = MemoryEstimate("the player's choices", act.bytes, ("batch", "simulations"))
     check_fits(held, device_memory(), programs=[playing])
     return player._replace(act=act)
 

@@ -17,7 +17,7 @@ from train.runtime.devices import AXIS, BY_BOARD, EVERYWHERE, Devices
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.runtime.memory import (
-    Need,
+    MemoryEstimate,
     check_fits,
     check_sizes,
     device_memory,
@@ -175,10 +175,10 @@ def _compile(programs: MatchPrograms, variables: tuple[Any, ...], devices: Devic
         programs.compiled[shapes] = compiled, program_bytes(compiled)
     compiled, needed = programs.compiled[shapes]
     held = [
-        Need("the games", tree_bytes((openings, match)), ("games", "batch")),
-        Need("weights", tree_bytes(variables), ("the size of the networks",)),
+        MemoryEstimate("the games", tree_bytes((openings, match)), ("games", "batch")),
+        MemoryEstimate("weights", tree_bytes(variables), ("the size of the networks",)),
     ]
-    playing = Need("playing", needed, ("batch", "simulations"))
+    playing = MemoryEstimate("playing", needed, ("batch", "simulations"))
     check_fits(held, device_memory(), programs=[playing])
     return compiled
 

@@ -17,7 +17,7 @@ from train.config import RunConfig
 from train.runtime.devices import Devices, all_devices
 from train.runtime.errors import UsageError
 from train.runtime.memory import (
-    Need,
+    MemoryEstimate,
     check_fits,
     check_sizes,
     device_memory,
@@ -260,7 +260,7 @@ def _check_batch(request: Request, batch: int) -> None:
     """Refuse a batch that surely needs more memory than a device has."""
     check_sizes(batch=batch)
     needed = board_bytes(request) * batch // devices_for(batch).count
-    check_fits([Need("boards", needed, ("--batch",))], device_memory())
+    check_fits([MemoryEstimate("boards", needed, ("--batch",))], device_memory())
 
 
 def board_bytes(request: Request) -> int:

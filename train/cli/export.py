@@ -73,7 +73,7 @@ def export(player: str, out: Path, matches: Sequence[Path] = ()) -> TrainedNetwo
 
 def _about(trained: TrainedNetwork) -> dict[str, Any]:
     """Entries of the card, with the run's time to strength where `bench` has measured it."""
-    from train.loop.provenance import provenance
+    from train.loop.start import provenance
     from train.study.strength import CURVE_FILE
 
     about = provenance(trained)

@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from train.data.config import SelfPlayConfig
 from train.data.openings import draw_legal
-from train.data.selfplay import Boards, TargetOptions, first_boards, make_selfplay
+from train.data.selfplay import Boards, first_boards, make_selfplay
 from train.runtime.devices import broadcast_boards
 from train.runtime.host import fetch
 from train.search.search import Search, SearchResult
@@ -72,9 +73,7 @@ def make_whole_games(
     """
     variant = broadcast_boards(jax.tree.map(jnp.asarray, make_variant(rules)), games)
     selfplay = make_selfplay(
-        _with_opening(search, opening_plies),
-        plies=_PLIES,
-        targets=TargetOptions(has_root_value=True),
+        _with_opening(search, opening_plies), SelfPlayConfig(plies=_PLIES), has_root_value=True
     )
 
     @jax.jit

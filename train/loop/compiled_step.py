@@ -376,16 +376,16 @@ def learn_ahead(
     Returns:
       The last state, and what each step saw.
     """
-    found = []
+    seen = []
     batch = batch_of(0) if steps else None
     for index in range(steps):
         assert batch is not None
         state, metrics = learn_from(state, batch, index)
         # Read after the last step: reading here would make each step wait for the one before.
-        found.append(metrics)
+        seen.append(metrics)
         if index + 1 < steps:
             batch = batch_of(index + 1)
         if index:
             # Two batches at most lie on the devices: that of the step under way and the next.
-            jax.block_until_ready(found[index - 1])
-    return state, found
+            jax.block_until_ready(seen[index - 1])
+    return state, seen

@@ -40,7 +40,7 @@ from train.runtime.files import write_json
 from train.runtime.host import fetch
 from train.runtime.interrupts import interrupts
 from train.runtime.memory import (
-    Need,
+    MemoryEstimate,
     check_fits,
     check_sizes,
     device_memory,
@@ -102,10 +102,12 @@ class FitStep:
         seconds = time.perf_counter() - started
         size = ("network.width", "another size of the network")
         held = [
-            Need("the recorded games", tree_bytes((data.examples, data.learned)), ("--records",)),
-            Need("weights and optimizer", tree_bytes(state), size),
+            MemoryEstimate(
+                "the recorded games", tree_bytes((data.examples, data.learned)), ("--records",)
+            ),
+            MemoryEstimate("weights and optimizer", tree_bytes(state), size),
         ]
-        learning = Need("learning", largest, ("learner.batch", "network.width"))
+        learning = MemoryEstimate("learning", largest, ("learner.batch", "network.width"))
         check_fits(held, device_memory(), programs=[learning])
         return seconds
 
@@ -133,11 +135,11 @@ class FitStep:
 
     def validate(self, learner: LearnerState) -> dict[str, float]:
         """Mean losses over the positions held back."""
-        found = [
+        losses = [
             self._validation_losses(learner.player, self._data.examples, jnp.asarray(batch))
             for batch in self._data.checked
         ]
-        rows = [losses._asdict() for losses in fetch(found)]
+        rows = [each._asdict() for each in fetch(losses)]
         return {
             f"validation_{name}": float(np.mean([row[name] for row in rows]))
             for name, value in rows[0].items()
@@ -274,14 +276,14 @@ def saved_records(
       UsageError: the directory is not one of `fit`, or its files are gone.
     """
     before = _read_summary(directory)
-    found = tuple(records) or tuple(map(Path, before.get("paths", [])))
-    missing = [path for path in found if not path.is_file()]
-    if not found or (missing and not records):
+    paths = tuple(records) or tuple(map(Path, before.get("paths", [])))
+    missing = [path for path in paths if not path.is_file()]
+    if not paths or (missing and not records):
         where = missing[0] if missing else f"{directory / RECORDS_FILE} names none"
         raise UsageError(
             f"{directory}: its record files are gone ({where}): name them by --records"
         )
-    return found, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
+    return paths, before.get("validation", DEFAULT_VALIDATION) if validation is None else validation
 
 
 def _read_summary(directory: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from train.config import RunConfig
 from train.runtime.devices import Devices
 from train.runtime.errors import UsageError
 from train.runtime.memory import (
-    Need,
+    MemoryEstimate,
     check_fits,
     check_sizes,
     device_memory,
@@ -65,18 +65,20 @@ def check_programs(
       learn: bytes of learning.
     """
     programs = [
-        Need("self-play", play, ("selfplay.boards", "search.simulations", "network.width")),
-        Need("adding to the replay", write, ("selfplay.boards",)),
-        Need("learning", learn, ("learner.batch", "network.width")),
+        MemoryEstimate(
+            "self-play", play, ("selfplay.boards", "search.simulations", "network.width")
+        ),
+        MemoryEstimate("adding to the replay", write, ("selfplay.boards",)),
+        MemoryEstimate("learning", learn, ("learner.batch", "network.width")),
     ]
     if jax.default_backend() == "cpu" and config.replay.memory != HOST:
         # Saving takes two copies, and the host's memory is the device's.
         copies = 2 * tree_bytes(like.replay_state)
-        programs.append(Need("a checkpoint", copies, ("replay.positions",)))
+        programs.append(MemoryEstimate("a checkpoint", copies, ("replay.positions",)))
     check_fits(held_by(config, like, plies), device_memory(), programs=programs)
 
 
-def held_by(config: RunConfig, like: Any, plies: int) -> list[Need]:
+def held_by(config: RunConfig, like: Any, plies: int) -> list[MemoryEstimate]:
     """The arrays of a device between two functions.
 
     Args:
@@ -86,22 +88,22 @@ def held_by(config: RunConfig, like: Any, plies: int) -> list[Need]:
     """
     network = ("network.width", "another size of the network")
     needs = [
-        Need("the boards of self-play", tree_bytes(like.boards), ("selfplay.boards",)),
-        Need("the plies of an iteration", plies, ("selfplay.boards", "selfplay.plies")),
-        Need("weights and optimizer", tree_bytes(like.learner), network),
+        MemoryEstimate("the boards of self-play", tree_bytes(like.boards), ("selfplay.boards",)),
+        MemoryEstimate("the plies of an iteration", plies, ("selfplay.boards", "selfplay.plies")),
+        MemoryEstimate("weights and optimizer", tree_bytes(like.learner), network),
     ]
     return needs if config.replay.memory == HOST else [*needs, _replay(config, like)]
 
 
-def _replay(config: RunConfig, like: Any) -> Need:
+def _replay(config: RunConfig, like: Any) -> MemoryEstimate:
     """An iteration of self-play decides the replay's size where it is larger."""
-    own = config.selfplay
-    is_least = own.boards * own.plies > config.replay.positions
+    options = config.selfplay
+    is_least = options.boards * options.plies > config.replay.positions
     keys = ("selfplay.boards", "selfplay.plies") if is_least else ("replay.positions",)
-    return Need("the replay", tree_bytes(like.replay_state), keys)
+    return MemoryEstimate("the replay", tree_bytes(like.replay_state), keys)
 
 
-def _matches(config: RunConfig, devices: Devices) -> Need:
+def _matches(config: RunConfig, devices: Devices) -> MemoryEstimate:
     """Records of all games of the longest match, and its boards. What its program takes is checked
     when it is compiled."""
     options = config.evaluation
@@ -111,4 +113,4 @@ def _matches(config: RunConfig, devices: Devices) -> Need:
     record = state + _ACTION_BYTES * rules.max_plies
     boards = min(options.batch, games)
     keys = ("evaluation.final_games", "evaluation.games", "evaluation.batch")
-    return Need("matches", (games * record + boards * state) // devices.count, keys)
+    return MemoryEstimate("matches", (games * record + boards * state) // devices.count, keys)

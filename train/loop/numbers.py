@@ -4,6 +4,7 @@ Runs whose configs differ in nothing else share their compiled programs.
 """
 
 import copy
+import operator
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -50,14 +51,8 @@ programs are others."""
 
 def numbers_of(config: Any) -> Numbers:
     """The numbers of a run's config that its programs take as arguments."""
-    found = {}
-    for path, off in NUMBERS.items():
-        value: Any = config
-        for name in path.split("."):
-            value = getattr(value, name)
-        if value != off:
-            found[path] = np.float32(value)
-    return found
+    values = {path: operator.attrgetter(path)(config) for path in NUMBERS}
+    return {path: np.float32(x) for path, x in values.items() if x != NUMBERS[path]}
 
 
 def with_numbers(config: Table, numbers: Mapping[str, Any]) -> Table:

@@ -1,4 +1,4 @@
-"""A run's directory: whether it can be used, and the files in it beside checkpoints."""
+"""A run's directory: whether it can be used, and its files other than checkpoints."""
 
 import contextlib
 import dataclasses
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 def lock_run(directory: Path) -> contextlib.AbstractContextManager[None]:
-    """Hold a run's directory; processes beside the first of a distributed run hold nothing.
+    """Hold a run's directory; processes other than the first of a distributed run hold nothing.
 
     Raises:
       UsageError: another process holds it: which, where and since when.

@@ -26,7 +26,7 @@ from train.metrics.columns import describe_matches
 from train.metrics.rows import Row, elapsed_seconds
 from train.metrics.wandb_run import WandbRun
 from train.metrics.writer import MetricsWriter
-from train.runtime.devices import Mute, any_process, is_first_process
+from train.runtime.devices import NullWriter, any_process, is_first_process
 from train.runtime.display import Column, Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
@@ -52,8 +52,8 @@ class OpenRun:
       iterate: runs an iteration.
       evaluate: evaluates the weights after it.
       display: the console; quiet for all processes but the first.
-      writer: of its metrics; mute for all processes but the first.
-      store: of its checkpoints; mute for all processes but the first.
+      writer: of its metrics; a `NullWriter` for all processes but the first.
+      store: of its checkpoints; a `NullWriter` for all processes but the first.
       compile_seconds: of the compiler before the run was opened.
     """
 
@@ -63,8 +63,8 @@ class OpenRun:
     iterate: Iterate
     evaluate: Evaluate
     display: Display
-    writer: MetricsWriter | Mute
-    store: Store | Mute
+    writer: MetricsWriter | NullWriter
+    store: Store | NullWriter
     compile_seconds: float = 0.0
 
 
@@ -109,7 +109,7 @@ def opened(
         with Console(quiet=is_quiet).status(f"{config.name}: compiling"):
             seconds = compile_from(done)
     with contextlib.ExitStack() as stack:
-        store, writer, rows = Mute(), Mute(), []
+        store, writer, rows = NullWriter(), NullWriter(), []
         if is_first_process():
             store = begin(directory, config, weights, done=done, more_files=more_files)
             stack.callback(store.close)
@@ -251,5 +251,5 @@ def save(run: OpenRun, state: TrainState, row: Row) -> None:
         whole,
         config_to_dict(run.config),
         win_rate=row.get("win_rate"),
-        rows_sum=None if isinstance(run.writer, Mute) else run.writer.rows_sum,
+        rows_sum=None if isinstance(run.writer, NullWriter) else run.writer.rows_sum,
     )

@@ -5,6 +5,7 @@ B boards, T plies of an iteration.
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,10 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.config import RunConfig
-from train.data.openings import Exploration
 from train.data.replay import Trajectory
-from train.data.selfplay import TargetOptions, make_selfplay, toss_coins
-from train.data.sides import by_budget
+from train.data.selfplay import PlayoutCapSearch, make_selfplay, toss_coins
 from train.loop.numbers import unchecked
 from train.players import registry
 from train.players.basic import Player
@@ -99,9 +98,27 @@ def selfplay_of(
     """
     if (opponent is None) != (not config.selfplay.opponent):
         raise ValueError("selfplay.opponent is loaded by the caller: see load_opponent")
+    options, has_root_value = config.selfplay, not is_off(config.learner.value_mix)
     if stage.kind is StageKind.BOOTSTRAP:
-        return _bootstrap_selfplay(config, opponent)
-    return _search_selfplay(config, stage.simulations, opponent)
+        search = make_bootstrap(config)
+        if has_root_value:
+            search = functools.partial(_search_without_value, search)
+        options = unchecked(options, policy_surprise_weight=0.0, cheap_policy_weight=0.0)
+    else:
+        search = _make_search(config, stage.simulations, opponent)
+    play = make_selfplay(
+        search,
+        options,
+        has_root_value=has_root_value,
+        opponent=None if opponent is None else opponent.report,
+    )
+    if stage.kind is StageKind.BOOTSTRAP:
+        return play
+
+    def cast_and_play(variables: Any, *rest: Any) -> Any:
+        return play(cast_own_weights(variables, config.network), *rest)
+
+    return cast_and_play
 
 
 def make_bootstrap(config: RunConfig) -> Search:
@@ -113,7 +130,7 @@ def make_bootstrap(config: RunConfig) -> Search:
     name = config.selfplay.bootstrap_player
     try:
         # All but the exact player are the same for all rules.
-        found = [
+        searches = [
             registry.make_teacher(name, rules, heuristics=config.heuristics)
             for rules in config.learned
         ]
@@ -121,67 +138,32 @@ def make_bootstrap(config: RunConfig) -> Search:
             raise UsageError(f"player {name!r}: solves one rule set, not several at once")
     except UsageError as error:
         raise UsageError(f"selfplay.bootstrap_player: {error}") from None
-    return found[0]
+    return searches[0]
 
 
-def _bootstrap_selfplay(config: RunConfig, opponent: Player | None) -> Callable[..., Any]:
-    search, has_root_value = make_bootstrap(config), not is_off(config.learner.value_mix)
-    return make_selfplay(
-        _without_value(search) if has_root_value else search,
-        plies=config.selfplay.plies,
-        targets=TargetOptions(has_root_value=has_root_value),
-        exploration=_exploration_of(config),
-        opponent=None if opponent is None else opponent.report,
-    )
+def _search_without_value(
+    search: Search, variables: Any, states: State, key: jax.Array
+) -> SearchResult:
+    """A search of the bootstrap, whose values are not learned: its games teach their outcomes."""
+    result = search(variables, states, key)
+    return result._replace(value=jnp.full_like(result.value, jnp.nan))
 
 
-def _without_value(search: Search) -> Search:
-    """A player of the bootstrap, whose values are not learned: its games teach their outcomes."""
-
-    def search_alone(variables: Any, states: State, key: jax.Array) -> SearchResult:
-        found = search(variables, states, key)
-        return found._replace(value=jnp.full_like(found.value, jnp.nan))
-
-    return search_alone
-
-
-def _search_selfplay(
+def _make_search(
     config: RunConfig, simulations: int, opponent: Player | None
-) -> Callable[..., Any]:
-    options = config.selfplay
-    evaluate = evaluator_for(config.network, config.rules)
-    model = None if opponent is None else opponent.evaluate
+) -> Search | PlayoutCapSearch:
+    """The search by the network that learns."""
+    options, evaluate = config.selfplay, evaluator_for(config.network, config.rules)
     search_config = unchecked(config.search, simulations=simulations, first_simulations=0)
-    how: Any = {"has_boosts": bool(config.search.prior_boost), "model": model}
-    if not is_off(options.full_search_prob, 1):
-        cheap = min(options.cheap_simulations, simulations)
-        budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
-        search = by_budget(make_budgeted_search(evaluate, search_config, budgets, **how))
-    else:
-        search = make_search(evaluate, search_config, explores=True, **how)
-    targets = TargetOptions(
-        policy_surprise_weight=options.policy_surprise_weight,
-        cheap_policy_weight=options.cheap_policy_weight,
-        has_root_value=not is_off(config.learner.value_mix),
-    )
-    selfplay = make_selfplay(
-        search,
-        plies=options.plies,
-        full_search_prob=options.full_search_prob,
-        targets=targets,
-        exploration=_exploration_of(config),
-        opponent=None if opponent is None else opponent.report,
-    )
-
-    def cast_and_play(variables: Any, *rest: Any) -> Any:
-        return selfplay(cast_own_weights(variables, config.network), *rest)
-
-    return cast_and_play
-
-
-def _exploration_of(config: RunConfig) -> Exploration:
-    names = [field.name for field in dataclasses.fields(Exploration)]
-    return Exploration(**{name: getattr(config.selfplay, name) for name in names})
+    how: Any = {
+        "has_boosts": bool(config.search.prior_boost),
+        "model": None if opponent is None else opponent.evaluate,
+    }
+    if is_off(options.full_search_prob, 1):
+        return make_search(evaluate, search_config, explores=True, **how)
+    cheap = min(options.cheap_simulations, simulations)
+    budgets = Budget(simulations, True), Budget(cheap, options.cheap_noise)
+    return PlayoutCapSearch(make_budgeted_search(evaluate, search_config, budgets, **how))
 
 
 def count_full_plies(config: RunConfig, key: jax.Array) -> int:
@@ -195,8 +177,7 @@ def count_full_plies(config: RunConfig, key: jax.Array) -> int:
     if options.full_search_prob == 1:
         return options.plies
     _, coin_key = split_coin_key(key)
-    coins = toss_coins(coin_key, plies=options.plies, full_search_prob=options.full_search_prob)
-    return int(fetch(coins).sum())
+    return int(fetch(toss_coins(coin_key, options)).sum())
 
 
 def split_coin_key(key: jax.Array) -> jax.Array:
@@ -245,7 +226,7 @@ def rules_of_board(config: RunConfig, board: int) -> Rules:
 def variants_of(config: RunConfig) -> Variant:
     """The rules of each board, NumPy arrays [B]: in one grid, with room for the most stones."""
     # In NumPy: nothing is on a device until each process places its own part.
-    made = [
+    variants = [
         make_variant(rules, grid=config.grid_side, stones=config.stones) for rules in config.learned
     ]
     boards = rule_set_of_boards(config)
@@ -255,7 +236,7 @@ def variants_of(config: RunConfig) -> Variant:
             return np.broadcast_to(np.asarray(leaves[0]), (len(boards), *np.shape(leaves[0])))
         return np.stack(leaves)[boards]
 
-    return jax.tree.map(lay_out, *made)
+    return jax.tree.map(lay_out, *variants)
 
 
 def sum_by_board(plies: Trajectory) -> BoardSums:
@@ -275,15 +256,15 @@ def figures_by_rules(config: RunConfig, sums: BoardSums) -> dict[str, dict[str, 
       config: of the run.
       sums: read by the host.
     """
-    found, owner = {}, rule_set_of_boards(config)
+    figures, owner = {}, rule_set_of_boards(config)
     for number, each in enumerate(config.rule_sets):
-        own = owner == number
-        games, length, red_wins, draws = (float(np.asarray(x)[own].sum()) for x in sums)
-        found[each.name] = {
+        is_of_set = owner == number
+        games, length, red_wins, draws = (float(np.asarray(x)[is_of_set].sum()) for x in sums)
+        figures[each.name] = {
             "games": games,
-            "positions": float(own.sum() * config.selfplay.plies),
+            "positions": float(is_of_set.sum() * config.selfplay.plies),
             "mean_length": length / games if games else None,
             "red_win_rate": (red_wins + draws / config.rules.players) / games if games else None,
             "draw_rate": draws / games if games else None,
         }
-    return found
+    return figures

@@ -1,6 +1,8 @@
-"""Weights of other runs: those that a run begins with, and those that it plays against."""
+"""Weights of other runs: how they were made, and which a run begins with or plays against."""
 
 import dataclasses
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +14,14 @@ from train.checkpoints.transfer import Part, carry_over
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict
 from train.config.rule_sets import rule_sets_in_words
-from train.loop.provenance import provenance
-from train.loop.run_directory import STAGES_FILE, TRANSFER_FILE, has_checkpoint
+from train.loop.run_directory import (
+    RESULT_FILE,
+    STAGES_FILE,
+    STARTS_FILE,
+    TRANSFER_FILE,
+    has_checkpoint,
+)
+from train.metrics.rows import METRICS_FILE, Row, elapsed_seconds, read_rows
 from train.network import Variables
 from train.network.build import network_for
 from train.players import registry
@@ -164,20 +172,20 @@ def _carry(config: RunConfig, trained: TrainedNetwork) -> Start:
     fresh = jax.jit(network.init)(first_key(config.seed))
     before, after = trained.config.network, config.network
     try:
-        found = carry_over(trained.variables, fresh, before=before, after=after, players=players)
+        carried = carry_over(trained.variables, fresh, before=before, after=after, players=players)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-    return Start(found.variables, trained.source, _stages(trained), found.parts)
+    return Start(carried.variables, trained.source, _stages(trained), carried.parts)
 
 
 def _check_same(config: RunConfig, trained: TrainedNetwork) -> None:
     where, other = config.start_weights, trained.config
     if set(other.learned) != set(config.learned):
-        told, asked = tell_apart(other.rules, config.rules)
+        theirs, ours = tell_apart(other.rules, config.rules)
         if other.mix or config.mix:
-            told, asked = (rule_sets_in_words(each.rule_sets) for each in (other, config))
+            theirs, ours = (rule_sets_in_words(each.rule_sets) for each in (other, config))
         raise UsageError(
-            f"{where}: learned {told}, the run is to learn {asked}; init_from takes what fits"
+            f"{where}: learned {theirs}, the run is to learn {ours}; init_from takes what fits"
         )
     for field in dataclasses.fields(config.network):
         old, new = getattr(other.network, field.name), getattr(config.network, field.name)
@@ -194,3 +202,102 @@ def _stages(trained: TrainedNetwork) -> list[dict[str, Any]]:
     stage = {key: about.get(key) for key in ("run", "iteration", "hours", "starts")}
     stage |= {"source": trained.source, "config": config_to_dict(trained.config)}
     return [*(about.get("stages") or []), stage]
+
+
+def provenance(trained: TrainedNetwork) -> dict[str, Any]:
+    """What the run's directory tells of the weights, or, of exported ones, their card.
+
+    Returns:
+      JSON-ready entries: `run` and `iteration`; `starts`, each with time, versions and devices;
+      `hours` (see `_hours`); `stages`, the runs that came before, oldest first; `transfer`, what a
+      run with `init_from` took of the last of them, else None; `curve`, the short matches up to
+      these weights; `evaluation`, the final matches, None where they were not of
+      these weights; `last_metrics`, the row of metrics.
+    """
+    run = trained.run
+    if run is None:
+        return trained.about
+    iteration, evaluation = trained.about["iteration"], _read_json(run / RESULT_FILE)
+    # The matches of a run's end say nothing of its earlier weights.
+    is_of_these = evaluation is not None and evaluation.get("iterations") == iteration
+    path = run / METRICS_FILE
+    rows = read_rows(path) if path.exists() else []
+    rows = [row for row in rows if row["iteration"] <= iteration]
+    is_whole = bool(rows) and rows[-1]["iteration"] == iteration
+    return {
+        **trained.about,
+        "starts": (_read_json(run / STARTS_FILE) or {}).get("starts"),
+        "hours": _hours(rows) if is_whole else None,
+        "stages": stages_of(run),
+        "transfer": _read_json(run / TRANSFER_FILE),
+        "curve": _curve(rows),
+        "evaluation": evaluation if is_of_these else None,
+        "last_metrics": rows[-1] if is_whole else None,
+    }
+
+
+def stages_of(run: Path) -> list[dict[str, Any]]:
+    """The runs whose weights a run began with, one after the other, oldest first.
+
+    Raises:
+      UsageError: its list of them cannot be read.
+    """
+    return _read_json(run / STAGES_FILE) or []
+
+
+def code_of(run: Path) -> list[dict[str, Any]]:
+    """The code that a run was trained by: of each start the `version` of the package and `git`, the
+    revision, None where it is not known; what is the same again is left out.
+
+    Raises:
+      UsageError: its list of starts cannot be read.
+    """
+    versions: list[dict[str, Any]] = []
+    for start in (_read_json(run / STARTS_FILE) or {}).get("starts") or []:
+        code = {"version": start["versions"]["wallgo-jax"], "git": start.get("git")}
+        versions += [] if code in versions else [code]
+    return versions
+
+
+def code_in_words(code: Iterable[Mapping[str, Any]]) -> str:
+    """What `code_of` finds as text; several where a run was interrupted and went on by another."""
+    texts = []
+    for each in code:
+        git = each["git"]
+        revision = f" at {git['revision'][:12]}" if git else ""
+        texts.append(
+            f"{each['version']}{revision}{' with changes' if git and git['dirty'] else ''}"
+        )
+    return " then ".join(texts) or "not recorded"
+
+
+def _hours(rows: list[Row]) -> dict[str, float]:
+    """Hours of `training` (self-play and learning), of `compiling`, and of `all`, which has saving
+    and short matches besides."""
+    return {
+        "training": sum(map(_training_seconds, rows)) / 3600,
+        "compiling": sum(row.get("compile_seconds") or 0.0 for row in rows) / 3600,
+        "all": elapsed_seconds(rows)[-1] / 3600,
+    }
+
+
+def _curve(rows: list[Row]) -> list[dict[str, Any]]:
+    """Each iteration with short matches, with the hours of training up to it."""
+    points, seconds = [], 0.0
+    for row in rows:
+        seconds += _training_seconds(row)
+        if row.get("matches"):
+            point = {"iteration": row["iteration"], "hours": seconds / 3600}
+            points.append(point | {key: row.get(key) for key in ("matches", "intervals_95")})
+    return points
+
+
+def _training_seconds(row: Row) -> float:
+    return (row.get("selfplay_seconds") or 0.0) + (row.get("learn_seconds") or 0.0)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None

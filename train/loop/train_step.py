@@ -16,16 +16,10 @@ import numpy as np
 
 from train.config import RunConfig
 from train.data import replay
-from train.data.diversity import OpeningVariety, opening_variety
+from train.data.config import SelfPlayConfig
+from train.data.diversity import OpeningDiversity, opening_diversity
 from train.data.replay import ReplayState, Sample, Trajectory
-from train.data.selfplay import (
-    Boards,
-    SelfPlayMetrics,
-    TargetOptions,
-    first_boards,
-    make_selfplay,
-    stagger,
-)
+from train.data.selfplay import Boards, SelfPlayMetrics, first_boards, make_selfplay, stagger
 from train.learning.learner import Learner, LearnerState, StepMetrics, make_learner
 from train.loop.numbers import Numbers, with_numbers
 from train.loop.selfplay import (
@@ -72,7 +66,8 @@ class SelfPlayFigures(NamedTuple):
     """Figures of an iteration on all devices, float32[] where nothing else is said."""
 
     sums: SelfPlayMetrics
-    variety: OpeningVariety
+    setups: OpeningDiversity
+    openings: OpeningDiversity
     by_board: BoardSums | None  # float32[B]; None where the run has one rule set
 
 
@@ -123,8 +118,8 @@ class Parts:
         """Shapes of the plies [T, B] of an iteration, which are the same whoever plays."""
         selfplay = make_selfplay(
             make_random_search(),
-            plies=self.config.selfplay.plies,
-            targets=TargetOptions(has_root_value=not is_off(self.config.learner.value_mix)),
+            SelfPlayConfig(plies=self.config.selfplay.plies),
+            has_root_value=not is_off(self.config.learner.value_mix),
         )
         boards, key = jax.eval_shape(first_boards, self.variants), jax.random.key(0)
         plies = jax.eval_shape(selfplay, (), self.variants, boards, key)[1]
@@ -207,11 +202,12 @@ def self_play(
         key, coin_key = split_coin_key(key)
         boards, plies, sums = selfplay(variables, variant, boards, device_key(key), coin_key)
         gather = functools.partial(jax.lax.all_gather, axis_name=AXIS)
-        variety = opening_variety(variant, plies.position, gather)
+        setups, openings = opening_diversity(variant, plies.position, gather)
         by_board = sum_by_board(plies) if has_sets else None
-        return boards, plies, SelfPlayFigures(jax.lax.psum(sums, AXIS), variety, by_board)
+        sums = jax.lax.psum(sums, AXIS)
+        return boards, plies, SelfPlayFigures(sums, setups, openings, by_board)
 
-    figures = SelfPlayFigures._make((EVERYWHERE, EVERYWHERE, BY_BOARD if has_sets else None))
+    figures = SelfPlayFigures._make((EVERYWHERE,) * 3 + (BY_BOARD if has_sets else None,))
     return parts.devices.per_device(
         play,
         (EVERYWHERE, EVERYWHERE, BY_BOARD, BY_BOARD, EVERYWHERE),
@@ -295,17 +291,17 @@ def learn_steps(
     return jax.lax.fori_loop(0, steps, one, (learner, nothing))
 
 
-def steps_due(config: RunConfig, found: FinishedPlies) -> int:
+def steps_due(config: RunConfig, finished: FinishedPlies) -> int:
     """Number of steps of an iteration that ends with so many finished plies, read by the host.
 
     It is `learner.steps`, but fewer at the start of a run, where the few finished games are the
     short ones: a ply is not drawn more often in an iteration than new plies are in all. One step is
     taken as soon as each device has a finished game.
     """
-    if found.least == 0:
+    if finished.least == 0:
         return 0
     played = config.selfplay.boards * config.selfplay.plies
-    return min(max(config.learner.steps * int(found.all) // played, 1), config.learner.steps)
+    return min(max(config.learner.steps * int(finished.all) // played, 1), config.learner.steps)
 
 
 def seed_of(config: RunConfig) -> np.ndarray:

@@ -10,7 +10,7 @@ import jax
 
 from train.config import RunConfig
 from train.data import replay
-from train.data.diversity import Mean, Variety
+from train.data.diversity import Mean, OpeningDiversity
 from train.data.replay import ReplayState
 from train.data.selfplay import SeatSums
 from train.learning.steps import check_finite, means_of, split_steps, warning_of
@@ -172,7 +172,7 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
     share of a win for each player. Figures of games are None where no game ended, entropies where
     no policy of their plies is learned.
     """
-    sums, variety, by_board = played
+    sums, by_board = played.sums, played.by_board
     games, positions = float(sums.games), float(sums.positions)
     red_points = float(sums.red_wins + sums.draws / config.rules.players)
     whole, *parts = sums.entropies._asdict().items()
@@ -187,8 +187,8 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
         "policy_entropy": _mean_of(whole[1]),
         **{f"policy_entropy_{name}": _mean_of(mean) for name, mean in parts},
         **{f"policy_share_{name}": _mean_of(mean) for name, mean in sums.shares._asdict().items()},
-        **_variety_figures("setups", variety.setups),
-        **_variety_figures("openings", variety.openings),
+        **_diversity_figures("setups", played.setups),
+        **_diversity_figures("openings", played.openings),
         **({} if by_board is None else {BY_RULES: figures_by_rules(config, by_board)}),
         **({} if sums.seats is None else _seat_figures(sums.seats)),
     }
@@ -197,23 +197,22 @@ def selfplay_figures(config: RunConfig, played: SelfPlayFigures, iteration: int)
 def _seat_figures(seats: SeatSums) -> Row:
     """The learner's win rate against the frozen opponent in the games that ended, with draws as in
     `SeatSums`, and that of each of its seats."""
-    found = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
+    figures = {"learner_win_rate": _mean_of(Mean(seats.points.sum(), seats.games.sum()))}
     for colour, *parts in zip(COLOURS, seats.points, seats.games, strict=False):
-        found[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
-    return found
+        figures[f"learner_win_rate_{colour.lower()}"] = _mean_of(Mean(*parts))
+    return figures
 
 
 def _mean_of(mean: Mean) -> float | None:
     return float(mean.total) / float(mean.weight) if mean.weight else None
 
 
-def _variety_figures(name: str, variety: Variety) -> Row:
-    """Share of the games that would be left without repeats, and of those that have the
-    commonest."""
-    games = float(variety.games)
+def _diversity_figures(name: str, counts: OpeningDiversity) -> Row:
+    """Shares of the games that are left without repeats, and that have the most frequent one."""
+    games = float(counts.games)
     return {
-        f"distinct_{name}": float(variety.distinct) / games if games else None,
-        f"commonest_{name}": float(variety.commonest) / games if games else None,
+        f"distinct_{name}": float(counts.distinct) / games if games else None,
+        f"commonest_{name}": float(counts.mode) / games if games else None,
     }
 
 

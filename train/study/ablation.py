@@ -19,9 +19,8 @@ from train.checkpoints import store
 from train.config import CONFIG_FILE, CheckpointConfig, EvaluationConfig, RunConfig
 from train.loop import training
 from train.loop.compiled_step import make_step
-from train.loop.provenance import code_of
 from train.loop.selfplay import Stage, make_bootstrap, stage_at
-from train.loop.start import start_of
+from train.loop.start import code_of, start_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.players import registry
 from train.runtime.errors import NotFiniteError, UsageError

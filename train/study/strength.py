@@ -17,8 +17,8 @@ from scipy.optimize import isotonic_regression
 from train.arena.elo import PairResult, pair_result
 from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
-from train.loop.provenance import code_in_words, code_of, stages_of
 from train.loop.run_directory import STAGES_FILE
+from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
 from train.ratings.pool import Entrant

@@ -17,6 +17,7 @@ from tests.support.learner.random_search import random_search
 from tests.support.reference.referee import Game
 from train.config import read_config
 from train.data import replay
+from train.data.config import SelfPlayConfig
 from train.data.outcomes import Outcome, from_mover
 from train.data.replay import Trajectory
 from train.data.selfplay import first_boards, make_selfplay
@@ -308,7 +309,7 @@ def real_pieces(
 ) -> list[Trajectory]:
     """Pieces of real games, with random moves unless a search is given."""
     variant = tiny.variants(tiny.RULES, boards)
-    play = jax.jit(make_selfplay(search or random_search(), plies=length))
+    play = jax.jit(make_selfplay(search or random_search(), SelfPlayConfig(plies=length)))
     position, made = jax.jit(first_boards)(variant), []
     for key in jax.random.split(jax.random.key(3), count):
         position, plies, _ = play((), variant, position, key)

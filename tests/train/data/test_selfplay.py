@@ -21,7 +21,7 @@ from wallgo_jax.game.state import State, initial_position
 
 FIGURES = 7 + (7 + 3 + 3) * 2 + 2 * 3
 """Numbers that self-play leaves: sums; entropies, also of classes of moves, and shares of these in
-two parts; variety of setups and openings."""
+two parts; diversity of setups and openings."""
 
 ITERATIONS = 12
 CONFIG = dataclasses.replace(

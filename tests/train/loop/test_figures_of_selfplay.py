@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.support.learner import tiny
-from train.data.diversity import ClassShares, Mean, OpeningVariety, PolicyEntropies, Variety
+from train.data.diversity import ClassShares, Mean, OpeningDiversity, PolicyEntropies
 from train.data.selfplay import SeatSums, SelfPlayMetrics
 from train.loop.train_step import SelfPlayFigures
 from train.loop.training import selfplay_figures
@@ -34,10 +34,8 @@ FIGURES = SelfPlayFigures(
         shares=ClassShares(stay=Mean(1.0, 10.0), one_step=Mean(2.0, 10.0), two_steps=Mean(7.0, 10)),
         seats=SeatSums(games=np.array([8.0, 16.0]), points=np.array([3.0, 10.0])),
     ),
-    variety=OpeningVariety(
-        setups=Variety(games=50.0, distinct=31.0, commonest=3.0),
-        openings=Variety(games=25.0, distinct=22.0, commonest=2.0),
-    ),
+    setups=OpeningDiversity(games=50.0, distinct=31.0, mode=3.0),
+    openings=OpeningDiversity(games=25.0, distinct=22.0, mode=2.0),
     by_board=None,
 )
 """Made up, so that no two figures of a row are the same."""
