@@ -18,14 +18,14 @@ from train.analysis.late_positions import LatePosition, plies_left, read_late
 from train.arena.result import wilson_interval
 from train.data.record_dataset import RecordedGames, make_examples
 from train.players.basic import Player
-from train.registry import make_player
-from train.runtime.ahead import Ahead
+from train.players.registry import make_player
+from train.runtime.compiled import CompiledFunction
 from train.runtime.display import Display
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
-from train.runtime.memory import Need, check_fits, device_memory, tree_bytes
+from train.runtime.memory import MemoryEstimate, check_fits, device_memory, tree_bytes
 from train.solver.alphabeta import AlphaBeta, check_alphabeta
-from train.solver.exact_player import board_of
+from train.solver.boards import board_of
 from train.solver.reachable import batches, reachable_levels
 from train.solver.sampled import sample_positions
 from train.solver.tablebase import Tables, check_tables, make_tables, optimal_slots, value_of
@@ -187,7 +187,7 @@ def value_accuracy(
     seed: int = 0,
     is_quiet: bool = False,
 ) -> Accuracy:
-    """Measure a player of `train.registry` in every position of a board; shows progress.
+    """Measure a player of `train.players.registry` in every position of a board; shows progress.
 
     Raises:
       UsageError: an unknown player, or rules without tables.
@@ -210,13 +210,13 @@ def value_accuracy(
 def _compiled(player: Player, levels: list[State], batch: int) -> Player:
     """The player with its choices compiled for a batch, which is refused where it does not fit."""
     states = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), levels[0])
-    act = Ahead(jax.jit(player.act))
-    act.compile(player.variables, states, jax.random.key(0))
+    given = (player.variables, states, jax.random.key(0))
+    act = CompiledFunction(jax.jit(player.act), lambda: given)
     held = [
-        Need("positions", tree_bytes(states), ("batch",)),
-        Need("weights", tree_bytes(player.variables), ("the size of the network",)),
+        MemoryEstimate("positions", tree_bytes(states), ("batch",)),
+        MemoryEstimate("weights", tree_bytes(player.variables), ("the size of the network",)),
     ]
-    playing = Need("the player's choices", act.bytes, ("batch", "simulations"))
+    playing = MemoryEstimate("the player's choices", act.bytes, ("batch", "simulations"))
     check_fits(held, device_memory(), programs=[playing])
     return player._replace(act=act)
 
@@ -302,7 +302,7 @@ def sampled_accuracy(
     on_progress: OnProgress = lambda done: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Accuracy:
-    """Measure a player of `train.registry` in sampled positions, each solved by alpha-beta.
+    """Measure a player of `train.players.registry` in sampled positions, each solved by alpha-beta.
 
     Args:
       name: of the player, or the player.
@@ -323,9 +323,8 @@ def sampled_accuracy(
     slots = np.concatenate([fetch(slots)[:own] for _, slots, own in choices])
     search, rows = AlphaBeta(rules), []
     for row, slot in enumerate(map(int, slots)):
-        board = board_of(jax.tree.map(lambda x, row=row: x[row], states.position))
-        value = search.value(board)
-        walls = board.horizontal.bit_count() + board.vertical.bit_count()
+        board = board_of(jax.tree.map(lambda x, row=row: x[row], states.position), search.size)
+        value, walls = search.value(board), board.num_walls(search.size)
         kept = search.keeps(board, slot, value)
         rows.append((value, search.can_err(board, value), kept, walls))
         on_progress(len(rows))
@@ -425,7 +424,7 @@ def _best_and_margins(
 def late_accuracy(
     name: str | Player, late: LatePositions, *, batch: int, seed: int = 0, is_quiet: bool = False
 ) -> Accuracy:
-    """Measure a player of `train.registry` in proven positions; shows progress.
+    """Measure a player of `train.players.registry` in proven positions; shows progress.
 
     Raises:
       UsageError: an unknown player.

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train import registry
 from train.analysis import accuracy as accuracy_lib
 from train.analysis import attention as attention_lib
 from train.analysis import describe as describe_lib
@@ -16,7 +15,7 @@ from train.analysis.accuracy import Accuracy, Sample
 from train.analysis.describe import Description
 from train.api.common.tables import callback_errors, check_whole, key_of, progress_bar, to_dataframe
 from train.api.configs import Source, make_config, read_rules
-from train.api.players import Act, Player, make_player
+from train.api.players import MoveFunction, Player, make_player
 from train.api.states import States, batch_of
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig
@@ -24,6 +23,7 @@ from train.experiments.catalogue import EXPERIMENTS, run_experiment
 from train.experiments.lib.pages import Report
 from train.experiments.scales import Scales, read_scales
 from train.metrics.intervals import Interval, intervals_figure
+from train.players import registry
 from train.runtime.errors import UsageError
 from wallgo_jax import render
 from wallgo_jax.game.rules import Rules
@@ -75,7 +75,7 @@ class PlayerAccuracy(Accuracy):
 
 @callback_errors()
 def accuracy(
-    player: str | Player | Act,
+    player: str | Player | MoveFunction,
     *,
     rules: Rules | Mapping[str, Any] | str | None = None,
     positions: int = 0,

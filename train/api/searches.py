@@ -15,8 +15,9 @@ import numpy as np
 from train.api.common.tables import check_whole, key_of, to_dataframe
 from train.api.states import States, batch_of
 from train.config import config_from_dict
-from train.engine.trees.guide import Guide, Look, chances_of_owners
+from train.engine.trees.guide import chances_of_owners
 from train.functions import refuse_functions
+from train.players.basic import EvaluateHeads, Player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import MAX_SIMULATIONS, SearchConfig, as_player
@@ -214,7 +215,7 @@ def change_search(search: SearchConfig, options: Mapping[str, Any]) -> SearchCon
 
 
 def search_states(
-    guide: Guide,
+    guide: Player,
     rules: Rules,
     states: States,
     *,
@@ -244,7 +245,7 @@ def search_states(
     # Both engines find the same, and the native tree can be read.
     options = dataclasses.replace(as_player(guide.search, max(count, 1)), engine="native")
     how = _How(guide.symmetries, searches=count > 0, explores=seed is not None)
-    program = _program(guide.evaluate, options, guide.look, how)
+    program = _program(guide.evaluate, options, guide.evaluate_heads, how)
     key = key_of("search", 0 if seed is None else seed)
     roots, network_value, completed, lines, owners = fetch(program(guide.variables, batch, key))
     mover = np.asarray(batch.position.player)
@@ -277,7 +278,9 @@ class _How(NamedTuple):
 
 
 @functools.cache
-def _program(evaluate: Evaluator, options: SearchConfig, look: Look | None, how: _How) -> Any:
+def _program(
+    evaluate: Evaluator, options: SearchConfig, look: EvaluateHeads | None, how: _How
+) -> Any:
     choose = make_engine(options, explores=how.explores)
     play = make_play(evaluate, opponents=options.opponents)
     evaluate_root = make_symmetric_evaluator(evaluate, how.symmetries)

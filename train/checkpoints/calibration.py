@@ -4,19 +4,20 @@ A value is an expected reward: 1 for a win, -1 / (players - 1) for a loss, 0 for
 players the chance of a value v is (1 + v) / 2, and a draw counts as half a win.
 """
 
-import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import pydantic
 
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, validation_errors
+from train.runtime.files import read_json
 
 CARD_KEY = "calibration"
 """Entry of a model's card that holds its calibration."""
 _EDGE = 1e-6
+_Factor = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 
 
 class Calibration(NamedTuple):
@@ -25,8 +26,8 @@ class Calibration(NamedTuple):
     One factor and no offset: the chances of the two sides add up to 1.
     """
 
-    network: float = 1.0  # of the network's own values
-    search: float = 1.0  # of values after a search
+    network: _Factor = 1.0  # of the network's own values
+    search: _Factor = 1.0  # of values after a search
     simulations: int | None = None  # of the search that was fitted; None where nothing was
 
     @property
@@ -64,33 +65,17 @@ def to_dict(calibration: Calibration) -> dict[str, Any]:
     return calibration._asdict()
 
 
-def from_dict(fields: Any, *, where: str) -> Calibration:
-    """Read a calibration from JSON.
-
-    Raises:
-      UsageError: which entry is wrong.
-    """
-    if not isinstance(fields, Mapping):
-        raise UsageError(f"{where}: no calibration of `python -m train calibrate`")
-    for key in ("network", "search"):
-        number = fields.get(key)
-        is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        if not is_number or not 0 < float(number or 0) < math.inf:
-            raise UsageError(f"{where}: calibration: {key} {number!r} is not a number above 0")
-    simulations = fields.get("simulations")
-    if simulations is not None and not isinstance(simulations, int):
-        raise UsageError(f"{where}: calibration: simulations {simulations!r} is no whole number")
-    return Calibration(float(fields["network"]), float(fields["search"]), simulations)
-
-
 def of_card(card: Mapping[str, Any], *, where: str) -> Calibration:
     """The calibration of a model's card; factors of 1 where it has none.
 
     Raises:
       UsageError: which entry is wrong.
     """
-    found = card.get(CARD_KEY)
-    return Calibration() if found is None else from_dict(found, where=where)
+    fields = card.get(CARD_KEY)
+    try:
+        return Calibration() if fields is None else _ADAPTER.validate_python(fields)
+    except pydantic.ValidationError as error:
+        raise UsageError(f"{where}: {CARD_KEY}: {validation_errors(error)}") from None
 
 
 def read_calibration(path: Path) -> Calibration:
@@ -99,10 +84,10 @@ def read_calibration(path: Path) -> Calibration:
     Raises:
       UsageError: it cannot be read, or holds no calibration.
     """
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path}: no JSON") from None
-    return from_dict(fields.get(CARD_KEY) if isinstance(fields, dict) else None, where=str(path))
+    fields = read_json(path)
+    if not isinstance(fields, dict) or CARD_KEY not in fields:
+        raise UsageError(f"{path}: no {CARD_KEY} of `python -m train calibrate`")
+    return of_card(fields, where=str(path))
+
+
+_ADAPTER = pydantic.TypeAdapter(Calibration)

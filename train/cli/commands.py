@@ -1,9 +1,5 @@
 """All commands, by the names that users type."""
 
-from typing import Annotated
-
-import tyro
-
 from train.cli.bench import Bench
 from train.cli.config import Config
 from train.cli.experiment import Experiment
@@ -21,47 +17,25 @@ from train.cli.inspect import INSPECT, Inspect
 from train.cli.run import Curves, Fit, Run
 from wallgo_jax.cli.parsing import Program
 
-Command = (
-    Annotated[Run, tyro.conf.subcommand("run")]
-    | Annotated[Fit, tyro.conf.subcommand("fit")]
-    | Annotated[Experiment, tyro.conf.subcommand("experiment")]
-    | Annotated[Config, tyro.conf.subcommand("config")]
-    | Annotated[Match, tyro.conf.subcommand("match")]
-    | Annotated[Accuracy, tyro.conf.subcommand("accuracy")]
-    | Annotated[Elo, tyro.conf.subcommand("elo")]
-    | Annotated[Levels, tyro.conf.subcommand("levels")]
-    | Annotated[Tournament, tyro.conf.subcommand("tournament")]
-    | Annotated[Gate, tyro.conf.subcommand("gate")]
-    | Annotated[Curves, tyro.conf.subcommand("curves")]
-    | Annotated[Inspect, tyro.conf.subcommand("inspect")]
-    | Annotated[Export, tyro.conf.subcommand("export")]
-    | Annotated[Play, tyro.conf.subcommand("play")]
-    | Annotated[Engine, tyro.conf.subcommand("engine")]
-    | Annotated[Review, tyro.conf.subcommand("review")]
-    | Annotated[Calibrate, tyro.conf.subcommand("calibrate")]
-    | Annotated[Puzzles, tyro.conf.subcommand("puzzles")]
-    | Annotated[Bench, tyro.conf.subcommand("bench")]
-)
 PROGRAM = Program(
     name="python -m train",
     description="Train WallGo players and measure them.",
-    commands=Command,
     groups={
-        "train": ("run", "fit", "config"),
-        "measure": (
-            "experiment",
-            "curves",
-            "match",
-            "elo",
-            "levels",
-            "tournament",
-            "gate",
-            "accuracy",
-        ),
-        "review games": ("review", "puzzles", "calibrate"),
-        "look into a network": ("inspect",),
-        "sit down": ("play",),
-        "pass on and time": ("export", "engine", "bench"),
+        "train": {"run": Run, "fit": Fit, "config": Config},
+        "measure": {
+            "experiment": Experiment,
+            "curves": Curves,
+            "match": Match,
+            "elo": Elo,
+            "levels": Levels,
+            "tournament": Tournament,
+            "gate": Gate,
+            "accuracy": Accuracy,
+        },
+        "review games": {"review": Review, "puzzles": Puzzles, "calibrate": Calibrate},
+        "look into a network": {"inspect": Inspect},
+        "sit down": {"play": Play},
+        "pass on and time": {"export": Export, "engine": Engine, "bench": Bench},
     },
     examples=(
         "run",
@@ -78,7 +52,7 @@ OLD_NAMES = {
     "study": ("experiment",),
     "ablate": ("experiment", "ablation"),
     "late": ("accuracy",),
-    **{name: ("inspect", name) for name in INSPECT.groups["WHAT"]},
+    **{name: ("inspect", name) for name in INSPECT.commands},
 }
 """Names of commands before they became fewer, with those that do the same now."""
 

@@ -245,14 +245,15 @@ class Probe:
 INSPECT = Program(
     name="python -m train inspect",
     description="Look into a network.",
-    commands=(
-        Annotated[Describe, tyro.conf.subcommand("describe")]
-        | Annotated[Attention, tyro.conf.subcommand("attention")]
-        | Annotated[Ownership, tyro.conf.subcommand("ownership")]
-        | Annotated[Corridors, tyro.conf.subcommand("corridors")]
-        | Annotated[Probe, tyro.conf.subcommand("probe")]
-    ),
-    groups={"WHAT": ("describe", "attention", "ownership", "corridors", "probe")},
+    groups={
+        "WHAT": {
+            "describe": Describe,
+            "attention": Attention,
+            "ownership": Ownership,
+            "corridors": Corridors,
+            "probe": Probe,
+        }
+    },
     examples=("describe runs/quickstart",),
 )
 

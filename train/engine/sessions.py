@@ -17,15 +17,16 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Future
 
+from train.config.heuristics import HeuristicsConfig
 from train.engine.answers import Evaluation, SessionError, Standing
 from train.engine.games import SessionGame, warm_up
 from train.engine.searcher import Searcher, Task
 from train.engine.telling import Question
 from train.engine.trees import guide as guide_lib
-from train.engine.trees.guide import Guide, make_guide
 from train.engine.trees.options import MAX_SECONDS, EngineOptions
 from train.engine.trees.programs import Programs
-from train.players.config import HeuristicsConfig
+from train.players.basic import Player
+from train.players.registry import make_evaluating_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules, name_of
 from wallgo_jax.game.state import Sizes, State, sizes_of
@@ -55,7 +56,7 @@ def make_sessions(
       UsageError: there is no such player, it cannot evaluate positions, or not by these rules; or
         the trees do not fit in the memory.
     """
-    guide = make_guide(player, heuristics=heuristics, transfer=transfer)
+    guide = make_evaluating_player(player, heuristics=heuristics, transfer=transfer)
     sessions = Sessions(guide, rules, options)
     sessions.compile_rest()
     return sessions
@@ -77,7 +78,7 @@ class Sessions:
     Methods may be called from any one thread, which is that of the event loop where there is one.
     """
 
-    def __init__(self, guide: Guide, rules: Rules, options: EngineOptions = _DEFAULTS) -> None:
+    def __init__(self, guide: Player, rules: Rules, options: EngineOptions = _DEFAULTS) -> None:
         """Compile what the smallest batches need.
 
         Raises:

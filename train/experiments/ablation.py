@@ -25,11 +25,10 @@ from train.experiments.lib.scale import Count, Pairs, Plies, Scale
 from train.experiments.lib.stats import EARNEST_SEEDS, Estimate, Meeting
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, counts_of, play_games
-from train.loop.provenance import code_in_words
-from train.loop.start import start_of
-from train.programs.assembly import check_run
-from train.programs.selfplay import Stage, make_bootstrap, stage_at
-from train.registry import make_player
+from train.loop.compiled_step import make_step
+from train.loop.selfplay import Stage, make_bootstrap, stage_at
+from train.loop.start import code_in_words, start_of
+from train.players.registry import make_player
 from train.runtime.errors import NotFiniteError, UsageError
 from train.runtime.files import check_writable, locked
 
@@ -183,7 +182,7 @@ class Ablation:
             try:
                 make_bootstrap(change.config)
                 start_of(change.config, self.work.cache.directory, resume=False)
-                check_run(trainings.run_config(Variant(change.name, change.config), 0))
+                make_step(trainings.run_config(Variant(change.name, change.config), 0))
             except UsageError as error:
                 raise UsageError(f"ablation: {change.name}: {error}") from None
 

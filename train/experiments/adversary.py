@@ -37,14 +37,14 @@ from train.experiments.scales import AdversaryScale
 from train.learning.losses import make_targets, ownership_errors
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.network.build import network_for, observer_for
-from train.registry import (
+from train.players.names import read_network_name
+from train.players.registry import (
     load_network,
     make_frozen_opponent,
     make_modelling_player,
     make_player,
     network_config,
 )
-from train.registry.names import read_network_name
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.formats.records import Record

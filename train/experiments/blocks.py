@@ -19,7 +19,7 @@ from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work
 from train.experiments.scales import BlocksScale
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.devices import broadcast_boards, machine
 from wallgo_jax.game.state import initial_state
 

@@ -42,8 +42,8 @@ from train.experiments.probe import (
     trunk_features,
 )
 from train.experiments.scales import CorridorsScale
-from train.registry.names import read_network_name
-from train.registry.networks import network_config
+from train.players.names import read_network_name
+from train.players.networks import network_config
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import PRESETS
 

@@ -13,8 +13,8 @@ from train.experiments.lib import pages
 from train.experiments.lib.pages import Curve, Picture, Report, Table
 from train.experiments.lib.stats import Estimate, Meeting
 from train.experiments.lib.work import Work, counts_of, play_games
+from train.players.registry import common_rules, make_player, read_name
 from train.ratings.pool import identity
-from train.registry import common_rules, make_player, read_name
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 

@@ -20,7 +20,7 @@ from train.experiments.lib.trainings import Trained, Variant
 from train.experiments.lib.work import Work, counts_of, play_games
 from train.experiments.pace import iterations_within, measure_pace, measure_pace_in_turns
 from train.experiments.scales import MixedScale
-from train.registry import make_player
+from train.players.registry import make_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules
 

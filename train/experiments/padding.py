@@ -18,8 +18,8 @@ from train.experiments.lib import pages, stats
 from train.experiments.lib.pages import Report, Table
 from train.experiments.lib.stats import Meeting
 from train.experiments.lib.work import Work
+from train.players.registry import load_network, make_player
 from train.ratings.pool import identity
-from train.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.search.config import as_player

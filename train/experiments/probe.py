@@ -27,7 +27,7 @@ from train.experiments.lib.pages import Table
 from train.learning.frozen_head import fit_head, head_scores
 from train.network import NetworkConfig, Variables
 from train.network.build import channels_of, network_for, observer_for
-from train.registry import load_network
+from train.players.registry import load_network
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from wallgo_jax.game.rules import Rules
@@ -273,7 +273,7 @@ def probe_runs(
     every trunk gets the same questions.
 
     Args:
-      players: their names, see `train.registry.names`.
+      players: their names, see `train.players.names`.
       rules: of the positions, see `train.experiments.corridor_positions`.
       count_train: questions that a head learns from, for each seed.
       count_test: questions that it is asked, for each seed.

@@ -8,22 +8,22 @@ stages before, where the run began with the weights of another.
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from train.arena import elo
+from train.arena.elo import PairResult, pair_result
 from train.arena.result import wilson_interval
 from train.config import CheckpointConfig, EvaluationConfig, RunConfig
 from train.experiments.lib.pages import Table, plain_data
 from train.experiments.lib.stats import Estimate
-from train.loop.provenance import code_in_words, code_of, stages_of
 from train.loop.run_directory import STAGES_FILE
+from train.loop.start import code_in_words, code_of, stages_of
 from train.metrics.rows import METRICS_FILE, read_rows
 from train.ratings import pool
 from train.ratings.pool import Entrant
-from train.ratings.results_cache import Batch, ResultsCache
+from train.ratings.results_cache import ResultsCache
 from train.runtime.errors import UsageError
 from train.runtime.files import write_json
 
@@ -121,20 +121,25 @@ def measure(
     minutes, compile_minutes = _minutes(run, earlier)
     points = []
     for number, entrant in enumerate(entrants):
-        batches = cache.between(entrant.identity, against.identity)
-        if not batches:
+        results = [
+            result
+            for result in cache.of((entrant.identity, against.identity))
+            if isinstance(result, PairResult)
+        ]
+        if not results:
             on_games = on_match(entrant, number, len(entrants))
             play = pool.make_play(
                 rules, games=games, opening_plies=opening_plies, seed=seed, on_games=on_games
             )
-            batches = [_batch(entrant, against, play(entrant, against, 0))]
-            cache.add(batches[0])
-        batch, iteration = batches[0], entrant.iteration
+            counts = pair_result(play((entrant, against), 0))
+            results = [counts._replace(players=(entrant.identity, against.identity))]
+            cache.add(results[0])
+        result, iteration = results[0], entrant.iteration
         assert iteration is not None
         if iteration not in minutes:
             raise UsageError(f"{run}: {METRICS_FILE} has no row of iteration {iteration}")
-        rate = (batch.wins + batch.draws / 2) / batch.games
-        points.append(Point(iteration, minutes[iteration], rate, batch.games))
+        rate = (result.wins + result.draws / 2) / result.games
+        points.append(Point(iteration, minutes[iteration], rate, result.games))
     passings = tuple(passing(points, level) for level in LEVELS)
     code = code_in_words(code_of(run))
     curve = Curve(tuple(points), passings, max(minutes.values()), compile_minutes, earlier, code)
@@ -208,20 +213,6 @@ def _minutes(run: Path, earlier: Earlier) -> tuple[dict[int, float], float]:
         raise UsageError(f"{run / METRICS_FILE}: holds no iteration")
     compile_seconds = sum(row.get("compile_seconds") or 0.0 for row in rows)
     return minutes, earlier.compile_minutes + compile_seconds / 60
-
-
-def _batch(first: Entrant, second: Entrant, result: Any) -> Batch:
-    own, other = result.territory.sum(axis=0)
-    return Batch(
-        first=first.identity,
-        second=second.identity,
-        number=0,
-        pairs=elo.pair_counts(result.outcome),
-        wins=result.wins,
-        draws=result.draws,
-        losses=result.losses,
-        territory=(int(own), int(other)),
-    )
 
 
 def table(curve: Curve, *, title: str) -> Table:

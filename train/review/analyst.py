@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 from train.checkpoints import exported, pretrained
 from train.checkpoints.calibration import Calibration, read_calibration
-from train.engine.trees.guide import Look, check_rules, make_guide
-from train.registry.names import read_name, read_network_name
-from train.registry.networks import model_of, network_config
+from train.engine.trees.guide import check_rules
+from train.players.basic import EvaluateHeads
+from train.players.names import read_name, read_network_name
+from train.players.networks import model_of, network_config
+from train.players.registry import make_evaluating_player
 from train.runtime.errors import UsageError
 from train.search.config import SearchConfig, considered_actions
 from train.search.evaluator import Evaluator, make_symmetric_evaluator
@@ -27,7 +29,7 @@ class Analyst(NamedTuple):
     evaluate: Evaluator  # leaves
     evaluate_root: Evaluator
     search: SearchConfig
-    look: Look | None  # None without a head for owners
+    look: EvaluateHeads | None  # None without a head for owners
     calibration: Calibration
 
     def chance(self, value: Any, *, is_searched: bool = True) -> Any:
@@ -50,7 +52,7 @@ def make_analyst(
     player does (`search.player_value_scale`).
 
     Args:
-      name: of a player that searches, see `train.registry.names`.
+      name: of a player that searches, see `train.players.names`.
       rules: of the games to analyse.
       transfer: let a network analyse rules that it has not learned.
       calibration: file that `calibrate --json` wrote; None for the one of the model's card.
@@ -69,7 +71,7 @@ def make_analyst(
         raise UsageError(
             f"player {name!r}: an analysis counts simulations, not seconds; write @256"
         )
-    guide = make_guide(name, transfer=transfer)
+    guide = make_evaluating_player(name, transfer=transfer)
     try:
         check_rules(guide, rules)
     except UsageError as error:
@@ -90,7 +92,7 @@ def make_analyst(
         evaluate=guide.evaluate,
         evaluate_root=make_symmetric_evaluator(guide.evaluate, guide.symmetries),
         search=search,
-        look=guide.look if has_owners else None,
+        look=guide.evaluate_heads if has_owners else None,
         calibration=guide.calibration if calibration is None else read_calibration(calibration),
     )
 

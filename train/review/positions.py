@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from train.engine.trees.guide import Look, chances_of_owners
+from train.engine.trees.guide import chances_of_owners
+from train.players.basic import EvaluateHeads
 from train.review.analyst import Analyst
 from train.runtime.host import fetch
 from train.search.config import SearchConfig
@@ -204,7 +205,7 @@ def _search_batch(
 
 
 @functools.cache
-def _owners(look: Look) -> Callable[[Any, State], Any]:
+def _owners(look: EvaluateHeads) -> Callable[[Any, State], Any]:
     return jax.jit(lambda variables, states: chances_of_owners(look(variables, states)))
 
 

@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.support.learner.searching import FOUR_STONES, TRIO, random_evaluator
-from train.checkpoints.calibration import Calibration
 from train.engine.protocol import Protocol
 from train.engine.sessions import Sessions
-from train.engine.trees.guide import Guide
 from train.engine.trees.options import EngineOptions
 from train.network import Output
+from train.players.basic import Player, act_by, make_random_search
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
 
@@ -57,8 +56,14 @@ def three_players() -> Sessions:
 def sessions_of(rules: Rules, kind: str, options: EngineOptions, *, look: Any = None) -> Sessions:
     """Sessions of 24 simulations an answer; compiled once, and never shut down."""
     config = SearchConfig(kind=kind)
-    guide = Guide(
-        "random", opposed_evaluator, (), config, 1, 24, None, look, (), True, Calibration()
+    guide = Player(
+        name="random",
+        variables=(),
+        act=act_by(make_random_search()),
+        evaluate=opposed_evaluator,
+        evaluate_heads=look,
+        search=config,
+        simulations=24,
     )
     sessions = Sessions(guide, rules, options)
     sessions.wait_for_all_sizes()

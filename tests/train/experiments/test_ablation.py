@@ -24,7 +24,7 @@ from train.experiments.lib.work import Work
 from train.experiments.pace import Pace
 from train.experiments.scales import read_scales
 from train.loop.run_directory import STARTS_FILE
-from train.programs.selfplay import stage_at
+from train.loop.selfplay import stage_at
 from train.runtime.errors import NotFiniteError, UsageError
 
 LIST = f"""
@@ -78,8 +78,8 @@ def calls(monkeypatch):
         (run / "checkpoints" / "3").mkdir(parents=True)
         return True
 
-    def play_match(first, second, rules, how, *, key, on_progress):
-        first, second = first.name, second.name
+    def play_match(players, rules, how, *, key, on_progress):
+        first, second = (player.name for player in players)
         key = tuple(np.asarray(jax.random.key_data(key)).tolist())
         done.matches.append((first, second, how.games, how.opening_plies, key))
         wins = 3 if "/wide-" in first else 0

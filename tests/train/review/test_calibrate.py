@@ -12,7 +12,7 @@ from tests.support.reference.games import random_game
 from train.checkpoints import exported
 from train.checkpoints.calibration import CARD_KEY, Calibration
 from train.engine.telling import Question, tell_finished_game
-from train.engine.trees.guide import make_guide
+from train.players.registry import make_evaluating_player
 from train.review.analyst import make_analyst
 from train.review.game_review import record_of, review_game
 from wallgo_jax.formats import records
@@ -36,7 +36,7 @@ def test_a_card_keeps_what_is_fitted(folder, tmp_path):
     assert card[CARD_KEY]["simulations"] == 12
     halves = [sum(b["positions"] for b in c["plain"]["bins"]) for c in fitted["curves"].values()]
     assert halves == [fitted["positions"]] * 2 and 0 < fitted["positions"] < 16
-    assert make_guide(f"{folder}@12").calibration == Calibration(**card[CARD_KEY])
+    assert make_evaluating_player(f"{folder}@12").calibration == Calibration(**card[CARD_KEY])
 
 
 def test_the_card_corrects_what_a_review_tells(folder, game):

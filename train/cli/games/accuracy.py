@@ -119,7 +119,7 @@ class Accuracy:
         return 0
 
     def _make_player(self, name: str, rules: Rules) -> Player:
-        from train import registry
+        from train.players import registry
 
         return registry.make_player(name, rules, heuristics=read_config(self.config).heuristics)
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import jax
 
-from train.engine.trees.guide import Guide, chances_of_owners
+from train.engine.trees.guide import chances_of_owners
 from train.engine.trees.pool import Pool, roots
+from train.players.basic import Player
 from train.search.report import lines_below
 
 MOST_CANDIDATES = 24
@@ -23,7 +24,7 @@ class Details(NamedTuple):
     margin: jax.Array | None  # float32[B], the lead of the player to move, in boards
 
 
-def make_describe(guide: Guide) -> Any:
+def make_describe(guide: Player) -> Any:
     """(variables, pool, rows int32[B]) -> Details."""
 
     def describe(variables: Any, pool: Pool, rows: jax.Array) -> Details:
@@ -31,8 +32,8 @@ def make_describe(guide: Guide) -> Any:
         slots = jax.lax.top_k(visits, min(visits.shape[1], MOST_CANDIDATES))[1]
         states, owners, margin = roots(pool, rows), None, None
         lines = lines_below(pool.tree, states.variant, slots, rows)
-        if guide.look is not None:
-            output = guide.look(variables, states)
+        if guide.evaluate_heads is not None:
+            output = guide.evaluate_heads(variables, states)
             owners, margin = chances_of_owners(output), output.margin
         return Details(slots, lines, owners, margin)
 

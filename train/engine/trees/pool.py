@@ -15,9 +15,9 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from train.engine.trees.guide import Guide
 from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
+from train.players.basic import Player
 from train.search.config import SearchConfig
 from train.search.evaluator import make_play, make_symmetric_evaluator
 from train.search.puct import make_puct_slot, most_visited
@@ -113,7 +113,7 @@ def make_pool(finished: State, *, trees: int, nodes: int) -> Pool:
     )
 
 
-def make_resume(guide: Guide) -> Any:
+def make_resume(guide: Player) -> Any:
     """(variables, pool, rows int32[B], is_known bool[B], path int32[B, L], room int32[B], states
     [B]) -> pool, in which these trees stand at these states, ready to be searched.
 
@@ -164,7 +164,7 @@ def make_resume(guide: Guide) -> Any:
     return resume
 
 
-def make_grow(guide: Guide) -> Any:
+def make_grow(guide: Player) -> Any:
     """(variables, pool, rows int32[B], due int32[B, S], steps int32[]) -> pool, after so many
     simulations of these trees, at most S.
 
@@ -203,7 +203,7 @@ def make_grow(guide: Guide) -> Any:
     return grow
 
 
-def make_report(guide: Guide) -> Any:
+def make_report(guide: Player) -> Any:
     """(pool, rows int32[B]) -> RootReport."""
     rules = make_rules(guide.search)
 

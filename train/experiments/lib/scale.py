@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import pydantic
 from pydantic import AfterValidator, Field
 
-from train.config.complaints import one_line
-from train.runtime.errors import UsageError
+from train.runtime.errors import UsageError, one_line
 from train.runtime.files import reason_of
 
 _T = TypeVar("_T")

@@ -30,9 +30,9 @@ from train.experiments.lib.scale import TrainingScale
 from train.experiments.lib.stats import Meeting
 from train.experiments.lib.work import Work, counts_of, play_games
 from train.loop import training
-from train.loop.provenance import code_of
+from train.loop.start import code_of
 from train.metrics.rows import METRICS_FILE, elapsed_seconds, read_rows
-from train.registry import load_network, make_player
+from train.players.registry import load_network, make_player
 from train.runtime.errors import UsageError
 from train.runtime.files import locked, write_json, writing
 from wallgo_jax.game.rules import Rules
@@ -64,7 +64,7 @@ class Trained(NamedTuple):
     compile_seconds: float
     games: int
     positions: int
-    code: list[Any]  # versions that trained it, see `train.loop.provenance`
+    code: list[Any]  # versions that trained it, see `train.loop.start`
 
     @property
     def minutes(self) -> float:

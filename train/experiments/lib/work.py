@@ -17,9 +17,9 @@ from train.arena.result import MatchResult
 from train.data.record_dataset import Examples, RecordedGames, make_examples
 from train.experiments.lib.cache import ResultCache
 from train.players.basic import Player
+from train.players.names import read_network_name
+from train.players.registry import make_player, network_config
 from train.ratings.pool import identity
-from train.registry import make_player, network_config
-from train.registry.names import read_network_name
 from train.review.analyst import Analyst, make_analyst
 from train.review.own_games import own_rounds
 from train.runtime.errors import UsageError
@@ -90,13 +90,13 @@ def play_games(
       opening_plies: random plies that both games of a pair start with.
       key: decides openings and draws; by default it follows from the names and the work's seed.
     """
-    (first, second), options = players, MatchOptions(games, min(games, _BATCH), opening_plies)
-    title = f"{first.name} against {second.name}"
+    options = MatchOptions(games, min(games, _BATCH), opening_plies)
+    title = " against ".join(player.name for player in players)
     with work.task(title, games, "games") as on_progress:
         if key is not None:
-            return play_match(first, second, rules, options, key=key, on_progress=on_progress)
+            return play_match(players, rules, options, key=key, on_progress=on_progress)
         return play_meeting(
-            first, second, rules, options, seed=work.seed, before=0, on_progress=on_progress
+            players, rules, options, seed=work.seed, before=0, on_progress=on_progress
         )
 
 
