@@ -102,6 +102,8 @@ def _read_command(words: list[str]) -> Callable[[], int]:
       UsageError: there is no such command, or no such key of the config.
     """
     program = PROGRAM._replace(name=program_name("train", "wallgo-train"))
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     if words and words[0] in OLD_NAMES:
         old, words = words[0], renamed(words)
         new = " ".join(words[: len(OLD_NAMES[old])])

@@ -25,8 +25,9 @@ from pydantic import Field
 
 from train.config import RunConfig, config_from_dict, config_to_dict, read_config
 from train.experiments.lib import trainings
-from train.experiments.lib.scale import Scale, read_toml, validated
+from train.experiments.lib.scale import Scale, validated
 from train.runtime.errors import UsageError
+from train.runtime.files import read_toml
 
 BASE = "base"
 _DECISIVE = ("rules", "network", "search", "selfplay", "replay", "learner", "heuristics")

@@ -18,9 +18,9 @@ from train.experiments.lib.scale import (
     Plies,
     Scale,
     TrainingScale,
-    read_toml,
     validated,
 )
+from train.runtime.files import read_toml
 from wallgo_jax.game.rules import PRESETS, Rules
 
 _T = TypeVar("_T")

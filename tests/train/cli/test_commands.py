@@ -143,6 +143,7 @@ def test_old_names_are_those_of_commands_that_are_there():
 def test_a_group_lists_its_commands(capsys, monkeypatch):
     page = help_page(["inspect", "--help"], capsys, monkeypatch)
     assert "usage: python -m train inspect COMMAND" in page and "corridors" in page
+    assert help_page(["help", "inspect"], capsys, monkeypatch) == page
     assert "describe, attention" in complaint(command("inspect", "nothing"))
 
 

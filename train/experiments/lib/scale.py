@@ -1,16 +1,13 @@
 """The tables of a scale that experiments share, and the kinds of their values."""
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import pydantic
 from pydantic import AfterValidator, Field
 
 from train.runtime.errors import UsageError, one_line
-from train.runtime.files import reason_of
 
 _T = TypeVar("_T")
 
@@ -52,21 +49,6 @@ class TrainingScale(Scale):
     games: Pairs
     simulations: Count
     opening_plies: Plies
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file.
-
-    Raises:
-      UsageError: the file cannot be read.
-    """
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        reason = f"cannot be read: {reason_of(error)}"
-    except (ValueError, RecursionError) as error:
-        reason = f"not TOML: {error}"
-    raise UsageError(one_line(f"{path}: {reason}"))
 
 
 def validated(kind: type[_T], fields: Mapping[str, Any], *, where: str) -> _T:
