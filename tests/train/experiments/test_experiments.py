@@ -102,7 +102,7 @@ def test_scales_change_keys_of_that_of_a_cpu(tmp_path):
     large = read_scales(ROOT / "configs/study/accelerator.toml")
     assert (large.size.rules, large.size.random_games) == (cpu.size.rules, 1_000_000)
     (tmp_path / "bad.toml").write_text("x = [")
-    with pytest.raises(UsageError, match=r"bad.toml: not TOML: "):
+    with pytest.raises(UsageError, match=r"bad.toml: cannot be read: not TOML: "):
         read_scales(tmp_path / "bad.toml")
     with pytest.raises(UsageError, match=r"none.toml: cannot be read"):
         read_scales(tmp_path / "none.toml")
