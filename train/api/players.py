@@ -13,11 +13,12 @@ import wallgo_jax
 from train import registry
 from train.api.common.tables import callback_errors, key_of
 from train.api.configs import read_rules
-from train.api.searches import SearchReport, change_search, search_states
+from train.api.searches import change_search, search_states
 from train.api.states import Batch, States, actions_of, batch_of, check_rules
 from train.checkpoints.weights import TrainedNetwork
 from train.config import RunConfig, config_to_dict
-from train.engine.trees.guide import Guide, make_guide, network_guide
+from train.engine.trees.search_player import SearchPlayer as Guide
+from train.engine.trees.search_player import make_search_player, network_search_player
 from train.network import Variables
 from train.players import basic
 from train.players.config import HeuristicsConfig
@@ -25,6 +26,7 @@ from train.players.learned import network_player, search_player
 from train.ratings import pool
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
+from train.search.report import SearchReport
 from wallgo_jax.env import WallGo
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
@@ -273,7 +275,7 @@ def player_of_name(
 
     # A run may have newer weights by the time that these are asked for.
     def guide() -> Guide:
-        found = make_guide(made.name, heuristics=weighed, transfer=transfer)
+        found = make_search_player(made.name, heuristics=weighed, transfer=transfer)
         return found._replace(variables=made.variables)
 
     def trained() -> TrainedNetwork:
@@ -324,7 +326,7 @@ def player_of_weights(
         made,
         rules,
         identity=identity,
-        guide=lambda: network_guide(made.name, config, weights, simulations=simulations),
+        guide=lambda: network_search_player(made.name, config, weights, simulations=simulations),
         trained=lambda: TrainedNetwork(config, weights, name, "this process", None, {}),
         has_learned=True,
     )

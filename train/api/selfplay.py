@@ -208,7 +208,7 @@ def _chooser(player: Player, simulations: int | None) -> tuple[Any, Any]:
     if not 1 <= count <= MAX_SIMULATIONS:
         raise UsageError(f"selfplay: simulations ({count}) must be from 1 to {MAX_SIMULATIONS}")
     # The guide has a player's options, but these games are to be learned from.
-    own = guide.search if guide.look is None else player.trained.config.search
+    own = guide.search if guide.evaluate_heads is None else player.trained.config.search
     options = dataclasses.replace(
         as_player(guide.search, count),
         value_scale=own.value_scale,

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from train.bench import report
 from train.engine.sessions import Sessions
-from train.engine.trees.guide import make_guide
 from train.engine.trees.options import EngineOptions
+from train.engine.trees.search_player import make_search_player
 from train.runtime.errors import UsageError
 from wallgo_jax.game.rules import Rules, name_of
 
@@ -63,7 +63,7 @@ def measure(
     Raises:
       UsageError: the player cannot be asked, or has no number of simulations.
     """
-    guide = make_guide(player)
+    guide = make_search_player(player)
     if guide.simulations is None:
         raise UsageError(f"player {player!r}: name its simulations, such as @64")
     sizes = tuple(sorted(set(sessions)))

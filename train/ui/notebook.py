@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from train.engine.trees.guide import check_rules, make_guide_for_levels
+from train.engine.trees.search_player import check_rules, make_level_player
 from train.runtime.errors import UsageError
 from train.ui import wire
 from train.ui.games import saving
@@ -55,7 +55,7 @@ def play(
         raise UsageError("play needs anywidget: pip install 'wallgo-jax[notebooks]'")
     from train.ui.widget import PlayWidget
 
-    guide = make_guide_for_levels(player) if player else None
+    guide = make_level_player(player) if player else None
     if rules is None:
         known = guide.learned[0] if guide and guide.learned else _DEFAULT_RULES
     else:

@@ -9,10 +9,10 @@ import secrets
 from collections.abc import Callable
 from typing import NamedTuple
 
-from train.review.analyst import make_analyst
-from train.review.game_review import GameReview, review_game, review_record
+from train.review.game_review import GameReview, review_game
 from train.review.grades import MARKS
 from train.review.page import draw_review
+from train.review.player import make_analysis_player
 from train.ui.games.game_tree import Node, main_line, path_to
 from train.ui.games.levels import opponent_for
 from train.ui.games.review_status import ReviewStatus
@@ -102,7 +102,7 @@ class Reviewer:
         for node, move in zip(line[1:], found.moves, strict=True):
             node.mark = MARKS.get(move.grade.name, "")
         name = secrets.token_urlsafe(9)
-        self._kept[name] = Reviewed(page, json.dumps(review_record(found)) + "\n")
+        self._kept[name] = Reviewed(page, json.dumps(found.to_dict()) + "\n")
         while len(self._kept) > MAX_REVIEWS:
             del self._kept[next(iter(self._kept))]
         table.set_review(status._replace(share=1.0, name=name, accuracy=found.accuracy))
@@ -112,7 +112,7 @@ class Reviewer:
     ) -> GameReview:
         rules = table.tree.rules
         name = self._player or opponent_for(rules).name
-        analyst = make_analyst(name, rules, simulations=self._simulations)
+        analyst = make_analysis_player(name, rules, simulations=self._simulations)
         total = self._simulations * sum(not node.snapshot.is_over for node in line)
         return review_game(
             analyst,

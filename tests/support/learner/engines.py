@@ -9,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.support.learner.searching import FOUR_STONES, TRIO, random_evaluator
-from train.checkpoints.calibration import Calibration
 from train.engine.protocol import Protocol
 from train.engine.sessions import Sessions
-from train.engine.trees.guide import Guide
 from train.engine.trees.options import EngineOptions
+from train.engine.trees.search_player import SearchPlayer
 from train.network import Output
 from train.search.config import SearchConfig
 from wallgo_jax.game.rules import Rules
@@ -45,7 +44,7 @@ def heads(variables: Any, states: Any) -> Output:
 
 def two_players() -> Sessions:
     """Gumbel search with heads, of rules by which a player moves twice running."""
-    return sessions_of(FOUR_STONES, "gumbel", OPTIONS, look=heads)
+    return sessions_of(FOUR_STONES, "gumbel", OPTIONS, evaluate_heads=heads)
 
 
 def three_players() -> Sessions:
@@ -54,13 +53,20 @@ def three_players() -> Sessions:
 
 
 @functools.cache
-def sessions_of(rules: Rules, kind: str, options: EngineOptions, *, look: Any = None) -> Sessions:
+def sessions_of(
+    rules: Rules, kind: str, options: EngineOptions, *, evaluate_heads: Any = None
+) -> Sessions:
     """Sessions of 24 simulations an answer; compiled once, and never shut down."""
     config = SearchConfig(kind=kind)
-    guide = Guide(
-        "random", opposed_evaluator, (), config, 1, 24, None, look, (), True, Calibration()
+    player = SearchPlayer(
+        "random",
+        opposed_evaluator,
+        (),
+        config,
+        simulations=24,
+        evaluate_heads=evaluate_heads,
     )
-    sessions = Sessions(guide, rules, options)
+    sessions = Sessions(player, rules, options)
     sessions.wait_for_all_sizes()
     return sessions
 

@@ -13,7 +13,7 @@ from train import functions, registry
 from train.checkpoints.store import Store
 from train.checkpoints.weights import load_network
 from train.config import config_to_dict
-from train.engine.trees.guide import make_guide
+from train.engine.trees.search_player import make_search_player
 from train.network import Variables
 from train.network.build import network_for
 from train.players.config import HeuristicConfig, HeuristicsConfig
@@ -149,7 +149,7 @@ def test_options_that_a_search_of_ones_own_does_not_read_are_refused(tmp_path):
         with pytest.raises(UsageError) as caught:
             registry.make_frozen_opponent(name, RULES)
         assert str(caught.value) == complaint(name)
-        assert make_guide(name).name == name  # sessions search otherwise
+        assert make_search_player(name).name == name  # sessions search otherwise
     # Raw policies read symmetries.
     assert make_player(f"search:{run}@2?symmetries=1", RULES).name == f"search:{run}@2"
     assert make_player(f"net:{run}?symmetries=8", RULES).name == f"net:{run}?symmetries=8"

@@ -93,7 +93,7 @@ class Levels:
         from train import registry
         from train.ratings import pool
         from train.registry.names import read_network_name
-        from train.review.analyst import card_folder
+        from train.review.player import card_folder
         from train.ui.games.levels import LEVELS, ZERO
 
         read = read_network_name(self.player)

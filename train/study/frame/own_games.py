@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from train.data.record_dataset import Examples, RecordedGames, make_examples
+from train.engine.trees.search_player import SearchPlayer
 from train.ratings.pool import identity
 from train.registry import make_player, network_config
 from train.registry.names import read_network_name
-from train.review.analyst import Analyst, make_analyst
 from train.review.own_games import own_rounds
+from train.review.player import make_analysis_player
 from train.runtime.errors import UsageError
 from train.runtime.host import fetch
 from train.study.frame.work import Work
@@ -45,7 +46,7 @@ class OwnGames(NamedTuple):
         return fetch(make_examples(self.recorded))
 
 
-def analyst_of(name: str, simulations: int) -> Analyst:
+def analyst_of(name: str, simulations: int) -> SearchPlayer:
     """The player of a name as its own games are played, with the rules that it has learned.
 
     Raises:
@@ -54,7 +55,7 @@ def analyst_of(name: str, simulations: int) -> Analyst:
     read = read_network_name(name)
     if read.has_budget:
         raise UsageError(f"study: player {name!r}: name a network without simulations")
-    return make_analyst(read.full, network_config(read).rules, simulations=simulations)
+    return make_analysis_player(read.full, network_config(read).rules, simulations=simulations)
 
 
 def check_two_players(topic: str, name: str) -> None:
@@ -118,7 +119,7 @@ def own_games(work: Work, name: str, *, simulations: int, games: int) -> OwnGame
     return OwnGames(analyst.rules, RecordedGames(tuple(found), places))
 
 
-def _identity(analyst: Analyst, options: dict[str, Any]) -> str:
+def _identity(analyst: SearchPlayer, options: dict[str, Any]) -> str:
     """A checksum of the weights and of how they are searched."""
     player = make_player(analyst.name, analyst.rules)
     return identity(analyst.name, player, options)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from train.review.analyst import Analyst
-from train.review.restricted import make_search_among
+from train.engine.trees.search_player import SearchPlayer
+from train.review.positions import make_search_among
 from train.runtime.host import fetch
 from train.study.frame.means import Mean, by_game, mean_of
 from train.study.frame.own_games import OwnGames, analyst_of
@@ -33,7 +33,7 @@ class _Searched(NamedTuple):
 
 
 def _searches(
-    analyst: Analyst,
+    analyst: SearchPlayer,
     simulations: int,
     states: State,
     passes: np.ndarray,

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple, Protocol
 
-from train.checkpoints.calibration import win_chance
-from train.engine.answers import Evaluation, SessionError
+import numpy as np
+
 from train.engine.sessions import Sessions, make_sessions
 from train.engine.trees.options import EngineOptions
-from train.runtime.errors import UsageError
+from train.search.report import SearchReport
 from train.ui.games.game_tree import Node, actions_of, path_to
 from train.ui.games.levels import opponent_for
 from train.ui.games.thoughts import Idea, Thought
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import Sizes, sizes_of
-from wallgo_jax.notation import parse_action
 
 MAX_ENGINES = 4
 _OPTIONS = EngineOptions(batch_sizes=(1,), trees=16, nodes=2048)
@@ -84,12 +83,9 @@ class EngineThinker:
         path = path_to(node)
         async with self._turns.setdefault(path[0], asyncio.Lock()):
             sessions = await self._sessions(rules)
-            try:
-                name = self._follow(sessions, rules, path, is_move=is_move)
-                found = await sessions.evaluate(name, simulations=simulations, details=True)
-            except SessionError as error:
-                raise UsageError(str(error)) from None
-        return _to_thought(found, rules, simulations)
+            name = self._follow(sessions, rules, path, is_move=is_move)
+            report = await sessions.evaluate(name, simulations=simulations)
+        return _to_thought(report, simulations)
 
     def forget(self, root: Node) -> None:
         """Let go of what is kept of a game, which nobody plays any more."""
@@ -170,7 +166,7 @@ class EngineThinker:
             followed = _Followed(sessions, sessions.open(rules, position=path[0].state))
             self._followed[key] = followed
         name = followed.name
-        standing = sessions.standing(name)
+        standing = sessions.game(name)
         shared = 0
         for played, wanted in zip(standing.actions, actions, strict=False):
             if played != wanted:
@@ -183,45 +179,19 @@ class EngineThinker:
         return name
 
 
-def _to_thought(found: Evaluation, rules: Rules, simulations: int) -> Thought:
-    """An answer as a thought; the simulations are those that were asked for."""
-    assert found.action is not None, "a game that goes on has a best move"
-
-    def action_of(move: str) -> int:
-        return parse_action(move, grid=rules.size).action
-
-    policy = tuple((action_of(move), chance) for move, chance in found.policy or ())
-    policy = policy or ((found.action, 1.0),)
-    shares = dict(policy)
-    ideas = [
-        Idea(
-            action=action_of(candidate.move),
-            win_chance=candidate.win_chance,
-            share=shares.get(action_of(candidate.move), 0.0),
-            line=tuple(action_of(move) for move in candidate.line),
-        )
-        for candidate in found.candidates or ()
-    ]
+def _to_thought(report: SearchReport, simulations: int) -> Thought:
+    """A report as a thought; the simulations are those that were asked for."""
+    slots = np.flatnonzero(report.legal)
+    slots = slots[np.argsort(-report.policy[slots], kind="stable")]
+    policy = tuple((int(report.actions[slot]), float(report.policy[slot])) for slot in slots)
+    seen = [each for each in report.candidates if each.visits]
+    ideas = [Idea(each.action, each.win_chance, each.policy, each.line) for each in seen]
     if not ideas:  # A search without visits, such as the raw policy.
-        ideas = [Idea(action, found.win_chance, share, (action,)) for action, share in policy]
+        ideas = [Idea(action, report.win_chance, share, (action,)) for action, share in policy]
+    action = int(report.action)
     # The choice of the search leads, whatever its visits.
-    ideas.sort(key=lambda idea: (idea.action != found.action, -idea.share))
-    return Thought(
-        action=found.action,
-        chances=_chances(found, rules.players),
-        ideas=tuple(ideas),
-        policy=policy,
-        owners=found.owners,
-        simulations=simulations,
-    )
-
-
-def _chances(found: Evaluation, players: int) -> tuple[float, ...]:
-    """Each player's chance to win; of two players that with the best move, as reviews and hints
-    tell it, not the mean over all that was searched."""
-    if players == 2:
-        own = found.candidates[0].win_chance if found.candidates else found.win_chance
-        return (own, 1 - own) if found.player == 0 else (1 - own, own)
-    values = found.evaluation
-    assert isinstance(values, tuple)
-    return tuple(float(win_chance(value, players=players)) for value in values)
+    ideas.sort(key=lambda idea: (idea.action != action, -idea.share))
+    owners, chances = report.owners, report.win_chances
+    if owners is not None:
+        owners = tuple(map(tuple, owners.reshape(-1, owners.shape[-1]).tolist()))
+    return Thought(action, tuple(chances), tuple(ideas), policy, owners, simulations)

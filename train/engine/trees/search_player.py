@@ -1,13 +1,12 @@
-"""What guides a session's search, by a player's name: a network or a heuristic."""
+"""A player that searches positions for others to read: a network or a heuristic, by its name."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from train.checkpoints.calibration import Calibration, of_card
+from train.checkpoints.calibration import of_card
 from train.config import RunConfig
 from train.network import Output, cast_weights
 from train.network.build import network_for, observer_for
@@ -17,8 +16,10 @@ from train.registry import read_name
 from train.registry.networks import network_of, refuse_other_rules
 from train.registry.players import heuristic_of, with_named_options
 from train.runtime.errors import UsageError
+from train.search.calibration import Calibration
 from train.search.config import SearchConfig, as_player
 from train.search.evaluator import Evaluator, evaluator_for
+from train.search.reporting import EvaluateHeads
 from wallgo_jax.game.rules import Rules
 from wallgo_jax.game.state import State
 
@@ -26,30 +27,34 @@ ALLOWED = "PATH, net:PATH, search:PATH, pretrained:NAME, heuristic-search:ethen|
 RAW_POLICY = 0
 """Simulations of a player that does not search."""
 
-Look = Callable[[Any, State], Output]
-"""(variables, states [B]) -> the outputs of all heads."""
 
+class SearchPlayer(NamedTuple):
+    """An evaluator with its weights, and how its searches ask it."""
 
-class Guide(NamedTuple):
-    """An evaluator with its weights, and how a search asks it."""
-
-    name: str  # of the player
+    name: str
     evaluate: Evaluator
     variables: Any
-    search: SearchConfig  # as of a player in a match; the budget is not read
-    symmetries: int  # turned copies of a root that are evaluated
-    simulations: int | None  # of a move by the player's name; None where it names a time
-    seconds: float | None  # a move by the player's name
-    look: Look | None  # None without a network
-    learned: tuple[Rules, ...]  # rules that it has learned; empty without a network
-    transfer: bool  # whether it may play others
-    calibration: Calibration  # of its values
+    search: SearchConfig  # as of a player in a match; the budget is that of an analysis alone
+    symmetries: int = 1  # turned copies of a root that are evaluated
+    simulations: int | None = None  # of a move by the player's name; None where it names a time
+    seconds: float | None = None  # a move by the player's name
+    evaluate_heads: EvaluateHeads | None = None  # None without a network
+    learned: tuple[Rules, ...] = ()  # rules that it has learned; empty without a network
+    transfer: bool = True  # whether it may play others
+    calibration: Calibration = Calibration()  # of its values
+    rules: Any = None  # Rules of the games that it analyses; None where they may be any
+
+    def chance(self, value: Any, *, is_searched: bool = True) -> Any:
+        """Win chances of values, as an array of their shape, each of the side whose value it is;
+        `is_searched` says whether a search found them."""
+        players = 2 if self.rules is None else self.rules.players
+        return self.calibration.chance(value, players=players, is_searched=is_searched)
 
 
-def make_guide(
+def make_search_player(
     name: str, *, heuristics: HeuristicsConfig | None = None, transfer: bool = False
-) -> Guide:
-    """Make the guide of a player that searches or has a network.
+) -> SearchPlayer:
+    """Make a player that searches or has a network.
 
     Args:
       name: see `train.registry.names`.
@@ -62,31 +67,26 @@ def make_guide(
     read = read_name(name)
     if read.kind == "heuristic-search":
         weights = heuristic_of(read, read.target, heuristics or HeuristicsConfig())
-        return Guide(
+        return SearchPlayer(
             name=read.full,
             evaluate=_heuristic_evaluator(weights),
             variables=(),
             search=with_named_options(SearchConfig(), read),
-            symmetries=1,
             simulations=None if read.seconds else read.budget,
             seconds=read.seconds,
-            look=None,
-            learned=(),
-            transfer=True,
-            calibration=Calibration(),
         )
     if not read.has_network:
         raise UsageError(f"player {name!r}: cannot evaluate positions; allowed: {ALLOWED}")
     trained = network_of(read)
     budget = RAW_POLICY if read.kind == "net" else read.budget
-    made = network_guide(
+    player = network_search_player(
         read.full,
         trained.config,
         trained.variables,
         simulations=None if read.seconds else budget,
     )
-    return made._replace(
-        search=with_named_options(made.search, read),
+    return player._replace(
+        search=with_named_options(player.search, read),
         symmetries=read.symmetries,
         seconds=read.seconds,
         transfer=transfer,
@@ -94,8 +94,8 @@ def make_guide(
     )
 
 
-def make_guide_for_levels(name: str) -> Guide:
-    """Make the guide of a player whose simulations a level of play says.
+def make_level_player(name: str) -> SearchPlayer:
+    """Make a player whose simulations a level of play says.
 
     Raises:
       UsageError: there is no such player, it does not search, or its name says how long.
@@ -105,13 +105,13 @@ def make_guide_for_levels(name: str) -> Guide:
         raise UsageError(
             f"player {name!r}: name one that searches, without simulations; levels say them"
         )
-    return make_guide(name)
+    return make_search_player(name)
 
 
-def network_guide(
+def network_search_player(
     name: str, config: RunConfig, variables: Any, *, simulations: int | None
-) -> Guide:
-    """Make the guide of a network's weights, which evaluates a root from one side.
+) -> SearchPlayer:
+    """Make the player of a network's weights, which evaluates a root from one side.
 
     Args:
       name: of the player.
@@ -119,42 +119,33 @@ def network_guide(
       variables: the weights.
       simulations: of a move.
     """
-    return Guide(
+    return SearchPlayer(
         name=name,
         evaluate=evaluator_for(config.network, config.rules),
         variables=cast_weights(variables, config.network),
         search=as_player(config.search, config.search.simulations),
-        symmetries=1,
         simulations=simulations,
-        seconds=None,
-        look=_make_look(config.network, config.rules.players),
+        evaluate_heads=_make_heads(config.network, config.rules.players),
         learned=config.learned,
         transfer=False,
-        calibration=Calibration(),
     )
 
 
-def chances_of_owners(output: Output) -> jax.Array | None:
-    """float32[B, H, W, P + 1]: the chances of each cell's final owners, the player to move first,
-    nobody last; None without a head for them."""
-    return None if output.ownership is None else jax.nn.softmax(output.ownership, axis=-1)
-
-
-def check_rules(guide: Guide, rules: Rules) -> None:
-    """Refuse rules that a guide has not learned with a UsageError."""
-    if guide.learned:
-        refuse_other_rules(guide.name, guide.learned, rules, transfer=guide.transfer)
+def check_rules(player: SearchPlayer, rules: Rules) -> None:
+    """Refuse rules that a player has not learned with a UsageError."""
+    if player.learned:
+        refuse_other_rules(player.name, player.learned, rules, transfer=player.transfer)
 
 
 _heuristic_evaluator = functools.cache(make_heuristic_evaluator)
 
 
 @functools.cache
-def _make_look(config: Any, players: int) -> Look:
+def _make_heads(config: Any, players: int) -> EvaluateHeads:
     network, observe = network_for(config, players), observer_for(config)
 
-    def look(variables: Any, states: State) -> Output:
+    def evaluate_heads(variables: Any, states: State) -> Output:
         planes = jax.vmap(lambda state: observe(state, None))(states)
         return network.evaluate(variables, jnp.asarray(planes))
 
-    return look
+    return evaluate_heads
