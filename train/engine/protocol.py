@@ -188,6 +188,10 @@ def format_evaluation(report: SearchReport, *, details: bool) -> Response:
     owners, margin = report.owners, report.margin
     sign = -1 if len(values) == 2 and report.mover == 1 else 1
     seen = [each for each in report.candidates if each.visits]
+    # The search's choice leads, then the most visited.
+    seen.sort(
+        key=lambda each: (each is report.candidates[0], each.visits, each.value), reverse=True
+    )
     return response | {
         "candidates": [_candidate(each, sign) for each in seen],
         "owners": None if owners is None else owners.reshape(grid**2, -1).astype(float).tolist(),

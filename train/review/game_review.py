@@ -17,13 +17,15 @@ from train.review.grades import LIMITS, MARKS, Grade, grade_move, side_accuracy
 from train.review.positions import search_positions
 from train.runtime.dataframes import to_dataframe
 from train.search.calibration import Calibration
-from train.search.report import SearchReport, canonical_move, report_finished_game
+from train.search.report import Candidate, SearchReport, canonical_move, report_finished_game
 from wallgo_jax.formats import records
 from wallgo_jax.formats.records import Record
 from wallgo_jax.game.rules import name_of
 from wallgo_jax.notation import COLOURS, LETTERS, format_action
 from wallgo_jax.view.game_replay import Game
 from wallgo_jax.view.snapshot import Snapshot, take_snapshot
+
+CANDIDATES = 6
 
 
 class ReviewedMove(NamedTuple):
@@ -36,6 +38,11 @@ class ReviewedMove(NamedTuple):
     after: float  # win chance after this move
     grade: Grade
     report: SearchReport  # the position before it
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The moves that a review shows, the best first."""
+        return self.report.candidates[:CANDIDATES]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -187,7 +194,7 @@ class GameReview:
                     "win_chance": round(each.win_chance, 4),
                     "line": list(each.moves),
                 }
-                for each in move.report.candidates
+                for each in move.candidates
             ],
         }
 

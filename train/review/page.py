@@ -8,7 +8,6 @@ import numpy as np
 from train.review.game_review import GameReview, ReviewedMove
 from train.review.grades import LIMITS, MARKS
 from train.review.siblings import Siblings
-from train.search.report import SearchReport
 from wallgo_jax.drawing import board, curve, overlay
 from wallgo_jax.drawing import page as page_lib
 from wallgo_jax.drawing.curve import Line
@@ -176,7 +175,7 @@ def _data(review: GameReview) -> dict[str, object]:
             }
             for move in review.moves
         ],
-        "candidates": [_candidates(move.report) for move in review.moves],
+        "candidates": [_candidates(move) for move in review.moves],
         "lines": [
             ", ".join(_move(action, grid) for action in move.report.candidates[0].line)
             for move in review.moves
@@ -185,16 +184,16 @@ def _data(review: GameReview) -> dict[str, object]:
     }
 
 
-def _candidates(report: SearchReport) -> list[list[object]]:
+def _candidates(move: ReviewedMove) -> list[list[object]]:
     """Move, win chance and share of the visits of the first candidates."""
-    visits = sum(each.visits for each in report.candidates) or 1
+    visits = sum(each.visits for each in move.candidates) or 1
     return [
         [
-            _move(each.action, report.state.grid),
+            _move(each.action, move.report.state.grid),
             round(100 * each.win_chance, 1),
             round(100 * each.visits / visits),
         ]
-        for each in report.candidates[:_SHOWN_CANDIDATES]
+        for each in move.candidates[:_SHOWN_CANDIDATES]
     ]
 
 

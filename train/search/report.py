@@ -26,8 +26,8 @@ from wallgo_jax.game.state import State, Variant
 from wallgo_jax.notation import CANONICAL_SIDES, format_action
 from wallgo_jax.view.snapshot import NOBODY, take_snapshot
 
-LINES, LINE_PLIES = 6, 8
-"""K and D where nothing else is asked for."""
+LINES, MOST_LINES, LINE_PLIES = 6, 24, 8
+"""K where nothing else is asked for, K for all that a search has visited, D."""
 _SHOWN = 8
 _LEAST_ARROW = 0.01
 Numbers = np.ndarray | jax.Array
@@ -177,7 +177,7 @@ class SearchReport:
 
     @functools.cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The moves of the lines: the chosen one, then those of the most visits."""
+        """The moves of the lines: the chosen one, then the likeliest by the policy."""
         one, candidates = self._one(), []
         for slot, actions in zip(one.slots, one.lines, strict=True):
             line = tuple(int(action) for action in actions if action != NO_ACTION)
@@ -193,7 +193,7 @@ class SearchReport:
                 moves=tuple(canonical_move(action, grid=one.state.grid) for action in line),
             )
             candidates += [candidate] * bool(line)
-        return tuple(candidates)
+        return (*candidates[:1], *sorted(candidates[1:], key=lambda each: -each.policy))
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict for each legal move: those of the most visits first, then by policy."""

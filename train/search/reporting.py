@@ -16,7 +16,7 @@ from train.search.config import SearchConfig
 from train.search.engine import Root
 from train.search.evaluator import Evaluation, Evaluator, make_play, make_symmetric_evaluator
 from train.search.puct import make_puct_slot, most_visited
-from train.search.report import SearchReport, report_search
+from train.search.report import MOST_LINES, SearchReport, report_search
 from train.search.search import make_engine
 from train.search.sequential_halving import (
     best_of_root,
@@ -187,7 +187,9 @@ def make_search_in_parts(
     def report(variables: Any, states: State, tree: Tree, scores: jax.Array) -> SearchReport:
         slot, policy = selection.result(root_view(tree), 0)
         heads = None if evaluate_heads is None else evaluate_heads(variables, states)
-        return report_search(tree, states.variant, scores, slot, policy, config, heads=heads)
+        return report_search(
+            tree, states.variant, scores, slot, policy, config, heads=heads, lines=MOST_LINES
+        )
 
     return SearchInParts(begin, grow, report)
 

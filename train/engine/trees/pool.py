@@ -19,15 +19,13 @@ from train.engine.trees.search_player import SearchPlayer
 from train.engine.trees.subtree import NOWHERE, keep_subtree, walk
 from train.network import MASKED
 from train.search.evaluator import make_play, make_symmetric_evaluator
-from train.search.report import SearchReport, report_search
+from train.search.report import MOST_LINES, SearchReport, report_search
 from train.search.reporting import make_selection
 from train.search.sequential_halving import mask_logits
 from train.search.simulation import visit_leaf
 from train.search.tree import Tree, init_tree, root_view
 from wallgo_jax.board.fusion import fusion_barrier
 from wallgo_jax.game.state import State, Variant
-
-MOST_CANDIDATES = 24
 
 
 class Pool(NamedTuple):
@@ -174,7 +172,7 @@ def make_report(player: SearchPlayer) -> Any:
             policy,
             player.search,
             heads=heads,
-            lines=MOST_CANDIDATES,
+            lines=MOST_LINES,
             boards=rows,
         )
 
